@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# install-deps.sh [GROUP...]: installs the Debian packages that tutti needs; without a group, all of them.
+# This is the one list. It asks apt only for what is missing, so a second call costs nothing.
+# TUTTI_INSTALL_DEPS=no makes it do nothing: the caller has seen to the list.
+set -eu
+
+packages_of() {
+    case $1 in
+    build)
+        echo build-essential meson ninja-build pkg-config python3 python3-yaml
+        echo libdnnl-dev libhwy-dev nlohmann-json3-dev zlib1g-dev
+        ;;
+    test) echo libcmocka-dev abigail-tools dataset-fashion-mnist ;;
+    example) echo dataset-fashion-mnist ;;
+    *) echo "install-deps.sh: unknown group '$1'; known: build test example" >&2 && return 1 ;;
+    esac
+}
+
+# Installed where the release has them; what needs them is skipped elsewhere, and says so.
+optional_packages_of() {
+    case $1 in
+    test) echo clang-format-14 ;;
+    esac
+}
+
+# The packages among the arguments that are not installed.
+missing_of() {
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+    done
+}
+
+# The packages among the arguments that apt could install.
+available_of() {
+    for package in "$@"; do
+        apt-cache policy "$package" 2>/dev/null | grep -q 'Candidate: [^(]' && echo "$package"
+    done
+    return 0
+}
+
+[ "${TUTTI_INSTALL_DEPS:-yes}" != no ] || exit 0
+[ $# -gt 0 ] || set -- build test example
+required=$(for group in "$@"; do packages_of "$group" || exit 1; done)
+optional=$(for group in "$@"; do optional_packages_of "$group"; done)
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo "install-deps.sh: this is no Debian-like system. Install what these Debian 12 packages hold, then call again" >&2
+    echo "with TUTTI_INSTALL_DEPS=no:" $required >&2
+    exit 1
+fi
+
+missing=$(missing_of $required)
+wanted=$(available_of $(missing_of $optional))
+[ -n "$missing$wanted" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        if [ -z "$missing" ]; then exit 0; fi
+        echo "install-deps.sh: needs root or sudo for: apt-get install --no-install-recommends" $missing >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600"
+echo "install-deps.sh: installing" $missing $wanted
+$apt update
+wanted=$(available_of $(missing_of $optional))
+if ! $apt install -y --no-install-recommends $missing $wanted; then
+    echo "install-deps.sh: apt could not install" $missing $wanted "- Debian 12 and 13 have them all" >&2
+    exit 1
+fi

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh [ARGUMENT...]: from a bare Debian 12 or 13 to tested: installs what is missing, builds in build/test, runs every
+# test. Arguments go to `meson test` (a test's name, --suite graph, ...). The last line counts the results.
+#
+# TUTTI_BUILD_DIR    another build folder
+# TUTTI_SETUP_ARGS   more arguments for `meson setup` when the folder is first configured
+set -eu
+cd "$(dirname "$0")/.."
+
+packaging/install-deps.sh build test
+build=${TUTTI_BUILD_DIR:-build/test}
+if [ ! -f "$build/build.ninja" ]; then
+    mkdir -p "$build"
+    meson setup "$build" --buildtype=debugoptimized -Dtests=enabled ${TUTTI_SETUP_ARGS:-}
+fi
+ninja -C "$build"
+
+rm -f "$build"/meson-logs/testlog*.json
+status=0
+meson test -C "$build" --no-rebuild --print-errorlogs "$@" || status=$?
+python3 tests/count_results.py "$build/meson-logs" || status=1
+exit "$status"
