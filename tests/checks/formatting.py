@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""formatting.py ROOT: C and C++ look as clang-format 14 writes them with .clang-format. Other versions write otherwise,
+so without that one the check is skipped."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import house
+
+FOLDERS = ["lib", "include", "tests", "examples"]
+
+
+def formatter():
+    """The path of clang-format 14, or None."""
+    for name in ("clang-format-14", "clang-format"):
+        path = shutil.which(name)
+        if path and " version 14." in subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout:
+            return path
+    return None
+
+
+def check(root, program):
+    paths = house.files_of(root, FOLDERS, house.CODE_SUFFIXES)
+    if not paths:
+        return []
+    style = "--style=file:" + os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.clang-format"))
+    result = subprocess.run([program, style, "--dry-run", "-Werror", *paths], cwd=root, capture_output=True, text=True, check=False)
+    places = sorted({line.split(": error:")[0] for line in result.stderr.split("\n") if ": error:" in line})
+    if result.returncode and not places:
+        return [result.stderr.strip()]
+    return [f"{place}: not as clang-format writes it" for place in places]
+
+
+if __name__ == "__main__":
+    clang_format = formatter()
+    if clang_format is None:
+        print("skipped: no clang-format 14 here (package clang-format-14)")
+        sys.exit(house.SKIPPED)
+    house.report(check(sys.argv[1], clang_format), "formatted")

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""include_floors.py ROOT: who may include and name whom.
+
+A folder of lib/ includes itself, its parents and folders on lower floors; of its equals nothing. No header ring. Only
+capi/ names the functions of the C ABI, only the gpu folders name GPU interfaces, and the public headers know only
+themselves.
+"""
+
+import os
+import re
+import sys
+
+import house
+
+# The floors of lib/, and nowhere else.
+FLOORS = {
+    "base": 0,
+    "tensor": 1,
+    "graph": 2,
+    "backend": 3,
+    "data": 4,
+    "collective": 4,
+    "nn": 5,
+    "checkpoint": 6,
+    "distribute": 7,
+    "estimator": 8,
+    "runtime": 9,
+    "capi": 10,
+    "tool": 11,
+}
+# Subfolders that may look into one sibling.
+SHARED_SIBLINGS = {("backend/cuda", "backend/gpu"), ("backend/hip", "backend/gpu")}
+# Public headers that lower floors may use: the plug-in tables and what only has types.
+PUBLIC_FOR_ALL = ("tutti/plugin/", "tutti/dlpack.h")
+GPU_FOLDERS = ("backend/gpu", "backend/cuda", "backend/hip", "collective/nccl")
+GPU_NAMES = re.compile(r"\b(?:cuda|hip|cublas|cublasLt|cudnn|nccl|rccl|miopen|hipblas|hipblasLt|rocblas|cu)[A-Z]\w*\s*\(")
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.M)
+
+
+def includes_of(text):
+    """The (bracket, path) pairs of a file's includes; text with its comments still in it."""
+    return _INCLUDE.findall(text)
+
+
+def is_within(folder, ancestor):
+    return folder == ancestor or folder.startswith(ancestor + "/")
+
+
+def include_problem(folder, bracket, target):
+    """Why a file in this folder of lib/ may not include the target, or None."""
+    top = folder.split("/")[0]
+    if bracket == "<":
+        if target.startswith("tutti/") and top not in ("capi", "tool") and not target.startswith(PUBLIC_FOR_ALL):
+            return f"includes <{target}>: of the public headers the floors below capi/ use only the plug-in tables"
+        return None
+    target_folder = os.path.dirname(target)
+    target_top = target_folder.split("/")[0]
+    if target_top not in FLOORS:
+        return f'includes "{target}": write includes from the root of lib/'
+    if top == target_top:
+        if is_within(folder, target_folder) or (folder, target_folder) in SHARED_SIBLINGS:
+            return None
+        return f'includes "{target}": a folder may include itself and its parents, not {target_folder}/'
+    if top == "tool":
+        return f'includes "{target}": tool/ uses the public headers only'
+    if FLOORS[target_top] < FLOORS[top]:
+        return None
+    return f'includes "{target}": {target_top}/ (floor {FLOORS[target_top]}) is not below {top}/ (floor {FLOORS[top]})'
+
+
+def include_problems(root):
+    problems = []
+    for path in house.files_of(root, ["lib"], house.CODE_SUFFIXES):
+        folder = os.path.dirname(path).removeprefix("lib").lstrip("/")
+        if folder.split("/")[0] not in FLOORS:
+            problems.append(f"{path}: lies on no floor")
+            continue
+        for bracket, target in includes_of(house.read(root, path)):
+            problem = include_problem(folder, bracket, target)
+            if problem:
+                problems.append(f"{path}: {problem}")
+    for path in house.files_of(root, ["include"], house.CODE_SUFFIXES):
+        for bracket, target in includes_of(house.read(root, path)):
+            if bracket == '"':
+                problems.append(f'{path}: includes "{target}": public headers are included as <tutti/...>')
+    return problems
+
+
+def test_include_problems(root):
+    """tests/graph/ tests lib/graph/, and uses nothing from the floors above it."""
+    problems = []
+    for path in house.files_of(root, ["tests"], house.CODE_SUFFIXES):
+        top = (path.split("/") + [""])[1]
+        for bracket, target in includes_of(house.read(root, path)):
+            target_top = target.split("/")[0]
+            if bracket == '"' and top in FLOORS and "/" in target and FLOORS.get(target_top, -1) > FLOORS[top]:
+                problems.append(f'{path}: includes "{target}" from a floor above the one it tests')
+    return problems
+
+
+def ring_problems(root):
+    """Headers that include each other, directly or round about."""
+    edges = {}
+    for base in ("lib", "include"):
+        for path in house.files_of(root, [base], house.HEADER_SUFFIXES):
+            edges[path] = [f"lib/{t}" if b == '"' else f"include/{t}" for b, t in includes_of(house.read(root, path))]
+    problems, finished, trail = [], set(), []
+
+    def visit(path):
+        if path in trail:
+            problems.append("header ring: " + " -> ".join(trail[trail.index(path):] + [path]))
+        elif path in edges and path not in finished:
+            trail.append(path)
+            for target in edges[path]:
+                visit(target)
+            finished.add(trail.pop())
+
+    for path in sorted(edges):
+        visit(path)
+    return problems
+
+
+def naming_problems(root):
+    """Functions of the C ABI outside capi/, GPU interfaces outside the gpu folders, namespaces of higher floors."""
+    public = house.declared_functions(root)
+    problems = []
+    for path in house.files_of(root, ["lib"], house.CODE_SUFFIXES):
+        folder = os.path.dirname(path).removeprefix("lib").lstrip("/")
+        top = folder.split("/")[0]
+        code = house.without_comments(house.read(root, path))
+        if top not in ("capi", "tool"):
+            for name in sorted(set(re.findall(r"\b(tutti_\w+)\s*\(", code)) & public.keys()):
+                problems.append(f"{path}: names {name}(): only capi/ names functions of the C ABI")
+        if not any(is_within(folder, gpu) for gpu in GPU_FOLDERS) and not path.endswith("_gpu.cu"):
+            for name in sorted(set(GPU_NAMES.findall(code))):
+                problems.append(f"{path}: names {name.strip(' (')}(): only the gpu folders name GPU interfaces")
+        for floor in sorted(set(re.findall(r"\bnamespace\s+tutti::impl::(\w+)[\w:]*\s*\{", code))):
+            if floor in FLOORS and top in FLOORS and floor != top and FLOORS[floor] >= FLOORS[top]:
+                problems.append(f"{path}: opens the namespace of {floor}/; a namespace is named after its folder")
+    return problems
+
+
+def check(root):
+    return include_problems(root) + test_include_problems(root) + ring_problems(root) + naming_problems(root)
+
+
+if __name__ == "__main__":
+    house.report(check(sys.argv[1]), "no upward or sideways include, no header ring")

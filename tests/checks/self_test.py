@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""self_test.py: breaks each house rule in a small tree and expects the check to say so, and to be silent otherwise."""
+
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+import formatting
+import headers_alone
+import include_floors
+import size_budget
+import symbol_list
+import words
+
+LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+class HouseCase(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def write(self, path, text):
+        full = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def expect(self, problems, *needles):
+        """Exactly one problem for each needle, in any order."""
+        self.assertEqual(len(problems), len(needles), problems)
+        for needle in needles:
+            self.assertTrue(any(needle in problem for problem in problems), (needle, problems))
+
+
+class IncludeFloors(HouseCase):
+    def test_clean(self):
+        self.write("include/tutti/tensor.h", "#include <tutti/status.h>\nint tutti_tensor_rank(void);\n")
+        self.write("lib/base/status.h", "namespace tutti::impl::base {\n}\n")
+        self.write("lib/graph/graph.h", '#include <vector>\n#include "base/status.h"\nnamespace tutti::impl::base { class X; }\n')
+        self.write("lib/graph/ops/add.cc", '#include "graph/graph.h"\n#include "graph/ops/add.h"\n')
+        self.write("lib/graph/ops/add.h", '#include "tensor/shape.h"\n')
+        self.write("lib/backend/cuda/a.cc", '#include "backend/gpu/a.h"\nvoid f() { cudaMalloc(0); }\n')
+        self.write("lib/backend/plugin.h", "#include <tutti/plugin/backend.h>\n")
+        self.write("lib/capi/tensor_c.cc", '#include <tutti/tensor.h>\n#include "tensor/tensor.h"\nint tutti_tensor_rank(void) { return 0; }\n')
+        self.write("tests/graph/graph_test.cc", '#include "graph/graph.h"\n#include "testing.h"\n')
+        self.expect(include_floors.check(self.root))
+
+    def test_upward(self):
+        self.write("lib/base/a.h", '#include "graph/graph.h"\n')
+        self.expect(include_floors.check(self.root), "graph/ (floor 2) is not below base/ (floor 0)")
+
+    def test_sideways(self):
+        self.write("lib/data/a.h", '#include "collective/group.h"\n')
+        self.write("lib/backend/cpu/a.cc", '#include "backend/reference/a.h"\n')
+        self.expect(include_floors.check(self.root), "collective/ (floor 4)", "not backend/reference/")
+
+    def test_parent_includes_child(self):
+        self.write("lib/data/a.h", '#include "data/source/a.h"\n')
+        self.expect(include_floors.check(self.root), "not data/source/")
+
+    def test_root_of_includes(self):
+        self.write("lib/data/a.h", '#include "b.h"\n')
+        self.expect(include_floors.check(self.root), "from the root of lib/")
+
+    def test_no_floor(self):
+        self.write("lib/extras/a.h", "")
+        self.expect(include_floors.check(self.root), "lies on no floor")
+
+    def test_public_headers(self):
+        self.write("lib/base/a.h", "#include <tutti/tensor.h>\n")
+        self.write("lib/tool/main.cc", '#include "base/status.h"\n')
+        self.write("include/tutti/a.h", '#include "tutti/b.h"\n')
+        self.expect(include_floors.check(self.root), "only the plug-in tables", "public headers only", "<tutti/...>")
+
+    def test_header_ring(self):
+        self.write("lib/graph/a.h", '#include "graph/b.h"\n')
+        self.write("lib/graph/b.h", '#include "graph/c.h"\n')
+        self.write("lib/graph/c.h", '#include "graph/a.h"\n')
+        self.expect(include_floors.check(self.root), "lib/graph/a.h -> lib/graph/b.h -> lib/graph/c.h -> lib/graph/a.h")
+
+    def test_names(self):
+        self.write("include/tutti/a.h", "TUTTI_API int32_t tutti_a_get(const tutti_a *a);\n")
+        self.write("lib/graph/a.cc", "// tutti_a_get(a)\nint x = tutti_a_get(0);\nint y = cudaMalloc(p);\n")
+        self.write("lib/graph/b.cc", "namespace tutti::impl::data {\n}\n")
+        self.expect(include_floors.check(self.root), "names tutti_a_get()", "names cudaMalloc()", "opens the namespace of data/")
+
+    def test_tests_keep_to_their_floor(self):
+        self.write("tests/graph/a_test.cc", '#include "estimator/estimator.h"\n')
+        self.expect(include_floors.check(self.root), "from a floor above")
+
+
+class SizeBudget(HouseCase):
+    def test_functions(self):
+        text = """namespace a {
+class Shape final : public Base<int> {
+ public:
+  explicit Shape(int n = 3) : n_{n}, rest_(f("{")) {
+    g();
+  }
+  int size() const noexcept { return n_; }
+ private:
+  int n_ = {};
+};
+const Rule kRules[] = {{"a", 1}, {"b", 2}};
+template <typename T, typename = std::enable_if_t<(sizeof(T) > 2)>>
+auto make(T &&value) -> std::vector<T> {
+  auto twice = [&](int x) {
+    return x;
+  };
+  return {value};
+}
+bool operator==(const A &a, const B &b) {
+  return '{' == '}';
+}
+enum class Color : int { red };
+extern "C" {
+static int c_function(void (*callback)(int), struct thing *t) {
+  return 1'000'000;
+}
+}
+}  // namespace a
+"""
+        found = [(name, lines) for name, _, lines in size_budget.functions_of(text)]
+        self.assertEqual(found, [("Shape", 3), ("size", 1), ("make", 7), ("operator==", 3), ("c_function", 3)])
+
+    def test_clean(self):
+        self.write("lib/base/a.cc", LICENCE + "int f() {\n  return 1;\n}\n" * 40)
+        self.expect(size_budget.check(self.root))
+
+    def test_long_function(self):
+        self.write("lib/base/a.cc", "int f() { return 1; } " * 50 + "\nint g() {\n" + "  x();\n" * 130 + "}\n")
+        self.expect(size_budget.check(self.root), "g has 132 lines")
+
+    def test_many_long_functions(self):
+        self.write("lib/base/a.cc", "int f() { return 1; }\n" * 3 + ("int g() {\n" + "  x();\n" * 70 + "}\n") * 2)
+        self.expect(size_budget.check(self.root), "only 3 of 5")
+
+    def test_median_function(self):
+        self.write("lib/base/a.cc", ("int g() {\n" + "  x();\n" * 9 + "}\n") * 5)
+        self.expect(size_budget.check(self.root), "functions: median 11")
+
+    def test_files(self):
+        self.write("lib/base/a.cc", "int x;\n" * 601)
+        self.write("lib/base/a.h", "int x;\n" * 451)
+        self.write("tests/base/a_test.cc", "int x;\n" * 601)
+        self.expect(size_budget.check(self.root), "lib/base/a.cc: 601", "lib/base/a.h: 451", "tests/base/a_test.cc: 601",
+                    "headers: median 451", "sources: median 601", "sources: only 0 of 1")
+
+    def test_comments(self):
+        self.write("include/tutti/a.h", "int x;\n" * 99 + "/* a\n */\n")
+        self.expect(size_budget.check(self.root), "public headers: 2% of the lines are comments", "headers: median 101")
+
+    def test_conditions(self):
+        self.write("lib/base/a.h", "#ifndef TUTTI_BASE_A_H_\n#if A\n#elif B\n#endif\n#ifdef __cplusplus\n#endif\n#endif\n")
+        self.write("lib/backend/a.h", "#if A\n#endif\n" * 5)
+        self.expect(size_budget.check(self.root), "more than one #if", ":2:", ":3:")
+
+    def test_leftovers(self):
+        self.write("lib/base/a.cc", "// TODO: later\n// TODO(#12): later\n")
+        self.expect(size_budget.check(self.root), "a.cc:1: a leftover mark")
+
+    def test_names(self):
+        self.write("lib/base/string_utils.cc", "")
+        self.write("lib/common/a.cc", "")
+        self.write("lib/base/common_subexpression.cc", "")
+        self.expect(size_budget.check(self.root), "string_utils", "'common'")
+
+    def test_interface(self):
+        self.write("lib/base/a.h", "class A {\n" + "  virtual int f(int) const = 0;\n" * 13 + "};\nclass B {\n  virtual int f() = 0;\n};\n")
+        self.expect(size_budget.check(self.root), "A has 13 pure methods")
+
+
+class Words(HouseCase):
+    def test_all(self):
+        self.write("lib/base/a.cc", LICENCE + 'const char *path = "https://example.org/home/x";\n')
+        self.expect(words.check(self.root))
+        self.write("lib/base/b.cc", "int x;\n")
+        self.write("README.md", "see /home/somebody/tutti\n")
+        self.expect(words.check(self.root), "lib/base/b.cc: the first lines lack", "README.md:1")
+
+
+class SymbolList(HouseCase):
+    def test_compare(self):
+        good = ["tutti_a", "tutti_b"]
+        self.expect(symbol_list.compare(good, good, good))
+        self.expect(symbol_list.compare(good, ["tutti_b", "tutti_a"], good), "not sorted")
+        self.expect(symbol_list.compare(good + ["_ZSt3foo"], good, good), "without the prefix")
+        self.expect(symbol_list.compare(["tutti_a"], good, good), "tutti_b: not exported, listed, declared")
+        self.expect(symbol_list.compare(good, ["tutti_a"], good), "tutti_b: exported, not listed, declared")
+        self.expect(symbol_list.compare(good, good, ["tutti_a"]), "tutti_b: exported, listed, not declared")
+
+    def test_declared(self):
+        self.write("include/tutti/a.h", """#define TUTTI_X(a) tutti_macro(a)
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef int32_t (*tutti_a_function)(void *user);
+struct tutti_s { int x; };
+/* tutti_in_comment(); */
+TUTTI_API int32_t tutti_a_create(
+    tutti_a **out, tutti_a_function f, void (*destroy)(void *), tutti_error **err);
+TUTTI_API void tutti_a_unref(tutti_a *a);
+static inline int32_t tutti_helper(void) { return tutti_a_create(0, 0, 0, 0); }
+TUTTI_API const char *tutti_a_get_name(const tutti_a *a) TUTTI_DEPRECATED;
+#ifdef __cplusplus
+}
+#endif
+""")
+        self.assertEqual(symbol_list.declared_symbols([self.root]), ["tutti_a_create", "tutti_a_get_name", "tutti_a_unref"])
+
+
+class HeadersAlone(HouseCase):
+    def test_all(self):
+        self.write("include/tutti/good.h", "#ifndef GOOD_H\n#define GOOD_H\n#include <stdint.h>\nint32_t tutti_good(void);\n#endif\n")
+        folders = [os.path.join(self.root, "include")]
+        self.expect(headers_alone.check(folders, ["cc"], ["c++"]))
+        self.write("include/tutti/needs.h", "#ifndef N_H\n#define N_H\nint32_t tutti_needs(void);\n#endif\n")
+        self.write("include/tutti/unguarded.h", "static const int tutti_unguarded = 1;\n")
+        self.expect(headers_alone.check(folders, ["cc"], ["c++"]), "needs.h as c11", "needs.h as c++17", "unguarded.h as c11",
+                    "unguarded.h as c++17")
+
+
+@unittest.skipIf(formatting.formatter() is None, "no clang-format 14")
+class Formatting(HouseCase):
+    def test_all(self):
+        self.write("lib/base/a.cc", "int f(int *x) { return *x; }\n")
+        self.expect(formatting.check(self.root, formatting.formatter()))
+        self.write("lib/base/b.cc", "int   f( );\n")
+        self.assertTrue(formatting.check(self.root, formatting.formatter())[0].startswith("lib/base/b.cc:1"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]], verbosity=0)
