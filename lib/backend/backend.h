@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A backend and its devices as upper floors see them: C++ objects over the C tables of <tutti/plugin/backend.h>, the
+// same whether the backend is linked in or was loaded as a plug-in. Nothing above names an implementation; it asks
+// capabilities.
+//
+//   TUTTI_ASSIGN(BackendRef backend, Backend::create(tutti_backend_reference_entry, "{\"logical_devices\": 2}", {}));
+//   TUTTI_ASSIGN(DeviceRef device, backend->open_device(0));
+//   TUTTI_ASSIGN(Buffer buffer, device->allocate(1 << 20));
+//   TUTTI_ASSIGN(Stream stream, device->create_stream());
+//   TUTTI_ASSIGN(ExecutableRef executable, Executable::compile(*device, request));    // executable.h
+//
+// Ownership: every object keeps what it came from alive (Program → Executable → Device → Backend), so any order of
+// release is legal. Threads: Backend, Device and Executable may be used from any thread; a Buffer, Stream, Event or
+// Program by one thread at a time.
+#ifndef TUTTI_BACKEND_BACKEND_H_
+#define TUTTI_BACKEND_BACKEND_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/host_services.h"
+#include "backend/memory.h"
+#include "base/status.h"
+#include "tensor/dtype.h"
+
+namespace tutti::impl::backend {
+
+class Backend;
+class Device;
+using BackendRef = std::shared_ptr<Backend>;
+using DeviceRef = std::shared_ptr<Device>;
+
+/// What a device says of itself.
+struct DeviceDescription {
+  std::string name;  ///< "cpu:0"
+  std::string kind;  ///< devices of equal kind run each other's executables
+  int64_t memory_bytes = 0;
+  std::string description;
+};
+
+/// The library's own build id: what an in-tree plug-in must have been built with.
+const char *build_id();
+
+/// One instance of a backend. Immutable after create.
+class Backend : public std::enable_shared_from_this<Backend> {
+ public:
+  /// Checks the entry's table and makes an instance. An error is one sentence that says why the backend cannot be used.
+  /// `build_id`: what api->build_id must be, or "" to accept any (a backend from outside the tree).
+  static base::Result<BackendRef> create(tutti_backend_entry_function entry, std::string_view options_json,
+                                         HostOptions host, std::string_view build_id = "");
+  ~Backend();
+
+  const std::string &name() const { return name_; }
+  std::string version() const { return api_->version; }
+
+  /// Capabilities.
+  bool lowers_collectives() const { return (api_->capabilities & TUTTI_BACKEND_LOWERS_COLLECTIVES) != 0; }
+  bool has_host_memory() const { return (api_->capabilities & TUTTI_BACKEND_HOST_MEMORY) != 0; }
+  bool runs_regions() const { return (api_->capabilities & TUTTI_BACKEND_REGIONS) != 0; }
+  bool proposes_layouts() const { return api_->layout != nullptr; }
+
+  int32_t device_count() const { return api_->device->count(instance_); }
+  base::Result<DeviceDescription> describe_device(int32_t index) const;
+  base::Result<DeviceRef> open_device(int32_t index, std::string_view options_json = "{}");
+
+  /// Copies between canonical row-major bytes and a layout of this backend. Layout "" is a plain copy.
+  base::Status pack(std::string_view layout, tensor::DType dtype, const std::vector<int64_t> &dims,
+                    const void *canonical, void *storage, int64_t storage_bytes) const;
+  base::Status unpack(std::string_view layout, tensor::DType dtype, const std::vector<int64_t> &dims,
+                      const void *storage, int64_t storage_bytes, void *canonical) const;
+
+  const tutti_backend_api &api() const { return *api_; }
+  /// Bytes the instance holds of the host's memory.
+  int64_t bytes_in_use() const { return host_.bytes_in_use(); }
+  /// Keeps something (a plug-in's module handle) alive until the instance is gone.
+  void keep_alive(std::shared_ptr<void> owner) { owner_ = std::move(owner); }
+
+ private:
+  Backend(const tutti_backend_api *api, HostOptions host);
+  void fill_optional_tables();
+
+  std::shared_ptr<void> owner_;
+  const tutti_backend_api *api_;
+  std::string name_;
+  HostServices host_;
+  tutti_backend *instance_ = nullptr;
+};
+
+/// One open device. Immutable after open.
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  ~Device();
+
+  const DeviceDescription &description() const { return description_; }
+  const std::string &name() const { return description_.name; }
+  int32_t index() const { return index_; }
+  Backend &backend() const { return *backend_; }
+  const tutti_backend_api &api() const { return backend_->api(); }
+  tutti_device *handle() const { return handle_; }
+
+  /// Memory of the device; contents undefined. `bytes` may be 0.
+  base::Result<Buffer> allocate(int64_t bytes, int64_t alignment = 64);
+  base::Result<Stream> create_stream();
+  base::Result<Event> create_event();
+
+ private:
+  friend class Backend;
+  Device(BackendRef backend, int32_t index, DeviceDescription description, tutti_device *handle);
+
+  BackendRef backend_;
+  int32_t index_;
+  DeviceDescription description_;
+  tutti_device *handle_;
+};
+
+}  // namespace tutti::impl::backend
+
+#endif  // TUTTI_BACKEND_BACKEND_H_

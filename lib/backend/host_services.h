@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's side of the plug-in boundary: what a backend may ask of the library (memory, log, trace, threads, cancel)
+// as the C table of <tutti/plugin/backend.h>, and the error sink that turns a backend's (code, text) into a Status.
+#ifndef TUTTI_BACKEND_HOST_SERVICES_H_
+#define TUTTI_BACKEND_HOST_SERVICES_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+
+namespace tutti::impl::backend {
+
+/// Receives the error of one call. Lives on the stack of the wrapper that makes the call; costs nothing on success.
+class ErrorSink {
+ public:
+  tutti_error_sink *handle() { return reinterpret_cast<tutti_error_sink *>(this); }
+  /// The status of a call that returned `code`: ok for 0, else what the backend said. A code without text is reported
+  /// as such; a text without a code is ignored.
+  base::Status take(int32_t code) { return code == 0 ? base::Status() : failure(code); }
+
+  /// The host table's set_error.
+  static void set(tutti_error_sink *sink, int32_t code, const char *message);
+
+ private:
+  [[gnu::cold]] base::Status failure(int32_t code);
+
+  int32_t code_ = 0;
+  std::string message_;
+};
+
+/// Where a backend's log lines go and how many threads it may use. Copied; the functions are called on any thread.
+struct HostOptions {
+  /// severity: 0 debug .. 3 error. Null = dropped.
+  std::function<void(int32_t severity, const std::string &message)> log;
+  /// Trace hooks; null = off.
+  std::function<uint64_t(const char *name)> trace_begin;
+  std::function<void(uint64_t span)> trace_end;
+  int32_t thread_budget = 1;
+};
+
+/// The table itself. Must outlive the backend instance it was lent to; never moved.
+class HostServices {
+ public:
+  explicit HostServices(HostOptions options);
+  HostServices(const HostServices &) = delete;
+  HostServices &operator=(const HostServices &) = delete;
+
+  const tutti_backend_host *table() const { return &table_; }
+  /// Bytes that the backend holds at the moment.
+  int64_t bytes_in_use() const { return bytes_in_use_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Calls;
+
+  HostOptions options_;
+  std::atomic<int64_t> bytes_in_use_{0};
+  tutti_backend_host table_{};
+};
+
+}  // namespace tutti::impl::backend
+
+#endif  // TUTTI_BACKEND_HOST_SERVICES_H_
