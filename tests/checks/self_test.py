@@ -4,10 +4,12 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
 
+import abi_baseline
 import formatting
 import headers_alone
 import include_floors
@@ -222,6 +224,40 @@ class HeadersAlone(HouseCase):
         self.write("include/tutti/unguarded.h", "static const int tutti_unguarded = 1;\n")
         self.expect(headers_alone.check(folders, ["cc"], ["c++"]), "needs.h as c11", "needs.h as c++17", "unguarded.h as c11",
                     "unguarded.h as c++17")
+
+
+@unittest.skipIf(shutil.which("abidiff") is None, "no abidiff")
+class AbiBaseline(HouseCase):
+    HEADER = """typedef struct tutti_s tutti_s;
+typedef struct { long long id; } tutti_value;
+int tutti_a(tutti_s *s, float x);
+tutti_value tutti_b(void);
+"""
+    CODE = """#include <tutti/a.h>
+struct tutti_s { int inside; };
+int tutti_a(tutti_s *s, float x) { return s->inside + (int)x; }
+tutti_value tutti_b(void) { tutti_value v = {1}; return v; }
+"""
+
+    def build(self, header=HEADER, code=CODE):
+        self.write("include/tutti/a.h", header)
+        self.write("a.c", code)
+        library = os.path.join(self.root, "libtutti.so")
+        command = ["cc", "-g", "-shared", "-fPIC", "-I" + self.root + "/include", self.root + "/a.c", "-o", library]
+        subprocess.run(command, check=True)
+        return library
+
+    def compare(self, *arguments):
+        return abi_baseline.compare(self.root + "/baseline", [self.root], self.build(*arguments))
+
+    def test_all(self):
+        abi_baseline.write(self.root + "/baseline", [self.root], self.build())
+        self.expect(self.compare())
+        self.expect(self.compare(self.HEADER, self.CODE.replace("int inside", "int more, inside")))
+        self.expect(self.compare(self.HEADER + "int tutti_c(void);\n", self.CODE + "int tutti_c(void) { return 1; }\n"))
+        self.expect(self.compare(self.HEADER.replace("float", "double"), self.CODE.replace("float", "double")), "tutti_a")
+        self.expect(self.compare(self.HEADER.replace("id;", "id, more;")), "tutti_value")
+        self.expect(self.compare(self.HEADER.replace("int tutti_a", "int tutti_d"), self.CODE.replace("int tutti_a", "int tutti_d")), "tutti_a")
 
 
 @unittest.skipIf(formatting.formatter() is None, "no clang-format 14")
