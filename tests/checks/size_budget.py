@@ -13,6 +13,8 @@ HEADER_MEDIAN, HEADER_LONGEST = 100, 450
 SOURCE_MEDIAN, SOURCE_MOST, SOURCE_LONGEST = 160, 450, 600
 FUNCTION_MEDIAN, FUNCTION_MOST, FUNCTION_LONGEST = 8, 60, 120
 PURE_METHODS = 12
+# Medians and shares of fewer things than this say nothing.
+ENOUGH = 20
 # Comments as a share of comments and code in the public headers: 30-50% is aimed at, outside 25-60% fails.
 COMMENTS_LEAST, COMMENTS_MOST = 0.25, 0.60
 # Files that are tables or generated: long by nature.
@@ -125,7 +127,7 @@ def comment_share(texts):
 
 def share_problem(kind, values, limit, least_share):
     inside = sum(value <= limit for value in values)
-    if inside < least_share * len(values):
+    if inside < least_share * len(values) and len(values) >= ENOUGH:
         return [f"{kind}: only {inside} of {len(values)} have at most {limit} lines; {least_share:.0%} must"]
     return []
 
@@ -147,7 +149,7 @@ def file_problems(root, figures):
         if values:
             median = statistics.median(values)
             figures.append(f"{kind}: {len(values)}, median {median:g}, longest {max(values)}")
-            if median > most:
+            if median > most and len(values) >= ENOUGH:
                 problems.append(f"{kind}: median {median:g} lines, more than {most}")
     return problems + share_problem("sources", sources, SOURCE_MOST, 0.90)
 
@@ -167,7 +169,7 @@ def function_problems(root, figures):
     if lengths:
         median = statistics.median(lengths)
         figures.append(f"functions: {len(lengths)}, median {median:g}, longest {max(lengths)}")
-        if median > FUNCTION_MEDIAN:
+        if median > FUNCTION_MEDIAN and len(lengths) >= ENOUGH:
             problems.append(f"functions: median {median:g} lines, more than {FUNCTION_MEDIAN}")
     return problems + share_problem("functions", lengths, FUNCTION_MOST, 0.97)
 
