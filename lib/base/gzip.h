@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading .gz and zlib streams. Everything inflated is bounded: a total size and a ratio to what was read, so that a
+// small hostile file cannot fill the memory.
+//
+//   TUTTI_ASSIGN(std::string text, gunzip(bytes, {.max_output_bytes = 1 << 30}));
+//
+// Threads: an Inflater belongs to one thread at a time.
+#ifndef TUTTI_BASE_GZIP_H_
+#define TUTTI_BASE_GZIP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tutti::impl::base {
+
+/// Does it begin like a gzip file?
+bool looks_like_gzip(std::string_view bytes);
+
+struct InflateLimits {
+  int64_t max_output_bytes = int64_t{16} << 30;
+  /// Output may be at most this many times the input read so far, plus 1 MiB. Deflate itself ends near 1032.
+  int64_t max_ratio = 1100;
+};
+
+/// Inflates a whole buffer: gzip (any number of members) or zlib, told apart by the header. DATA_LOSS for damaged or
+/// truncated input, RESOURCE_EXHAUSTED over a limit.
+Result<std::string> gunzip(std::string_view bytes, InflateLimits limits = {});
+
+/// Inflates piece by piece.
+class Inflater {
+ public:
+  static Result<Inflater> create(InflateLimits limits = {});
+  Inflater(Inflater &&) noexcept;
+  Inflater &operator=(Inflater &&) noexcept;
+  ~Inflater();
+
+  struct Progress {
+    size_t consumed = 0;  // of the input
+    size_t produced = 0;  // into the output
+  };
+  /// Inflates from `input` into `output` until one of them is used up. An error is final.
+  Result<Progress> inflate(std::string_view input, std::span<char> output);
+  /// Did the input end where a member ends (and has there been one)?
+  bool at_end() const;
+  /// DATA_LOSS unless at_end(): call it when the input is used up.
+  Status finish() const;
+
+ private:
+  struct State;
+  explicit Inflater(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Compresses into one gzip member; level 1 (fast) to 9 (small).
+Result<std::string> gzip(std::string_view bytes, int level = 6);
+
+}  // namespace tutti::impl::base
+
+#endif  // TUTTI_BASE_GZIP_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Aligned memory for tensors and arenas: 64 bytes, or 2 MiB with a wish for huge pages from 4 MiB on. What is allocated
+// here is counted, so that tests and reports can tell how much is held. All functions may be called from any thread.
+#ifndef TUTTI_BASE_MEMORY_H_
+#define TUTTI_BASE_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+
+namespace tutti::impl::base {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHugeFrom = 2 * kHugePage;
+
+struct AlignedFree {
+  void operator()(void *memory) const;
+};
+/// Owns memory of allocate_aligned().
+using AlignedMemory = std::unique_ptr<void, AlignedFree>;
+
+/// `size_bytes` of memory with undefined contents; size 0 gives a pointer too. RESOURCE_EXHAUSTED naming the size.
+Result<AlignedMemory> allocate_aligned(size_t size_bytes);
+/// The same, filled with zeros.
+Result<AlignedMemory> allocate_zeroed(size_t size_bytes);
+
+/// Calls of and bytes from allocate_aligned() and allocate_zeroed().
+struct AllocationCount {
+  int64_t calls = 0;       // since the process began
+  int64_t live_bytes = 0;  // not yet freed
+  int64_t peak_bytes = 0;  // the most that lived at once
+};
+AllocationCount allocation_count();
+
+/// `size` rounded up to a multiple of `alignment`, a power of two.
+constexpr size_t round_up(size_t size, size_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
+
+}  // namespace tutti::impl::base
+
+#endif  // TUTTI_BASE_MEMORY_H_
