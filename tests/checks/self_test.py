@@ -103,6 +103,13 @@ class Shape final : public Base<int> {
   explicit Shape(int n = 3) : n_{n}, rest_(f("{")) {
     g();
   }
+  template <typename F>
+    requires(!std::is_same_v<F, Shape> && (sizeof(F) > 1))
+  Shape(F &&function)
+      : n_(call([](int n) -> int {
+          return n;
+        })) {}
+  int operator()(int n) const { return n; }
   int size() const noexcept { return n_; }
  private:
   int n_ = {};
@@ -127,7 +134,7 @@ static int c_function(void (*callback)(int), struct thing *t) {
 }  // namespace a
 """
         found = [(name, lines) for name, _, lines in size_budget.functions_of(text)]
-        self.assertEqual(found, [("Shape", 3), ("size", 1), ("make", 7), ("operator==", 3), ("c_function", 3)])
+        self.assertEqual(found, [("Shape", 3), ("Shape", 6), ("operator()", 1), ("size", 1), ("make", 7), ("operator==", 3), ("c_function", 3)])
 
     def test_clean(self):
         self.write("lib/base/a.cc", LICENCE + "int f() {\n  return 1;\n}\n" * 40)

@@ -53,8 +53,9 @@ def without_template(head):
 
 
 def name_of_function(head):
-    match = re.search(r"([\w:~]+)\s*\($|(operator.*?)\s*\($", nested_removed(without_template(head), "(", ")").split(")")[0])
-    return match.group(0).rstrip("( ") if match else "?"
+    flat = nested_removed(without_template(head), "(", ")")
+    names = re.findall(r"(operator\s*(?:\(\)|[^\s(]+)|[\w:~]+)\s*\(", flat)
+    return next((name for name in names if name not in ("requires", "decltype", "__attribute__")), "?")
 
 
 def kind_of_block(head):
@@ -62,8 +63,10 @@ def kind_of_block(head):
     head = re.sub(r"\boperator\s*(?:\(\s*\)|[^\s\w(]+)", "operator", head)
     head = re.sub(r"\[\[.*?\]\]|\balignas\s*\([^)]*\)|__attribute__\s*\(\(.*?\)\)", " ", head, flags=re.S)
     flat = nested_removed(without_template(head), "(", ")")
-    if not flat.strip():
+    if not flat.strip() or head.count("(") > head.count(")"):
         return "value"
+    if re.match(r"\s*(?:class|struct|union)\b", flat) and not _FUNCTION_END.search(flat):
+        return "scope"
     if "(" not in flat:
         return "scope" if _NOT_A_FUNCTION.search(flat) else "value"
     if _INITIALISERS.search(flat):
