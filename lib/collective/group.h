@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A group: `size` ranks that walk the same sequence of collective operations in the same order. Every rank has its own
+// Group object and calls it from one thread. A rank may contribute several `parts` (logical replicas that share its
+// thread and device): an operation then takes one buffer per part, and part p of rank r is contributor
+// r * parts + p of size * parts.
+//
+//   TUTTI_ASSIGN(auto ticket, group.begin(operation));   // publishes the buffers, never waits for other ranks
+//   ...                                                  // the buffers belong to the group until wait() has returned
+//   TUTTI_TRY(group.wait(ticket));
+//
+// Order: sums run over the contributors 0, 1, 2, ... for each element, whatever the rank, slice or timing, so that
+// every rank gets the same bits, and the same bits run to run.
+//
+// Never a hang: every wait ends when the group is aborted, when the limits' token is cancelled or when the deadline of
+// the group has passed, which names the ranks that did not arrive. An error is final: every later call on every rank
+// returns it, with the first cause. Make a new group to go on.
+//
+// Invariant: begin and wait allocate nothing and take no lock on the good path.
+#ifndef TUTTI_COLLECTIVE_GROUP_H_
+#define TUTTI_COLLECTIVE_GROUP_H_
+
+#include <cstdint>
+#include <span>
+
+#include "base/cancel.h"
+#include "base/status.h"
+#include "tensor/dtype.h"
+
+namespace tutti::impl::collective {
+
+enum class Kind : int32_t { all_reduce = 1, reduce_scatter, all_gather, broadcast, gather, barrier };
+enum class Reduction : int32_t { sum = 1, max, min };
+
+/// "all_reduce", ...
+const char *name(Kind kind);
+
+/// Elements [begin, end) of a buffer that belong to contributor `owner`.
+struct Slice {
+  int64_t begin = 0, end = 0;
+  int32_t owner = 0;
+};
+
+/// One operation as one rank sees it. Everything but the addresses must be equal on all ranks; the group checks it and
+/// says what differs. Pointers are borrowed until wait() has returned.
+struct Operation {
+  Kind kind = Kind::barrier;
+  Reduction reduction = Reduction::sum;
+  tensor::DType dtype = tensor::DType::f32;
+  /// One buffer of `count` elements per part of this rank, worked on in place.
+  void *const *buffers = nullptr;
+  int64_t count = 0;
+  /// reduce_scatter and all_gather: who owns which elements; ascending, without overlap. Elements that nobody owns are
+  /// left unspecified. Not used otherwise.
+  const Slice *slices = nullptr;
+  int32_t slice_count = 0;
+  /// broadcast and gather: the contributor that gives, or receives.
+  int32_t root = 0;
+  /// gather: size * parts * count elements on the rank that owns `root`, else not used.
+  void *gathered = nullptr;
+  /// For messages; not copied.
+  const char *label = "";
+};
+
+/// Number of an operation, counted from 0 on every rank.
+using Ticket = int64_t;
+
+/// Operations that may be begun and not yet waited for.
+constexpr int64_t max_pending_operations = 64;
+
+class Group {
+ public:
+  virtual ~Group() = default;
+
+  virtual int32_t rank() const = 0;
+  virtual int32_t size() const = 0;
+  /// Buffers per operation of each rank.
+  virtual int32_t parts() const = 0;
+  int32_t contributors() const { return size() * parts(); }
+
+  /// Publishes an operation. FAILED_PRECONDITION when max_pending_operations are under way.
+  virtual base::Result<Ticket> begin(const Operation &operation) = 0;
+  /// Waits until the operation, and every one before it, is complete on this rank:
+  ///   all_reduce      all buffers hold the reduction over all contributors
+  ///   reduce_scatter  each part's own slices of its buffer holds it; the rest of the buffer is unspecified
+  ///   all_gather      all buffers hold every contributor's own slices
+  ///   broadcast       all buffers hold the root's
+  ///   gather          `gathered` of the root holds all buffers in order of contributors
+  ///   barrier         every rank has begun it
+  /// Afterwards no other rank touches the buffers.
+  virtual base::Status wait(Ticket ticket) = 0;
+
+  /// Ends the group with a cause, from any thread: wakes every waiting rank; their calls return ABORTED with this
+  /// cause. The first call decides.
+  virtual void abort(const base::Status &cause) = 0;
+  /// Ok, or why the group is dead. From any thread.
+  virtual base::Status error() const = 0;
+  /// The token that later waits of this rank honour; null for none. It must outlive those waits.
+  virtual void set_cancel(const base::CancelToken *token) = 0;
+
+  // The usual calls: begin and wait.
+  base::Status run(const Operation &operation);
+  base::Status all_reduce(std::span<void *const> buffers, int64_t count, tensor::DType dtype, Reduction reduction,
+                          const char *label);
+  base::Status reduce_scatter(std::span<void *const> buffers, std::span<const Slice> slices, int64_t count,
+                              tensor::DType dtype, Reduction reduction, const char *label);
+  base::Status all_gather(std::span<void *const> buffers, std::span<const Slice> slices, int64_t count,
+                          tensor::DType dtype, const char *label);
+  base::Status broadcast(std::span<void *const> buffers, int64_t count, tensor::DType dtype, int32_t root,
+                         const char *label);
+  base::Status gather(std::span<void *const> buffers, int64_t count, tensor::DType dtype, int32_t root, void *gathered,
+                      const char *label);
+  base::Status barrier(const char *label);
+};
+
+}  // namespace tutti::impl::collective
+
+#endif  // TUTTI_COLLECTIVE_GROUP_H_

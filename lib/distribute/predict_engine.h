@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forward passes on all devices of a strategy. Weights come as immutable versions; each device packs its own copy once
+// per version. Rows of a call are split over the devices, results come back in row order.
+//
+//   TUTTI_ASSIGN(auto engine, PredictEngine::open(predict_model, strategy, {}));
+//   TUTTI_TRY(engine->set_weights(version));                          // swaps atomically; calls under way keep theirs
+//   TUTTI_ASSIGN(std::vector<Tensor> outputs, engine->run({image}, token));
+//   TUTTI_ASSIGN(auto stream, engine->stream(std::move(iterator), token));
+//   for (PredictBatch batch; true;) {
+//     TUTTI_ASSIGN(bool more, stream->next(batch));
+//     if (!more) break;
+//   }
+//
+// Threads: run, stream and set_weights may be called from any number of threads; one stream from one thread at a time.
+// The engine has one thread per device. A stream may be destroyed early and keeps the engine alive.
+#ifndef TUTTI_DISTRIBUTE_PREDICT_ENGINE_H_
+#define TUTTI_DISTRIBUTE_PREDICT_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/executable.h"
+#include "base/cancel.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "checkpoint/weight_version.h"
+#include "data/dataset.h"
+#include "distribute/strategy.h"
+#include "graph/model.h"
+#include "tensor/tensor.h"
+
+namespace tutti::impl::distribute {
+
+struct PredictOptions {
+  backend::Level level = backend::Level::fast;
+  int32_t threads_per_replica = 1;
+  int32_t program_cache_size = 16;
+  int64_t typical_rows = 64;
+  /// Batches of a stream that may be under way or waiting to be taken; 0 = 2 per device + 2.
+  int32_t stream_depth = 0;
+};
+
+/// One batch of results: outputs by position of PredictEngine::output_names().
+struct PredictBatch {
+  std::vector<tensor::Tensor> outputs;
+  int64_t first_row = 0;  ///< position of the first row in the stream
+  int64_t rows = 0;
+  int64_t step = 0;  ///< of the weight version that computed it
+};
+
+/// Results of one iterator, in its order.
+class PredictStream {
+ public:
+  virtual ~PredictStream() = default;
+  /// The next batch, or false at the end. An error ends the stream.
+  virtual base::Result<bool> next(PredictBatch &batch) = 0;
+};
+
+struct PredictCounters {
+  int64_t versions_packed = 0;  ///< per device
+  int64_t programs_built = 0;
+  int64_t calls = 0;
+};
+
+class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
+ public:
+  static base::Result<std::shared_ptr<PredictEngine>> open(const graph::Model &predict_model, StrategyRef strategy,
+                                                           const PredictOptions &options);
+  virtual ~PredictEngine() = default;
+
+  virtual const std::vector<std::string> &feature_names() const = 0;
+  virtual const std::vector<std::string> &output_names() const = 0;
+
+  /// The version that calls started from now on use. A variable of the model that it lacks, or has with other dims or
+  /// dtype, is an error naming it, and the former version stays.
+  virtual base::Status set_weights(const base::Ref<checkpoint::WeightVersion> &version) = 0;
+  /// Features in order of feature_names(), equal rows; outputs in order of output_names(). Zero rows are legal.
+  /// FAILED_PRECONDITION before the first set_weights.
+  virtual base::Result<std::vector<tensor::Tensor>> run(std::span<const tensor::Tensor> features,
+                                                        const base::CancelToken *cancel) = 0;
+  /// Predicts every element of `iterator`, whose labels and weights are left out. The whole stream uses the version
+  /// that is current now.
+  virtual base::Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
+                                                              base::Ref<base::CancelToken> cancel) = 0;
+  virtual PredictCounters counters() const = 0;
+  virtual base::Json describe() const = 0;
+};
+
+struct EvaluateReport {
+  std::vector<std::string> names;  ///< "loss" first when the model has one
+  std::vector<double> values;
+  int64_t examples = 0;
+  int64_t batches = 0;
+  int64_t step = 0;  ///< of the weights
+};
+
+/// Loss and metrics over a whole data set: sums over all batches and devices, the last formula once at the end, so the
+/// loss is weighted by examples whatever the sizes of the batches.
+class Evaluator {
+ public:
+  static base::Result<std::unique_ptr<Evaluator>> open(const graph::Model &evaluate_model, StrategyRef strategy,
+                                                       const PredictOptions &options);
+  virtual ~Evaluator() = default;
+
+  /// Up to `max_batches` batches (negative = all). INVALID_ARGUMENT when there is not one row.
+  virtual base::Result<EvaluateReport> run(const checkpoint::WeightVersion &weights, data::Iterator &iterator,
+                                           int64_t max_batches, const base::CancelToken *cancel) = 0;
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_PREDICT_ENGINE_H_

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a model (one mode, global batch) to the graphs that a contributor runs.
+//
+//   train     accumulate: forward and backward of one micro-batch on the contributor's rows; leaves partial sums in
+//   state
+//             (`write` for the first micro-batch of a step, `add` for the others)
+//             finish: from the summed partials to loss, metrics and update
+//   evaluate  accumulate: forward only, sums; finish: metrics, once after the last batch
+//   predict   forward: outputs, row by row
+//
+// The loss frontier cuts a model between them. The tail is what lies between sums over the batch and loss or metrics
+// and feeds no row; it moves to finish. Its inputs are sums S_j (partial) and values R_i that are known without the
+// batch (an L2 penalty), which contributor 0 adds once. Gradients start at the frontier: where d loss / d S_j follows
+// from constants, run scalars and R alone it is the seed (gradient set 0); else S_j gets a gradient set of its own with
+// seed 1, and finish scales that set with d loss / d S_j. So the gradient is exact for any number of contributors,
+// micro-batches and rows, and nothing waits for the loss in mid-step.
+//
+// In finish every variable-shaped value is a flat array of length "slice.<variable>".
+//
+// Threads: functions without state; the graphs are sealed.
+#ifndef TUTTI_DISTRIBUTE_STEP_GRAPHS_H_
+#define TUTTI_DISTRIBUTE_STEP_GRAPHS_H_
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "distribute/state_plan.h"
+#include "graph/graph.h"
+#include "graph/model.h"
+
+namespace tutti::impl::distribute {
+
+struct StepGraphOptions {
+  /// Replicas, or logical replicas, that share a batch.
+  int32_t contributors = 1;
+  /// Contributors that each update a slice of the variables; 1 or `contributors`.
+  int32_t slices = 1;
+  /// Micro-batches per step; above 1 a value that needs the whole batch in mid-step is refused.
+  int32_t accumulation = 1;
+  /// Clips by global norm; 0 = what the model says.
+  double clip_norm = 0;
+};
+
+struct TrainGraphs {
+  graph::SealedGraph accumulate_write;
+  /// Null when accumulation is 1.
+  graph::SealedGraph accumulate_add;
+  graph::SealedGraph finish;
+  /// All state, in the order StatePlan::make wants.
+  std::vector<StateSpec> state;
+  /// Gradient sets of the model; set 0 exists even if it is empty.
+  int32_t gradient_sets = 1;
+  /// Where finish reports: "report/loss", "report/ok", "report/learning_rate", "report/metric/<name>".
+  std::vector<std::string> metrics;
+};
+
+struct EvaluateGraphs {
+  graph::SealedGraph accumulate_write, accumulate_add;
+  graph::SealedGraph finish;
+  std::vector<StateSpec> state;
+  std::vector<std::string> metrics;  ///< names; "loss" first when the model has one
+};
+
+struct PredictGraph {
+  graph::SealedGraph forward;
+  std::vector<StateSpec> state;
+  std::vector<std::string> outputs;  ///< names, in order of the model
+};
+
+base::Result<TrainGraphs> make_train_graphs(const graph::Model &model, const StepGraphOptions &options);
+base::Result<EvaluateGraphs> make_evaluate_graphs(const graph::Model &model, const StepGraphOptions &options);
+base::Result<PredictGraph> make_predict_graph(const graph::Model &model, const StepGraphOptions &options);
+
+/// The accumulate graph with marks where buckets of `plan` are complete: external nodes labelled "bucket/<i>" that move
+/// no data. The last bucket needs none.
+base::Result<graph::SealedGraph> mark_buckets(const graph::SealedGraph &accumulate, const StatePlan &plan);
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_STEP_GRAPHS_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A strategy: which devices work together, and how. An immutable description; it opens nothing until somebody trains or
+// predicts with it, and one strategy serves any number of trainers and predictors at the same time.
+//
+//   TUTTI_ASSIGN(auto one, Strategy::one_device({cpu, 0}));
+//   TUTTI_ASSIGN(auto all, Strategy::mirrored_all(cpu));           // every device of the backend
+//   TUTTI_ASSIGN(auto two, Strategy::mirrored({{cpu, 0}, {cpu, 3}}));
+//
+// Threads: may be shared.
+#ifndef TUTTI_DISTRIBUTE_STRATEGY_H_
+#define TUTTI_DISTRIBUTE_STRATEGY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "collective/group.h"
+
+namespace tutti::impl::distribute {
+
+/// A device that need not be open yet.
+struct DeviceChoice {
+  backend::BackendRef backend;
+  int32_t index = 0;
+};
+
+class Strategy;
+using StrategyRef = std::shared_ptr<const Strategy>;
+
+/// The groups of one training run: one handle per local replica, in order.
+struct ReplicaGroups {
+  std::vector<std::unique_ptr<collective::Group>> ranks;
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  static base::Result<StrategyRef> one_device(DeviceChoice device);
+  /// Listing a device twice, or devices of different backends, is INVALID_ARGUMENT naming them.
+  static base::Result<StrategyRef> mirrored(std::vector<DeviceChoice> devices);
+  static base::Result<StrategyRef> mirrored_all(const backend::BackendRef &backend);
+
+  /// "one_device", "mirrored".
+  const std::string &name() const { return name_; }
+  /// The devices of this process, in replica order; all of one backend.
+  const std::vector<DeviceChoice> &devices() const { return devices_; }
+  int32_t replica_count() const { return static_cast<int32_t>(devices_.size()); }
+  const backend::BackendRef &backend() const { return devices_.front().backend; }
+  /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}
+  base::Json describe() const;
+
+  /// A new group over the replicas, each of which brings `parts` contributors.
+  virtual base::Result<ReplicaGroups> make_groups(int32_t parts, int64_t timeout_ms) const = 0;
+
+ protected:
+  Strategy(std::string name, std::vector<DeviceChoice> devices)
+      : name_(std::move(name)), devices_(std::move(devices)) {}
+
+ private:
+  std::string name_;
+  std::vector<DeviceChoice> devices_;
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_STRATEGY_H_

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Trainer: the session form of training. It owns the mutable state of a model, one thread per replica and a reader that
+// takes global batches from a data iterator ahead of the step. The caller starts a number of steps and sleeps.
+//
+//   TUTTI_ASSIGN(auto trainer, Trainer::open(train_model, strategy, {.seed = 7}));
+//   TUTTI_TRY(trainer->initialize());                    // or restore(version)
+//   TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+//   for (;;) {
+//     TUTTI_ASSIGN(RunReport report, trainer->run(100, token));
+//     if (report.reason != StopReason::steps_done) break;
+//   }
+//   TUTTI_ASSIGN(auto version, trainer->publish_weights());   // immutable, for savers and predictors
+//
+// Steps: `accumulation` batches of the iterator make one step (fewer when it ends); the rows of a batch are split so
+// that replicas differ by at most one row. At every step boundary the replicas combine control words (rows, stop,
+// error), so all of them finish at the same step. An error of one replica ends the group at once and comes back with
+// rank and step.
+//
+// Threads: one caller at a time; run() returns FAILED_PRECONDITION to a second one. request_stop() and the token may be
+// used from anywhere. Steady steps allocate nothing and take no lock.
+#ifndef TUTTI_DISTRIBUTE_TRAINER_H_
+#define TUTTI_DISTRIBUTE_TRAINER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/executable.h"
+#include "base/cancel.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "checkpoint/weight_version.h"
+#include "data/dataset.h"
+#include "distribute/state_plan.h"
+#include "distribute/strategy.h"
+#include "graph/model.h"
+#include "tensor/tensor.h"
+
+namespace tutti::impl::distribute {
+
+enum class Lowering : int32_t {
+  automatic = 0,  ///< shared where the devices use host memory, else replicated
+  shared = 1,     ///< one copy of weights and slots; each contributor updates its slice
+  replicated = 2  ///< a copy per device; each updates everything
+};
+
+struct TrainerOptions {
+  int64_t seed = 0;
+  backend::Level level = backend::Level::fast;
+  /// Micro-batches per step.
+  int32_t accumulation = 1;
+  /// Clip gradients by global norm; 0 = what the model says.
+  double clip_norm = 0;
+  Lowering lowering = Lowering::automatic;
+  /// Level invariant: logical replicas, whatever the number of devices, which must divide it.
+  int32_t logical_replicas = 4;
+  int32_t threads_per_replica = 1;
+  /// Batches that the reader may be ahead.
+  int32_t read_ahead = 2;
+  /// Programs kept per replica, by shape.
+  int32_t program_cache_size = 16;
+  /// Rows that layouts are chosen for.
+  int64_t typical_rows = 64;
+  /// Keep the gradients of the last step readable (gradient()).
+  bool keep_gradients = false;
+  /// How long a replica waits for the others.
+  int64_t collective_timeout_ms = 600000;
+  /// Runs the initializers; null = the strategy's. The reference backend gives the same bits on every machine.
+  backend::BackendRef initializer_backend;
+};
+
+enum class StopReason : int32_t { steps_done = 1, end_of_input, stopped };
+
+/// What one run() did.
+struct RunReport {
+  StopReason reason = StopReason::steps_done;
+  int64_t steps = 0;     ///< in this run
+  int64_t examples = 0;  ///< rows in this run
+  int64_t step = 0;      ///< completed steps since the beginning
+  double loss = 0;       ///< of the last step
+  /// Nanoseconds that replica 0 waited for input, and in all.
+  int64_t input_wait_ns = 0, total_ns = 0;
+};
+
+struct NamedNumber {
+  std::string name;
+  double value = 0;
+};
+
+struct TrainerCounters {
+  int64_t programs_built = 0;  ///< programs bound, all replicas
+  int64_t executables_built = 0;
+  int64_t cache_evictions = 0;
+  int64_t steps = 0;
+};
+
+class Trainer {
+ public:
+  static base::Result<std::unique_ptr<Trainer>> open(const graph::Model &train_model, StrategyRef strategy,
+                                                     const TrainerOptions &options);
+  virtual ~Trainer() = default;
+
+  /// Gives every variable its initial value (a function of seed and variable name only), zeroes slots, step = 0.
+  virtual base::Status initialize() = 0;
+  /// Sets weights by name, slots where the version has them, and the step. A variable of the model that the version
+  /// lacks, or has with other dims or dtype, is an error naming it, and nothing changes.
+  virtual base::Status restore(const checkpoint::WeightVersion &version) = 0;
+
+  /// Where batches come from. Elements must have the model's features and labels by name or, when the specs carry no
+  /// names, in order. Replaces the former input; batches read ahead of it are dropped.
+  virtual base::Status attach_input(std::unique_ptr<data::Iterator> iterator) = 0;
+  /// Position of the input after the last completed step, for attach_input + restore. Batches that were read ahead do
+  /// not count.
+  virtual base::Result<base::Json> input_state() = 0;
+
+  /// Up to `steps` steps (negative = until the input ends or a stop). CANCELLED leaves the trainer usable: the step
+  /// under way is dropped. A loss that is not finite is an error naming the step; weights keep the values before it.
+  virtual base::Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) = 0;
+  /// Ends a run in progress at its next step boundary, with reason stopped. Any thread.
+  virtual void request_stop() = 0;
+
+  /// Completed steps since the beginning.
+  virtual int64_t step() const = 0;
+  virtual void set_step(int64_t step) = 0;
+  /// Micro-batches and rows so far; part of what a checkpoint keeps.
+  virtual int64_t batch_counter() const = 0;
+  virtual void set_batch_counter(int64_t counter) = 0;
+
+  /// Loss, learning rate and metrics of the last step, by name: "loss", "learning_rate", metric names.
+  virtual std::vector<NamedNumber> report() const = 0;
+  /// Losses of the steps of the last run, oldest first; the last 65,536 at most.
+  virtual std::vector<double> loss_history() const = 0;
+
+  /// Everything at the current step as an immutable version. Copies once; packing or unpacking falls on the readers.
+  virtual base::Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots = false) = 0;
+  /// Variables and slots ("<variable>/<slot>") in canonical layout.
+  virtual base::Result<tensor::Tensor> get_variable(std::string_view name) = 0;
+  virtual base::Status set_variable(std::string_view name, const tensor::Tensor &value) = 0;
+  virtual base::Result<tensor::Tensor> get_slot(std::string_view variable, std::string_view slot) = 0;
+  /// Gradient of the last step before clipping. FAILED_PRECONDITION unless keep_gradients.
+  virtual base::Result<tensor::Tensor> gradient(std::string_view variable) = 0;
+  /// A named host scalar, such as a learning rate set by the host; takes effect with the next run.
+  virtual base::Status set_host_scalar(std::string_view name, double value) = 0;
+  virtual base::Result<double> host_scalar(std::string_view name) = 0;
+
+  virtual const graph::Model &model() const = 0;
+  virtual const StatePlan &plan() const = 0;
+  /// Whether all copies of the weights on all devices have equal bytes (there is only one when shared).
+  virtual base::Result<bool> replicas_are_identical() = 0;
+  virtual TrainerCounters counters() const = 0;
+  /// Chosen kernels and bytes of the programs built so far, for people and tests.
+  virtual base::Json describe() const = 0;
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_TRAINER_H_
