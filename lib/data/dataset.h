@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dataset: an immutable description of a sequence of elements, and Iterator: one walk over it.
+//
+//   Pipeline pipeline(from_slices({{"x", x}, {"y", y, Role::label}}));
+//   pipeline.apply("shuffle", {{"buffer_size", int64_t{1000}}}).apply("batch", {{"batch_size", int64_t{64}}});
+//   TUTTI_ASSIGN(DatasetRef dataset, pipeline.build());
+//   IteratorContext context;                  // seed, epoch, cancel token, who runs graphs
+//   TUTTI_ASSIGN(std::unique_ptr<Iterator> iterator, dataset->make_iterator(context));
+//   for (Element element;;) {
+//     TUTTI_ASSIGN(bool more, iterator->next(element));
+//     if (!more) break;
+//   }
+//
+// Order and bytes are a function of (dataset, seed, epoch) alone: not of threads, of prefetching or of the number of
+// replicas. save() after n elements describes the state after exactly these n, however far background threads have run
+// ahead; an iterator restored from it continues with element n + 1, byte for byte.
+//
+// Errors: next() may fail for one element (a failing map); that element is then gone and the next call goes on behind
+// it. An error that is final (cancelled, a failed source) comes back from every further call.
+//
+// Threads: a Dataset may be shared by all threads. An Iterator belongs to one thread at a time.
+#ifndef TUTTI_DATA_DATASET_H_
+#define TUTTI_DATA_DATASET_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/json.h"
+#include "base/object.h"
+#include "base/status.h"
+#include "data/element.h"
+#include "data/graph_runner.h"
+
+namespace tutti::impl::data {
+
+class Dataset;
+class Iterator;
+class RandomAccess;
+class Stage;
+class State;
+using DatasetRef = base::Ref<Dataset>;
+
+/// Which thread asked the outermost iterator last. A feed uses it to refuse a push that could never end.
+class ConsumerThread {
+ public:
+  void mark() { id_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
+  bool is_this_thread() const { return id_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+
+ private:
+  std::atomic<std::thread::id> id_{};
+};
+
+/// What a walk depends on from outside. Copied; the objects behind it are shared.
+struct IteratorContext {
+  /// Null = never cancelled. Honoured in every wait.
+  base::Ref<base::CancelToken> cancel;
+  /// Seed of everything random in the pipeline.
+  int64_t seed = 0;
+  /// Number of the pass. A `repeat` inside the pipeline counts passes itself, starting from this one.
+  int64_t epoch = 0;
+  /// Threads that a transform with automatic parallelism may use; 0 = the cores of the process.
+  int32_t threads = 0;
+  /// Who runs graphs; null makes maps and filters by graph an error.
+  std::shared_ptr<GraphRunner> graphs;
+  /// Set by make_iterator().
+  std::shared_ptr<ConsumerThread> consumer;
+};
+
+/// An immutable description. Made by the functions of sources.h and by Pipeline.
+class Dataset : public base::Object {
+ public:
+  /// What the transform or source is called: "slices", "shuffle".
+  const std::string &kind() const { return kind_; }
+  const ElementSpec &spec() const { return spec_; }
+  /// Elements of one pass.
+  Cardinality cardinality() const { return cardinality_; }
+  /// The datasets this one draws from.
+  const std::vector<DatasetRef> &inputs() const { return inputs_; }
+  /// Shuffles between here and the sources; tells the random streams of several shuffles apart.
+  int32_t shuffle_depth() const { return shuffle_depth_; }
+
+  /// A new walk from the first element.
+  base::Result<std::unique_ptr<Iterator>> make_iterator(IteratorContext context) const;
+
+  // For transforms (stage.h).
+
+  /// The working part of an iterator; `context` as make_iterator() completed it.
+  virtual base::Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const = 0;
+  /// What a caller means to do with a random access.
+  enum class Access {
+    in_order,  // read forward, perhaps not to the end: only what costs nothing before it is read
+    anywhere,  // read everything in any order: filling a cache first is in order
+  };
+  /// The elements of one pass by position; null when the dataset has no such access. Shapes and dtypes are static then.
+  virtual base::Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context,
+                                                                    Access access) const;
+
+ protected:
+  Dataset(std::string kind, ElementSpec spec, Cardinality cardinality, std::vector<DatasetRef> inputs);
+
+  int32_t shuffle_depth_;
+
+ private:
+  std::string kind_;
+  ElementSpec spec_;
+  Cardinality cardinality_;
+  std::vector<DatasetRef> inputs_;
+};
+
+/// One walk over a dataset; owns all progress.
+class Iterator {
+ public:
+  Iterator(DatasetRef dataset, IteratorContext context, std::unique_ptr<Stage> stage);
+  ~Iterator();
+
+  const ElementSpec &spec() const { return dataset_->spec(); }
+  /// Fills `element` and returns true, or returns false at the end, again and again.
+  base::Result<bool> next(Element &element);
+  /// As next(), but the following next() (or peek()) gives the same element, and save() does not count it.
+  base::Result<bool> peek(Element &element);
+
+  /// The state after the elements given out so far, as JSON.
+  base::Json save() const;
+  /// Continues from a saved state of an equal dataset. Before the first next() only. INVALID_ARGUMENT names the place
+  /// where the state does not fit the pipeline.
+  base::Status restore(const base::Json &state);
+
+ private:
+  struct Peeked;
+
+  DatasetRef dataset_;
+  IteratorContext context_;
+  std::unique_ptr<Stage> stage_;
+  std::unique_ptr<Peeked> peeked_;
+  bool started_ = false;
+};
+
+/// The first elements, at most `count` of them, by a walk of its own. Not for a feed, which has only one walk.
+base::Result<std::vector<Element>> peek(const Dataset &dataset, int64_t count, const IteratorContext &context);
+
+/// Warnings about well-known bad orders: cache after shuffle, no prefetch at the end, a batch before a cheap map that
+/// could have run on more at once or before it. Empty when there is nothing to say.
+base::Result<std::vector<std::string>> lint(const Dataset &dataset);
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_DATASET_H_
