@@ -83,7 +83,6 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
  private:
   Backend(const tutti_backend_api *api, HostOptions host);
-  void fill_optional_tables();
 
   std::shared_ptr<void> owner_;
   const tutti_backend_api *api_;

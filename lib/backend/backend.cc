@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/backend.h"
+
+#include <cstring>
+#include <utility>
+
+#include "base/json.h"
+
+namespace tutti::impl::backend {
+
+using base::Json;
+using base::JsonReader;
+using base::Result;
+using base::Status;
+
+namespace {
+
+void collect_text(void *user, const char *text, uint64_t length) { static_cast<std::string *>(user)->assign(text, length); }
+
+/// One sentence why the table cannot be used, or ok. Checks what this library calls, not what newer tables append.
+Status check_table(const tutti_backend_api *api, std::string_view build_id) {
+  if (api == nullptr)
+    return base::unavailable("the backend refuses plug-in interface version ", TUTTI_BACKEND_ABI_VERSION);
+  if (api->struct_size < sizeof(tutti_backend_api))
+    return base::unavailable("the backend's table has ", api->struct_size, " bytes, expected at least ",
+                             sizeof(tutti_backend_api));
+  if (api->abi_version != TUTTI_BACKEND_ABI_VERSION)
+    return base::unavailable("the backend was built for plug-in interface version ", api->abi_version,
+                             ", this library has version ", TUTTI_BACKEND_ABI_VERSION);
+  if (!build_id.empty() && build_id != api->build_id)
+    return base::unavailable("backend '", api->name, "' has build id ", base::quoted(api->build_id),
+                             ", this library has ", base::quoted(build_id), ": install both from one build");
+  if (api->device == nullptr || api->buffer == nullptr || api->stream == nullptr || api->executable == nullptr ||
+      api->program == nullptr)
+    return base::unavailable("backend '", api->name, "' lacks one of its tables");
+  if (api->device->struct_size < sizeof(tutti_device_table) || api->buffer->struct_size < sizeof(tutti_buffer_table) ||
+      api->stream->struct_size < sizeof(tutti_stream_table) ||
+      api->executable->struct_size < sizeof(tutti_executable_table) ||
+      api->program->struct_size < sizeof(tutti_program_table))
+    return base::unavailable("one of the tables of backend '", api->name, "' is shorter than this library expects");
+  return Status();
+}
+
+}  // namespace
+
+Backend::Backend(const tutti_backend_api *api, HostOptions host)
+    : api_(api), name_(api->name), host_(std::move(host)) {}
+
+Backend::~Backend() {
+  if (instance_ != nullptr) api_->destroy(instance_);
+}
+
+Result<BackendRef> Backend::create(tutti_backend_entry_function entry, std::string_view options_json, HostOptions host,
+                                   std::string_view build_id) {
+  const tutti_backend_api *api = entry(TUTTI_BACKEND_ABI_VERSION);
+  TUTTI_TRY(check_table(api, build_id));
+  BackendRef backend(new Backend(api, std::move(host)));
+  ErrorSink sink;
+  tutti_backend *instance = nullptr;
+  TUTTI_TRY(sink.take(
+      api->create(backend->host_.table(), std::string(options_json).c_str(), &instance, sink.handle())));
+  backend->instance_ = instance;
+  return backend;
+}
+
+Result<DeviceDescription> Backend::describe_device(int32_t index) const {
+  const int32_t count = device_count();
+  if (index < 0 || index >= count)
+    return base::not_found("device ", name_, ":", index, ": this backend has ", count, " device(s)");
+  std::string text;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(api_->device->describe(instance_, index, collect_text, &text, sink.handle())));
+  TUTTI_ASSIGN(const Json json, Json::parse(text));
+  const JsonReader reader(json, "device");
+  DeviceDescription description;
+  TUTTI_ASSIGN(description.name, reader.get_string("name"));
+  TUTTI_ASSIGN(description.kind, reader.get_string("kind"));
+  TUTTI_ASSIGN(description.memory_bytes, reader.get_integer("memory_bytes", 0));
+  TUTTI_ASSIGN(description.description, reader.get_string("description", ""));
+  return description;
+}
+
+Result<DeviceRef> Backend::open_device(int32_t index, std::string_view options_json) {
+  TUTTI_ASSIGN(DeviceDescription description, describe_device(index));
+  tutti_device *handle = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(
+      api_->device->open(instance_, index, std::string(options_json).c_str(), &handle, sink.handle())));
+  return DeviceRef(new Device(shared_from_this(), index, std::move(description), handle));
+}
+
+Status Backend::pack(std::string_view layout, tensor::DType dtype, const std::vector<int64_t> &dims,
+                     const void *canonical, void *storage, int64_t storage_bytes) const {
+  if (layout.empty()) {
+    if (storage_bytes != 0) std::memcpy(storage, canonical, static_cast<size_t>(storage_bytes));
+    return Status();
+  }
+  if (api_->layout == nullptr) return base::unimplemented("backend '", name_, "' has no layout '", layout, "'");
+  ErrorSink sink;
+  return sink.take(api_->layout->pack(instance_, std::string(layout).c_str(), static_cast<int32_t>(dtype), dims.data(),
+                                      static_cast<int32_t>(dims.size()), canonical, storage,
+                                      static_cast<uint64_t>(storage_bytes), sink.handle()));
+}
+
+Status Backend::unpack(std::string_view layout, tensor::DType dtype, const std::vector<int64_t> &dims,
+                       const void *storage, int64_t storage_bytes, void *canonical) const {
+  if (layout.empty()) {
+    if (storage_bytes != 0) std::memcpy(canonical, storage, static_cast<size_t>(storage_bytes));
+    return Status();
+  }
+  if (api_->layout == nullptr) return base::unimplemented("backend '", name_, "' has no layout '", layout, "'");
+  ErrorSink sink;
+  return sink.take(api_->layout->unpack(instance_, std::string(layout).c_str(), static_cast<int32_t>(dtype),
+                                        dims.data(), static_cast<int32_t>(dims.size()), storage,
+                                        static_cast<uint64_t>(storage_bytes), canonical, sink.handle()));
+}
+
+Device::Device(BackendRef backend, int32_t index, DeviceDescription description, tutti_device *handle)
+    : backend_(std::move(backend)), index_(index), description_(std::move(description)), handle_(handle) {}
+
+Device::~Device() { api().device->close(handle_); }
+
+Result<Buffer> Device::allocate(int64_t bytes, int64_t alignment) {
+  if (bytes < 0) return base::invalid_argument("a buffer of ", bytes, " bytes");
+  tutti_device_buffer *handle = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(api().buffer->allocate(handle_, static_cast<uint64_t>(bytes), static_cast<uint64_t>(alignment),
+                                             &handle, sink.handle())));
+  return Buffer(shared_from_this(), handle, bytes);
+}
+
+Result<Stream> Device::create_stream() {
+  tutti_stream *handle = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(api().stream->create(handle_, &handle, sink.handle())));
+  return Stream(shared_from_this(), handle);
+}
+
+Result<Event> Device::create_event() {
+  tutti_event *handle = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(api().stream->event_create(handle_, &handle, sink.handle())));
+  return Event(shared_from_this(), handle);
+}
+
+}  // namespace tutti::impl::backend

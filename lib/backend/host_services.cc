@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/host_services.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "base/cancel.h"
+
+namespace tutti::impl::backend {
+
+void ErrorSink::set(tutti_error_sink *sink, int32_t code, const char *message) {
+  auto *self = reinterpret_cast<ErrorSink *>(sink);
+  if (self == nullptr || self->code_ != 0) return;
+  self->code_ = code;
+  self->message_ = message == nullptr ? "" : message;
+}
+
+base::Status ErrorSink::failure(int32_t code) {
+  if (message_.empty()) message_ = "the backend gave no reason";
+  return base::Status(base::code_from_number(code), std::move(message_));
+}
+
+// The C functions of the table; `user` is the HostServices.
+struct HostServices::Calls {
+  static HostServices &self(void *user) { return *static_cast<HostServices *>(user); }
+
+  static void *allocate(void *user, uint64_t bytes, uint64_t alignment) {
+    const uint64_t step = alignment < sizeof(void *) ? sizeof(void *) : alignment;
+    void *memory = std::aligned_alloc(step, (bytes + step) / step * step);
+    if (memory != nullptr) self(user).bytes_in_use_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    return memory;
+  }
+
+  static void release(void *user, void *memory, uint64_t bytes) {
+    if (memory == nullptr) return;
+    self(user).bytes_in_use_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    std::free(memory);
+  }
+
+  static void log(void *user, int32_t severity, const char *message) {
+    const auto &write = self(user).options_.log;
+    if (write) write(severity, message);
+  }
+
+  static uint64_t trace_begin(void *user, const char *name) {
+    const auto &begin = self(user).options_.trace_begin;
+    return begin ? begin(name) : 0;
+  }
+
+  static void trace_end(void *user, uint64_t span) {
+    const auto &end = self(user).options_.trace_end;
+    if (span != 0 && end) end(span);
+  }
+
+  static int32_t thread_budget(void *user) { return self(user).options_.thread_budget; }
+
+  static int32_t is_cancelled(void *, const void *cancel) {
+    return base::check(static_cast<const base::CancelToken *>(cancel)).ok() ? 0 : 1;
+  }
+};
+
+HostServices::HostServices(HostOptions options) : options_(std::move(options)) {
+  table_.struct_size = sizeof(table_);
+  table_.user = this;
+  table_.allocate = Calls::allocate;
+  table_.release = Calls::release;
+  table_.log = Calls::log;
+  table_.trace_begin = Calls::trace_begin;
+  table_.trace_end = Calls::trace_end;
+  table_.thread_budget = Calls::thread_budget;
+  table_.is_cancelled = Calls::is_cancelled;
+  table_.set_error = ErrorSink::set;
+}
+
+}  // namespace tutti::impl::backend
