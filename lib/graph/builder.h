@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GraphBuilder: builds graphs and models, checking every node as it comes.
+//
+//   GraphBuilder b;
+//   ValueId x = b.feature("image", tensor::DType::f32, {b.batch(), 784});
+//   b.push_scope("dense");
+//   ValueId w = b.variable("kernel", tensor::DType::f32, {784, 10}, {"glorot_uniform", {}});   // "dense/kernel"
+//   ValueId logits = b.matmul(x, w);                                                           // "dense/matmul"
+//   b.pop_scope();
+//   b.set_output("logits", logits);
+//   Result<Model> model = b.finish();
+//
+// Errors are deferred: a failing call returns kNoValue, which later calls pass through silently; the first error, with
+// the scoped node name, the argument and the shapes, is kept and returned by finish(). status() shows it at any time.
+//
+// Regions are built by lambdas; a value of an enclosing scope used inside becomes a capture: a further input of the
+// node and parameter of the region.
+//
+// Threads: one builder belongs to one thread at a time.
+#ifndef TUTTI_GRAPH_BUILDER_H_
+#define TUTTI_GRAPH_BUILDER_H_
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "graph/model.h"
+#include "graph/op_registry.h"
+
+namespace tutti::impl::graph {
+
+/// Optional settings of a variable.
+struct VariableOptions {
+  bool trainable = true;
+  Aggregation aggregation = Aggregation::trained;
+  bool automatic_name = false;
+};
+
+class GraphBuilder {
+ public:
+  using Values = std::vector<ValueId>;
+  /// Builds a region from its parameters, returns its results.
+  using RegionFunction = std::function<Values(GraphBuilder &, const Values &parameters)>;
+
+  GraphBuilder();
+  /// Goes on building a graph, for example to add gradients to it.
+  explicit GraphBuilder(Graph graph);
+
+  // ---- errors ----
+  const base::Status &status() const { return status_; }
+  bool ok() const { return status_.ok(); }
+  /// Records an error unless there is one already; returns kNoValue.
+  ValueId fail(base::Status status);
+
+  // ---- names ----
+  /// Scope names are joined with '/'. A name given twice in the same scope is a different scope the second time when
+  /// `unique` is set ("dense", "dense_1"), else the same one. Returns the full name of the scope.
+  std::string push_scope(std::string_view scope_name, bool unique = false);
+  void pop_scope();
+  const std::string &scope() const { return scopes_.back(); }
+  /// scope + '/' + kind, with _1, _2, ... from the second time on.
+  std::string unique_name(std::string_view kind);
+
+  // ---- nodes ----
+  static Dim batch() { return Dim::symbol(kBatchSymbol); }
+  /// A node of the newest revision with one output.
+  ValueId op(std::string_view op_name, std::initializer_list<ValueId> inputs, Attributes attributes = {});
+  ValueId op(std::string_view op_name, const Values &inputs, Attributes attributes = {});
+  /// Any number of outputs; all kNoValue after an error. `outputs` is their number when an error hides it.
+  Values op_n(std::string_view op_name, const Values &inputs, Attributes attributes = {}, size_t outputs = 0);
+  /// A node in full: revision 0 = newest, empty scope_name and zero stable_id = made here; regions must be empty.
+  Values add_node(Node node);
+  /// A copy of a node with other inputs, scope name and stable id kept (so random ops draw the same values).
+  Values copy_node(const Graph &source, const Node &node, const Values &inputs);
+
+  const Graph &graph() const { return graph_; }
+  const ValueInfo &info(ValueId value) const { return graph_.value(value); }
+  /// Shape of a value; empty for kNoValue.
+  const Dims &dims(ValueId value) const;
+  tensor::DType dtype(ValueId value) const;
+  size_t rank(ValueId value) const { return dims(value).size(); }
+  void set_value_name(ValueId value, std::string name);
+
+  // ---- leaves ----
+  ValueId input(std::string_view name, tensor::DType dtype, Dims dims);
+  ValueId constant(tensor::Tensor value);
+  /// A scalar constant of any number dtype or boolean.
+  ValueId constant(double value, tensor::DType dtype);
+  ValueId run_scalar(std::string_view kind, tensor::DType dtype);
+  ValueId state_read(std::string_view entry, tensor::DType dtype, Dims dims);
+  void state_write(ValueId value, std::string_view entry, std::string_view mode = "write");
+
+  // ---- frequent ops ----
+  ValueId add(ValueId a, ValueId b) { return op("add", {a, b}); }
+  ValueId sub(ValueId a, ValueId b) { return op("sub", {a, b}); }
+  ValueId mul(ValueId a, ValueId b) { return op("mul", {a, b}); }
+  ValueId div(ValueId a, ValueId b) { return op("div", {a, b}); }
+  ValueId neg(ValueId x) { return op("neg", {x}); }
+  /// x times a constant of the dtype of x.
+  ValueId scale(ValueId x, double factor);
+  ValueId add_scalar(ValueId x, double summand);
+  ValueId unary(std::string_view op_name, ValueId x) { return op(op_name, {x}); }
+  ValueId cast(ValueId x, tensor::DType dtype);  // x itself when it has that dtype
+  ValueId select(ValueId condition, ValueId a, ValueId b) { return op("select", {condition, a, b}); }
+  ValueId matmul(ValueId a, ValueId b, bool transpose_a = false, bool transpose_b = false);
+  ValueId reduce(std::string_view op_name, ValueId x, std::vector<int64_t> axes, bool keep_dims = false);
+  ValueId reduce_sum(ValueId x, std::vector<int64_t> axes = {}, bool keep_dims = false);
+  /// Expanded when an axis carries the batch: the mean over the rows of the whole step.
+  ValueId reduce_mean(ValueId x, std::vector<int64_t> axes = {}, bool keep_dims = false);
+  ValueId reshape(ValueId x, Dims dims);  // x itself when it has those dims
+  ValueId transpose(ValueId x, std::vector<int64_t> permutation);
+  ValueId broadcast_to(ValueId x, Dims dims);  // x itself when it has those dims
+  ValueId concat(const Values &inputs, int64_t axis);
+  ValueId slice(ValueId x, Dims begin, Dims size, std::vector<int64_t> strides = {});
+  /// `parts` equal slices along an axis.
+  Values split(ValueId x, int64_t parts, int64_t axis);
+  /// x reduced and reshaped to `dims`, undoing a broadcast from `dims`.
+  ValueId sum_to(ValueId x, const Dims &dims);
+
+  // ---- regions ----
+  Values call(const Values &inputs, const RegionFunction &body);
+  /// backward(inputs..., outputs..., output gradients...) returns one gradient for each input. No captures.
+  Values custom_gradient(const Values &inputs, const RegionFunction &forward, const RegionFunction &backward);
+  /// body(states..., one element of each sequence..., ) returns new states..., elements of stacked results....
+  Values scan(const Values &states, const Values &sequences, const RegionFunction &body, int64_t axis = 0,
+              bool reverse = false);
+  Values cond(ValueId predicate, const RegionFunction &then_region, const RegionFunction &else_region);
+
+  // ---- models ----
+  /// Inputs with rows on axis 0; a name used twice is an error.
+  ValueId feature(std::string_view name, tensor::DType dtype, Dims dims);
+  ValueId label(std::string_view name, tensor::DType dtype, Dims dims);
+  /// Full name = scope + '/' + name. A name used twice is an error.
+  ValueId variable(std::string_view name, tensor::DType dtype, std::vector<int64_t> dims,
+                   InitializerSpec initializer = {}, VariableOptions options = {});
+  /// The value of a variable made before, or kNoValue without an error.
+  ValueId find_variable(std::string_view full_name) const;
+  void set_loss(ValueId loss);
+  void set_output(std::string_view name, ValueId value);
+  void add_metric(std::string_view name, ValueId value);
+  /// The variable gets this value at the end of a training step.
+  void assign(std::string_view variable_full_name, ValueId new_value);
+  void set_train(TrainSpec train);
+  void set_clip_global_norm(double norm);
+  /// A f32 scalar that the host can set while training.
+  ValueId host_scalar(std::string_view name, double initial);
+  /// What is being built; loss, outputs and variables as far as they are known.
+  const Model &model() const { return model_; }
+
+  // ---- end ----
+  /// Named result of a plain graph.
+  void set_result(std::string_view name, ValueId value);
+  /// The graph, or the first error. The builder is empty afterwards.
+  base::Result<Graph> finish_graph();
+  /// The model, or the first error. Checks that outputs carry rows and that loss and metrics are scalars.
+  base::Result<Model> finish();
+
+ private:
+  struct Frame;  // a region under construction
+
+  Values insert(Node node, size_t outputs);
+  Values pass_through(size_t outputs) const;
+  base::Status resolve_inputs(Node &node);
+  ValueId capture(ValueId value, size_t frame);
+  struct BuiltRegion;
+  base::Result<BuiltRegion> build_region(const std::vector<ValueInfo> &parameters, const RegionFunction &function,
+                                         bool allow_captures, std::string_view what);
+  Values insert_region_node(std::string_view op_name, const Values &inputs, Attributes attributes,
+                            std::vector<Region> regions);
+  ValueId model_input(std::vector<InputSpec> &list, std::string_view role, std::string_view name, tensor::DType dtype,
+                      Dims dims);
+  void name_value(std::map<std::string, ValueId, std::less<>> &map, std::string_view what, std::string_view name,
+                  ValueId value);
+
+  Graph graph_;
+  Model model_;
+  base::Status status_;
+  std::vector<std::string> scopes_{""};
+  std::map<std::string, int64_t, std::less<>> name_counts_;
+  std::set<std::string, std::less<>> names_;
+  std::vector<int32_t> frame_of_value_;  // which region under construction a value belongs to; -1 = finished
+  std::vector<Frame> frames_;            // enclosing regions under construction, the top region first
+  int32_t frame_count_ = 0;
+};
+
+}  // namespace tutti::impl::graph
+
+#endif  // TUTTI_GRAPH_BUILDER_H_

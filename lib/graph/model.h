@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Model: what a model function makes for one mode: one graph over the global batch and what its values mean: features,
+// labels, variables, outputs, loss, metrics, assignments and the rule of training. Made by GraphBuilder::finish();
+// turned into step graphs above (graph/replicate.h); stored in checkpoints (graph/serialize.h) in PREDICT form.
+//
+// Threads: immutable once made; share it as shared_ptr<const Model>.
+#ifndef TUTTI_GRAPH_MODEL_H_
+#define TUTTI_GRAPH_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tutti::impl::graph {
+
+/// A named input of the model; rows of the batch are axis 0.
+struct InputSpec {
+  std::string name;
+  tensor::DType dtype{};
+  Dims dims;
+  ValueId value = kNoValue;  // output of the `input` node
+};
+
+/// How a variable gets its first value: "zeros", "ones", "constant" {value}, "normal", "truncated_normal" {mean,
+/// stddev}, "uniform" {low, high}, "glorot_uniform", "he_normal", ... interpreted by the floor that creates weights.
+struct InitializerSpec {
+  std::string name = "zeros";
+  Attributes attributes;
+};
+
+/// Who keeps a variable's value. trained: updated from its gradient. aggregated: assigned, the mean over replicas
+/// weighted by rows. per_replica: assigned, each replica has its own.
+enum class Aggregation { trained, aggregated, per_replica };
+
+std::string_view name(Aggregation aggregation);
+
+struct VariableSpec {
+  std::string name;
+  tensor::DType dtype{};
+  std::vector<int64_t> dims;
+  InitializerSpec initializer;
+  bool trainable = true;
+  Aggregation aggregation = Aggregation::trained;
+  std::string creator;         // scope of the layer that made it
+  bool automatic_name = true;  // the name came from scope and ordinal, not from the user
+  ValueId value = kNoValue;    // output of the `variable` node
+};
+
+/// Further state an optimizer keeps per variable, shaped like it.
+struct SlotSpec {
+  std::string name;  // "velocity", "m", "v"
+  double initial = 0;
+};
+
+/// The rule of training: an update op of the registry, its attributes, and a learning rate that is a value of the
+/// graph. The update's inputs are w, g, slots in order, learning rate, iteration if it has one, ok.
+struct OptimizerSpec {
+  std::string op;  // "adam_update"
+  int32_t revision = 1;
+  Attributes attributes;
+  ValueId learning_rate = kNoValue;  // a scalar computed from constants, run scalars and host scalars only
+  std::vector<SlotSpec> slots;
+};
+
+struct TrainSpec {
+  OptimizerSpec optimizer;
+  std::optional<double> clip_global_norm;
+  /// Explicit gradients, variable name → gradient value; empty = those of the loss for every trainable variable.
+  std::map<std::string, ValueId, std::less<>> gradients;
+};
+
+/// A scalar that the host can set while training, read as state entry host/<name>.
+struct HostScalarSpec {
+  std::string name;
+  double initial = 0;
+};
+
+struct Model {
+  Graph graph;
+  std::vector<InputSpec> features;
+  std::vector<InputSpec> labels;
+  std::vector<VariableSpec> variables;                      // in order of creation
+  std::map<std::string, ValueId, std::less<>> outputs;      // predictions; rows on axis 0
+  std::map<std::string, ValueId, std::less<>> metrics;      // scalars
+  std::map<std::string, ValueId, std::less<>> assignments;  // variable name → its new value
+  ValueId loss = kNoValue;                                  // scalar; absent for PREDICT
+  std::optional<TrainSpec> train;
+  std::vector<HostScalarSpec> host_scalars;
+
+  const VariableSpec *find_variable(std::string_view variable_name) const;
+  const InputSpec *find_feature(std::string_view feature_name) const;
+};
+
+/// The part of a model that prediction needs: nodes, features and variables its outputs depend on. Value ids change.
+base::Result<Model> predict_model(const Model &model);
+
+}  // namespace tutti::impl::graph
+
+#endif  // TUTTI_GRAPH_MODEL_H_
