@@ -15,7 +15,9 @@ using base::Status;
 
 namespace {
 
-void collect_text(void *user, const char *text, uint64_t length) { static_cast<std::string *>(user)->assign(text, length); }
+void collect_text(void *user, const char *text, uint64_t length) {
+  static_cast<std::string *>(user)->assign(text, length);
+}
 
 /// One sentence why the table cannot be used, or ok. Checks what this library calls, not what newer tables append.
 Status check_table(const tutti_backend_api *api, std::string_view build_id) {
@@ -57,8 +59,8 @@ Result<BackendRef> Backend::create(tutti_backend_entry_function entry, std::stri
   BackendRef backend(new Backend(api, std::move(host)));
   ErrorSink sink;
   tutti_backend *instance = nullptr;
-  TUTTI_TRY(sink.take(
-      api->create(backend->host_.table(), std::string(options_json).c_str(), &instance, sink.handle())));
+  TUTTI_TRY(
+      sink.take(api->create(backend->host_.table(), std::string(options_json).c_str(), &instance, sink.handle())));
   backend->instance_ = instance;
   return backend;
 }
@@ -84,8 +86,7 @@ Result<DeviceRef> Backend::open_device(int32_t index, std::string_view options_j
   TUTTI_ASSIGN(DeviceDescription description, describe_device(index));
   tutti_device *handle = nullptr;
   ErrorSink sink;
-  TUTTI_TRY(sink.take(
-      api_->device->open(instance_, index, std::string(options_json).c_str(), &handle, sink.handle())));
+  TUTTI_TRY(sink.take(api_->device->open(instance_, index, std::string(options_json).c_str(), &handle, sink.handle())));
   return DeviceRef(new Device(shared_from_this(), index, std::move(description), handle));
 }
 

@@ -15,7 +15,9 @@ using base::Status;
 
 namespace {
 
-void collect_text(void *user, const char *text, uint64_t length) { static_cast<std::string *>(user)->assign(text, length); }
+void collect_text(void *user, const char *text, uint64_t length) {
+  static_cast<std::string *>(user)->assign(text, length);
+}
 
 int32_t port_index(const std::vector<PortDescription> &ports, std::string_view name) {
   for (size_t i = 0; i < ports.size(); ++i) {
@@ -78,10 +80,12 @@ Result<ExecutableDescription> read_description(std::string_view text) {
 struct RawRequest {
   RawRequest(std::span<const DeviceRef> devices, const CompileRequest &request) {
     JsonObject object;
-    for (const auto &[symbol, value] : request.bindings) object.emplace_back(symbol, value);
+    for (const auto &[symbol, value] : request.bindings)
+      object.emplace_back(symbol, value);
     bindings = Json(std::move(object)).dump();
     state = request.state == nullptr ? StateTable().to_text() : request.state->to_text();
-    for (const DeviceRef &device : devices) handles.push_back(device->handle());
+    for (const DeviceRef &device : devices)
+      handles.push_back(device->handle());
     raw.struct_size = sizeof(raw);
     raw.graph_text = request.graph_text->c_str();
     raw.bindings_json = bindings.c_str();

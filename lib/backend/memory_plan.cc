@@ -20,7 +20,8 @@ int64_t most_alive(std::span<const MemoryBlock> blocks, int64_t alignment) {
     change[block.last + 1] -= round_up(block.bytes, alignment);
   }
   int64_t alive = 0, most = 0;
-  for (const auto &[step, bytes] : change) most = std::max(most, alive += bytes);
+  for (const auto &[step, bytes] : change)
+    most = std::max(most, alive += bytes);
   return most;
 }
 

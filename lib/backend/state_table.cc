@@ -14,7 +14,7 @@ using base::JsonReader;
 using base::Result;
 using base::Status;
 
-int64_t StateEntry::storage_elements() const { return storage_bytes / tensor::size_bytes(dtype); }
+int64_t StateEntry::storage_elements() const { return storage_bytes / static_cast<int64_t>(tensor::size_bytes(dtype)); }
 
 int32_t StateTable::add_arena(std::string_view name) {
   for (size_t i = 0; i < arenas_.size(); ++i) {
@@ -28,7 +28,8 @@ Status StateTable::add(StateEntry entry) {
   const int64_t elements = entry.storage_elements();
   if (entry.arena < 0 || entry.arena >= static_cast<int32_t>(arenas_.size()))
     return base::invalid_argument("state entry '", entry.name, "': arena ", entry.arena, " of ", arenas_.size());
-  if (entry.offset < 0 || entry.storage_bytes < 0 || entry.offset % tensor::size_bytes(entry.dtype) != 0)
+  if (entry.offset < 0 || entry.storage_bytes < 0 ||
+      entry.offset % static_cast<int64_t>(tensor::size_bytes(entry.dtype)) != 0)
     return base::invalid_argument("state entry '", entry.name, "': offset ", entry.offset, " and size ",
                                   entry.storage_bytes, " do not suit ", entry.dtype);
   if (entry.slice_offset < 0 || entry.slice_offset > elements || entry.flat_length() > elements - entry.slice_offset)

@@ -62,7 +62,8 @@ struct StorageWishes {
   int64_t alignment = 64;
 };
 
-/// A copy that the backend has to do at the end of `step`.
+/// A copy that the backend has to do at the end of `step`. At an all_reduce's step, copies into an output come after
+/// the external, other copies before it.
 struct StorageCopy {
   int32_t step = 0;
   graph::ValueId from = graph::kNoValue;
@@ -74,7 +75,7 @@ struct StoragePlan {
   std::vector<int64_t> scratch_offset;  ///< by step: offset in the workspace
   /// By step: the state_write there needs no work, its value was computed in place.
   std::vector<char> write_is_done;
-  /// Results that do not lie in their output buffer (step = the last one), values kept before an all_reduce (its step).
+  /// Results that do not lie in their output buffer (at the step of their producer), values kept before an all_reduce.
   std::vector<StorageCopy> copies;
   /// By all_reduce node in order; between segments i and i + 1 stands step external_steps[i].
   std::vector<ExternalDescription> externals;

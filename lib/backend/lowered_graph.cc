@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/lowered_graph.h"
+
+#include <utility>
+
+#include "base/json.h"
+#include "graph/serialize.h"
+
+namespace tutti::impl::backend {
+
+using base::Json;
+using base::JsonReader;
+using base::Result;
+using base::Status;
+using graph::Node;
+
+std::string describe(const Node &node) { return base::concat("node '", node.scope_name, "' (", node.op, ")"); }
+
+namespace {
+
+Result<graph::SymbolBindings> read_bindings(std::string_view text) {
+  TUTTI_ASSIGN(const Json json, Json::parse(text));
+  TUTTI_ASSIGN(const auto members, JsonReader(json, "bindings").members());
+  graph::SymbolBindings bindings;
+  for (const auto &[symbol, reader] : members) {
+    TUTTI_ASSIGN(const int64_t value, reader.as_integer());
+    if (value < 0) return base::invalid_argument("symbol '", symbol, "' is bound to ", value);
+    bindings[symbol] = value;
+  }
+  return bindings;
+}
+
+std::string node_of(const graph::Graph &graph, const graph::ValueInfo &info) {
+  return info.producer == graph::kNoNode ? "a region's parameter" : describe(graph.node(info.producer));
+}
+
+Result<std::string> text_attribute(const Node &node, std::string_view name) {
+  const auto found = node.attributes.find(name);
+  if (found == node.attributes.end() || !std::holds_alternative<std::string>(found->second))
+    return base::invalid_argument(describe(node), ": attribute '", name, "' is missing");
+  return std::get<std::string>(found->second);
+}
+
+/// A 1-D value whose length is a symbol "slice.…" stands for flat elements of the storage.
+bool is_flat(const graph::ValueInfo &info) {
+  if (info.dims.size() != 1) return false;
+  for (const std::string &symbol : info.dims[0].symbols()) {
+    if (symbol.starts_with("slice.")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request) {
+  LoweredGraph lowered;
+  lowered.level_ = request.level;
+  lowered.threads_ = request.threads < 1 ? 1 : request.threads;
+  TUTTI_ASSIGN(lowered.bindings_, read_bindings(request.bindings_json));
+  TUTTI_ASSIGN(lowered.state_, StateTable::from_text(request.state_json));
+
+  TUTTI_ASSIGN(lowered.graph_, graph::graph_from_text(request.graph_text));
+  TUTTI_TRY(lowered.lower_values());
+  for (const auto &[name, value] : lowered.graph_.inputs())
+    lowered.inputs_.push_back({name, value});
+  for (const auto &[name, value] : lowered.graph_.results())
+    lowered.outputs_.push_back({name, value});
+  TUTTI_TRY(lowered.resolve_accesses());
+  return lowered;
+}
+
+Status LoweredGraph::lower_values() {
+  values_.reserve(graph_.values().size());
+  for (const graph::ValueInfo &info : graph_.values()) {
+    LoweredValue value;
+    value.dtype = info.dtype;
+    Result<std::vector<int64_t>> dims = graph::evaluate(info.dims, bindings_);
+    if (!dims.ok())
+      return dims.status().wrap(base::concat("shape of output ", info.output_index, " of ", node_of(graph_, info)));
+    value.dims = std::move(dims).value();
+    value.elements = 1;
+    for (int64_t dim : value.dims)
+      value.elements *= dim;
+    value.bytes = value.elements * static_cast<int64_t>(tensor::size_bytes(info.dtype));
+    values_.push_back(std::move(value));
+  }
+  return Status();
+}
+
+Status LoweredGraph::resolve_accesses() {
+  accesses_.resize(steps().size());
+  for (int32_t index = 0; index < step_count(); ++index) {
+    const Node &node = step(index);
+    if (node.op != "state_read" && node.op != "state_write") continue;
+    const graph::ValueId id = node.op == "state_read" ? node.outputs[0] : node.inputs[0];
+    TUTTI_ASSIGN(const std::string name, text_attribute(node, "entry"));
+    StateAccess &access = accesses_[static_cast<size_t>(index)];
+    access.entry = state_.index_of(name);
+    if (access.entry < 0) return base::not_found(describe(node), ": there is no state entry '", name, "'");
+    const StateEntry &entry = state_.entries()[static_cast<size_t>(access.entry)];
+    const LoweredValue &seen = value(id);
+    access.arena = entry.arena;
+    access.flat = is_flat(graph_.value(id));
+    access.bytes = access.flat ? seen.bytes : entry.storage_bytes;
+    access.offset = entry.offset;
+    if (access.flat) access.offset += entry.slice_offset * static_cast<int64_t>(tensor::size_bytes(entry.dtype));
+    const bool fits = access.flat ? seen.elements == entry.flat_length() : seen.dims == entry.dims;
+    if (seen.dtype != entry.dtype || !fits)
+      return base::invalid_argument(describe(node), ": state entry '", name, "' is ", entry.dtype, entry.dims, " with ",
+                                    entry.flat_length(), " flat elements, the value is ", seen.dtype, seen.dims);
+    if (!access.flat && entry.layout.empty() && entry.storage_bytes < seen.bytes)
+      return base::invalid_argument(describe(node), ": state entry '", name, "' has ", entry.storage_bytes,
+                                    " bytes, the value ", seen.bytes);
+  }
+  return Status();
+}
+
+int32_t LoweredGraph::batch_axis(graph::ValueId id) const {
+  const graph::Dims &dims = graph_.value(id).dims;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    if (dims[axis].mentions(graph::kBatchSymbol)) return static_cast<int32_t>(axis);
+  }
+  return -1;
+}
+
+}  // namespace tutti::impl::backend
