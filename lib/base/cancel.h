@@ -115,9 +115,10 @@ class CancelToken : public Object {
 
   explicit CancelToken(Deadline deadline) : deadline_(deadline) {}
   void raise(CancelLevel level, Status reason);
-
-  void call_listeners(std::unique_lock<std::mutex> &lock);
+  void follow_parent();
+  void call_listeners(std::unique_lock<std::mutex> &lock) const;
   void unlink(Listener *listener) const;
+  bool called_by_other(const Listener *listener) const;
 
   const Deadline deadline_;
   std::atomic<int32_t> level_{0};
@@ -125,9 +126,9 @@ class CancelToken : public Object {
   // Guarded by mutex_:
   mutable std::condition_variable call_ended_;
   mutable Listener *first_ = nullptr;
-  mutable Listener *calling_ = nullptr;  // whose function runs just now; null when it removed itself meanwhile
-  std::thread::id calling_thread_;
-  bool raising_ = false;
+  mutable Listener *calling_ = nullptr;  // whose function runs just now
+  mutable std::thread::id calling_thread_;
+  mutable bool raising_ = false;
   Status reason_;  // set with level cancel
 
   Ref<CancelToken> parent_;

@@ -97,7 +97,10 @@ class HandleTable {
   Object *pin(const void *handle, const HandleTypeBase &type) const;
   Status explain(const void *handle, const HandleTypeBase &type, std::string_view argument) const;
   Slot *slot_of(uint64_t bits) const;
-  Slot *take_free_slot(uint32_t *index);
+  /// The slot of a live handle, kept from being recycled until unpin(); or null.
+  Slot *pin_slot(uint64_t bits) const;
+  Slot *pin_slot(const void *handle, const HandleTypeBase &type) const;
+  Slot *take_free_slot();
   void unpin(Slot *slot) const;
   void recycle(Slot *slot, uint64_t word) const;
 

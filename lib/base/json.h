@@ -106,6 +106,9 @@ class Json {
   std::variant<std::monostate, bool, int64_t, double, std::string, JsonArray, JsonObject> value_;
 };
 
+/// Appends a text in quotes, escaped; bad UTF-8 is replaced by U+FFFD.
+void append_json_string(std::string &out, std::string_view text);
+
 /// "null", "boolean", "integer", "number", "string", "array", "object".
 std::string_view name(Json::Kind kind);
 

@@ -18,6 +18,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kHugeFrom = 2 * kHugePage;
 
 struct AlignedFree {
+  size_t size_bytes = 0;
   void operator()(void *memory) const;
 };
 /// Owns memory of allocate_aligned().

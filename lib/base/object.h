@@ -37,6 +37,13 @@ class Object {
       const_cast<Object *>(this)->destroy();
     }
   }
+  /// One more reference unless the object is already dying; for back pointers that hold none.
+  bool try_ref() const noexcept {
+    int32_t count = references_.load(std::memory_order_relaxed);
+    while (count > 0 && !references_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) {
+    }
+    return count > 0;
+  }
   /// The number of references at some moment; 1 means the caller holds the only one.
   int32_t reference_count() const noexcept { return references_.load(std::memory_order_acquire); }
 

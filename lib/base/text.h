@@ -109,6 +109,8 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 
 /// Is `text` well-formed UTF-8 (no overlong forms, no surrogates)?
 bool is_utf8(std::string_view text);
+/// How many bytes at the beginning of `text` are well-formed UTF-8.
+size_t well_formed_prefix(std::string_view text);
 
 }  // namespace tutti::impl::base
 

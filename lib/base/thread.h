@@ -137,7 +137,9 @@ class ThreadPool {
 
   ThreadPool() = default;
   void work();
-  Loop *open_loop();
+  static void run_task(const std::function<void()> &task);
+  /// A loop with ranges not yet handed out.
+  Loop *open_loop() const;
   void leave_loop(Loop *loop);
   static void run_ranges(Loop *loop);
 

@@ -62,7 +62,8 @@ class Tracer : public Object {
   struct Ring;
 
   Ring *ring_of_this_thread();
-  Ring *add_ring(std::string name, bool of_thread);
+  Ring *add_ring(std::string name, int64_t thread_id);
+  void append_event(std::string &out, const Event &event, int32_t track) const;
 
   const size_t ring_capacity_;
   const uint64_t serial_;  // tells this tracer from an earlier one at the same address

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/file_system_call.h"
+
+namespace tutti::impl::base {
+
+namespace {
+
+constexpr int kMostNames = 1000;
+
+Result<FileDescriptor> open_file(const std::string &path, int flags, std::string_view action) {
+  const int file = open_call(path, flags);
+  if (file < 0) return file_error(action, path);
+  return FileDescriptor(file);
+}
+
+Result<struct stat> status_of_file(const FileDescriptor &file, const std::string &path) {
+  struct stat information;
+  if (fstat(file.get(), &information) != 0) return file_error("cannot inspect", path);
+  return information;
+}
+
+// Size of a regular file; everything else has no size one could rely on.
+Result<int64_t> regular_size(const FileDescriptor &file, const std::string &path) {
+  TUTTI_ASSIGN(const struct stat information, status_of_file(file, path));
+  if (!S_ISREG(information.st_mode))
+    return failed_precondition("cannot open ", quoted(path, 400), ": not a plain file");
+  return static_cast<int64_t>(information.st_size);
+}
+
+Status too_large(const std::string &path, int64_t max_bytes) {
+  return resource_exhausted("file ", quoted(path, 400), " is larger than the limit of ", max_bytes, " bytes");
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Result<std::string> read_file(const std::string &path, int64_t max_bytes) {
+  TUTTI_ASSIGN(const FileDescriptor file, open_file(path, O_RDONLY, "cannot open"));
+  TUTTI_ASSIGN(const struct stat information, status_of_file(file, path));
+  if (S_ISREG(information.st_mode) && information.st_size > max_bytes) return too_large(path, max_bytes);
+  // One byte more than the size shows the end; special files say 0 and are read piece by piece.
+  std::string text(static_cast<size_t>(std::max<int64_t>(0, information.st_size)) + 1, '\0');
+  size_t used = 0;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), text.data() + used, text.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error("cannot read", path);
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+    if (used > static_cast<uint64_t>(max_bytes)) return too_large(path, max_bytes);
+    if (used == text.size()) text.resize(std::max<size_t>(4096, text.size() * 2));
+  }
+  text.resize(used);
+  return text;
+}
+
+Result<RandomAccessFile> RandomAccessFile::open(const std::string &path) {
+  TUTTI_ASSIGN(FileDescriptor file, open_file(path, O_RDONLY, "cannot open"));
+  TUTTI_ASSIGN(const int64_t size, regular_size(file, path));
+  return RandomAccessFile(std::move(file), path, size);
+}
+
+Result<size_t> RandomAccessFile::read_at(int64_t offset, void *data, size_t size) const {
+  if (offset < 0) return out_of_range("cannot read ", quoted(path_, 400), " at offset ", offset);
+  size_t used = 0;
+  while (used < size) {
+    const ssize_t got = ::pread(file_.get(), static_cast<char *>(data) + used, std::min(size - used, size_t{1} << 30),
+                                offset + static_cast<int64_t>(used));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error("cannot read", path_);
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+  }
+  return used;
+}
+
+Result<MappedFile> MappedFile::open(const std::string &path) {
+  TUTTI_ASSIGN(const FileDescriptor file, open_file(path, O_RDONLY, "cannot open"));
+  TUTTI_ASSIGN(const int64_t size, regular_size(file, path));
+  if (size == 0) return MappedFile(nullptr, 0);
+  void *data = mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, file.get(), 0);
+  if (data == MAP_FAILED) return file_error("cannot map", path);
+  return MappedFile(data, static_cast<size_t>(size));
+}
+
+MappedFile::MappedFile(MappedFile &&other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+Result<AtomicFile> AtomicFile::create(const std::string &path) {
+  static std::atomic<uint64_t> last_number{0};
+  for (int attempt = 0; attempt < kMostNames; ++attempt) {
+    const std::string partial = concat(path, ".", getpid(), ".", ++last_number, ".partial");
+    const int file = open_call(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    if (file >= 0) return AtomicFile(FileDescriptor(file), path, partial);
+    // Left over from a process of the same number that died.
+    if (errno != EEXIST) return file_error("cannot create", partial);
+  }
+  return already_exists("cannot create ", quoted(path, 400), ": too many partial files beside it");
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_.get() >= 0 && !partial_path_.empty()) ::unlink(partial_path_.c_str());
+}
+
+Status AtomicFile::append(const void *data, size_t size) {
+  TUTTI_TRY(failure_);
+  failure_ = write_all(file_.get(), data, size, partial_path_);
+  if (failure_.ok()) written_bytes_ += static_cast<int64_t>(size);
+  return failure_;
+}
+
+Status AtomicFile::commit() {
+  TUTTI_TRY(failure_);
+  if (file_.get() < 0) return failed_precondition("file ", quoted(path_, 400), " was committed before");
+  failure_ = sync_file(file_.get(), partial_path_);
+  TUTTI_TRY(failure_);
+  if (rename_call(partial_path_, path_) != 0) return failure_ = file_error("cannot put into place", path_);
+  partial_path_.clear();
+  file_ = FileDescriptor();
+  return sync_directory(parent_directory(path_));
+}
+
+Result<AppendFile> AppendFile::open(const std::string &path) {
+  TUTTI_ASSIGN(FileDescriptor file, open_file(path, O_WRONLY | O_CREAT | O_APPEND, "cannot open"));
+  return AppendFile(std::move(file), path);
+}
+
+Status AppendFile::append(std::string_view bytes) { return write_all(file_.get(), bytes.data(), bytes.size(), path_); }
+
+Status AppendFile::sync() { return sync_file(file_.get(), path_); }
+
+Status write_file_atomically(const std::string &path, std::string_view bytes) {
+  TUTTI_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  TUTTI_TRY(file.append(bytes));
+  return file.commit();
+}
+
+Status write_file_synced(const std::string &path, std::string_view bytes) {
+  TUTTI_ASSIGN(const FileDescriptor file, open_file(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create"));
+  TUTTI_TRY(write_all(file.get(), bytes.data(), bytes.size(), path));
+  return sync_file(file.get(), path);
+}
+
+Result<int64_t> file_size_bytes(const std::string &path) {
+  struct stat information;
+  if (::stat(path.c_str(), &information) != 0) return file_error("cannot inspect", path);
+  return static_cast<int64_t>(information.st_size);
+}
+
+}  // namespace tutti::impl::base
