@@ -12,10 +12,11 @@
 #ifndef TUTTI_TENSOR_BUFFER_H_
 #define TUTTI_TENSOR_BUFFER_H_
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <mutex>
 
 #include "base/cancel.h"
 #include "base/object.h"
@@ -79,6 +80,7 @@ class BufferPool : public base::Object {
   class Block;
 
   BufferPool(int64_t block_bytes, int64_t max_blocks) : block_bytes_(block_bytes), max_blocks_(max_blocks) {}
+  bool has_block() const { return free_ != nullptr || max_blocks_ == 0 || block_count_ < max_blocks_; }
   base::Result<Ref<Buffer>> hand_out(std::unique_lock<std::mutex> &lock);
   void give_back(Block *block) noexcept;
 
