@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/local/bell.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <thread>
+
+namespace tutti::impl::collective::local {
+namespace {
+
+constexpr int64_t look_around_ns = 20'000'000;
+
+}  // namespace
+
+void Bell::pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+void Bell::wake() {
+  rings_.fetch_add(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&rings_), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Bell::sleep(uint32_t seen) {
+  const timespec limit{0, look_around_ns};
+  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&rings_), FUTEX_WAIT_PRIVATE, seen, &limit, nullptr, 0);
+}
+
+}  // namespace tutti::impl::collective::local

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A bell: threads sleep on it until somebody rings. For conditions over atomics that are checked without a lock:
+//
+//   waiter                                        publisher
+//   bell.wait([&] { return ready(); }, limits)    counter.store(n); bell.ring();
+//
+// The condition's atomics must be written before ring() and both sides use sequentially consistent order on them, so no
+// ring is lost. Ringing costs one load while nobody sleeps. Linux futexes underneath; no allocation, no lock.
+#ifndef TUTTI_COLLECTIVE_LOCAL_BELL_H_
+#define TUTTI_COLLECTIVE_LOCAL_BELL_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "base/cancel.h"
+
+namespace tutti::impl::collective::local {
+
+class Bell {
+ public:
+  /// Wakes every sleeper.
+  void ring() {
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) wake();
+  }
+
+  /// Returns once condition() holds: spins `spin_us`, then sleeps. False when `deadline` passes or the token is cancelled
+  /// before. Wakes now and then to look at both, so a cancelled token is noticed within 20 ms.
+  template <typename Condition>
+  bool wait(Condition condition, int64_t spin_us, base::Deadline deadline, const base::CancelToken *token) {
+    if (condition()) return true;
+    if (spin(condition, spin_us)) return true;
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    bool satisfied = false;
+    for (;;) {
+      const uint32_t seen = rings_.load(std::memory_order_seq_cst);
+      if ((satisfied = condition())) break;
+      if (deadline.passed() || (token != nullptr && !token->check().ok())) break;
+      sleep(seen);
+    }
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    return satisfied;
+  }
+
+ private:
+  template <typename Condition>
+  static bool spin(Condition &condition, int64_t spin_us) {
+    if (spin_us <= 0) return false;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(spin_us);
+    do {
+      for (int i = 0; i < 32; ++i) {
+        if (condition()) return true;
+        pause();
+      }
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+  }
+  static void pause();
+  void wake();
+  void sleep(uint32_t seen);
+
+  std::atomic<uint32_t> rings_{0};
+  std::atomic<int32_t> sleepers_{0};
+};
+
+}  // namespace tutti::impl::collective::local
+
+#endif  // TUTTI_COLLECTIVE_LOCAL_BELL_H_

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/local/local_group.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "base/thread.h"
+#include "collective/local/bell.h"
+#include "collective/reduction.h"
+
+namespace tutti::impl::collective::local {
+namespace {
+
+using base::Status;
+
+constexpr int64_t scratch_bytes = 4096;
+constexpr int64_t chunk_alignment = 16;  // elements; keeps slices of different ranks on different cache lines
+
+/// A rank's published operation.
+struct Posted {
+  Operation operation;
+  std::vector<void *> buffers;
+};
+
+struct alignas(64) RankState {
+  std::atomic<int64_t> posted{0};  // operations begun
+  // How far this rank is with reading other ranks' buffers: operation * 4 + meetings passed in it.
+  alignas(64) std::atomic<int64_t> progress{0};
+  alignas(64) std::array<Posted, max_pending_operations> ring;
+  alignas(64) std::array<std::byte, scratch_bytes> scratch;
+};
+
+/// What all ranks of a group share.
+class Shared {
+ public:
+  Shared(int32_t size, int32_t parts, const LocalGroupOptions &options)
+      : size(size),
+        parts(parts),
+        timeout_ms(options.timeout_ms),
+        spin_us(size <= base::available_cores() ? options.spin_us : 0),
+        ranks(static_cast<size_t>(size)) {
+    for (RankState &rank : ranks) {
+      for (Posted &posted : rank.ring)
+        posted.buffers.resize(static_cast<size_t>(parts));
+    }
+  }
+
+  const Posted &posted(int32_t rank, Ticket ticket) const {
+    return ranks[static_cast<size_t>(rank)].ring[static_cast<size_t>(ticket % max_pending_operations)];
+  }
+
+  void abort(const Status &cause) {
+    {
+      std::lock_guard lock(error_mutex);
+      if (!error.ok()) return;
+      error = cause.wrap(base::Code::aborted, "the group was given up");
+    }
+    dead.store(true, std::memory_order_seq_cst);
+    bell.ring();
+  }
+  Status read_error() const {
+    if (!dead.load(std::memory_order_acquire)) return Status();
+    std::lock_guard lock(error_mutex);
+    return error;
+  }
+
+  const int32_t size;
+  const int32_t parts;
+  const int64_t timeout_ms;
+  const int64_t spin_us;
+  std::vector<RankState> ranks;
+  Bell bell;
+  std::atomic<bool> dead{false};
+
+ private:
+  mutable std::mutex error_mutex;
+  Status error;  // guarded by error_mutex, set once before dead
+};
+
+class LocalRank : public Group {
+ public:
+  LocalRank(std::shared_ptr<Shared> shared, int32_t rank)
+      : shared_(std::move(shared)),
+        rank_(rank),
+        sources_(static_cast<size_t>(shared_->size) * static_cast<size_t>(shared_->parts)) {}
+
+  int32_t rank() const override { return rank_; }
+  int32_t size() const override { return shared_->size; }
+  int32_t parts() const override { return shared_->parts; }
+
+  base::Result<Ticket> begin(const Operation &operation) override;
+  Status wait(Ticket ticket) override;
+  void abort(const Status &cause) override { shared_->abort(cause); }
+  Status error() const override { return shared_->read_error(); }
+  void set_cancel(const base::CancelToken *token) override { cancel_ = token; }
+
+ private:
+  RankState &self() { return shared_->ranks[static_cast<size_t>(rank_)]; }
+  const Posted &mine(Ticket ticket) const { return shared_->posted(rank_, ticket); }
+  int32_t first_contributor() const { return rank_ * parts(); }
+  bool owns(const Slice &slice) const { return slice.owner / parts() == rank_; }
+
+  Status complete(Ticket ticket);
+  /// Nothing to combine: one contributor, or no data.
+  Status alone(const Posted &posted);
+  Status check_agreement(Ticket ticket);
+  void collect_sources(Ticket ticket);
+  Status wait_for_posts(Ticket ticket);
+  Status meet(Ticket ticket, int32_t meeting);
+  template <typename Reached>
+  Status wait_for(Ticket ticket, Reached reached);
+  [[gnu::cold]] Status give_up(Ticket ticket, const std::string &missing);
+
+  void reduce_own_slices(const Operation &operation);
+  void copy_scratch(const Operation &operation, const Posted &posted, const std::byte *scratch);
+  std::pair<int64_t, int64_t> chunk_of(int64_t count, int32_t rank) const;
+  void copy_to_parts(const Operation &operation, const Posted &posted, int64_t begin, int64_t end, const void *source);
+  Status all_reduce(Ticket ticket, const Operation &operation, const Posted &posted);
+  void gather_slices(const Operation &operation, const Posted &posted);
+  void gather_at_root(const Operation &operation);
+
+  std::shared_ptr<Shared> shared_;
+  int32_t rank_;
+  int64_t completed_ = 0;
+  const base::CancelToken *cancel_ = nullptr;
+  std::vector<void *> sources_;  // every contributor's buffer of the operation being completed
+};
+
+base::Result<Ticket> LocalRank::begin(const Operation &operation) {
+  if (shared_->dead.load(std::memory_order_acquire)) return error();
+  TUTTI_TRY(check_operation(operation, contributors()));
+  const Ticket ticket = self().posted.load(std::memory_order_relaxed);
+  // A slot may be used again when every rank is done with the operation that had it.
+  for (const RankState &rank : shared_->ranks) {
+    const int64_t done = rank.progress.load(std::memory_order_seq_cst) / 4;
+    if (ticket - done >= max_pending_operations) {
+      return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
+    }
+  }
+  Posted &slot = self().ring[static_cast<size_t>(ticket % max_pending_operations)];
+  slot.operation = operation;
+  if (operation.buffers != nullptr) {
+    std::copy(operation.buffers, operation.buffers + parts(), slot.buffers.begin());
+  }
+  self().posted.store(ticket + 1, std::memory_order_seq_cst);
+  shared_->bell.ring();
+  return ticket;
+}
+
+Status LocalRank::wait(Ticket ticket) {
+  if (ticket >= self().posted.load(std::memory_order_relaxed)) {
+    return base::invalid_argument("operation ", ticket, " of rank ", rank_, " was never begun");
+  }
+  while (completed_ <= ticket) {
+    TUTTI_TRY(complete(completed_));
+    ++completed_;
+    self().progress.store(completed_ * 4, std::memory_order_seq_cst);
+    shared_->bell.ring();
+  }
+  return Status();
+}
+
+template <typename Reached>
+Status LocalRank::wait_for(Ticket ticket, Reached reached) {
+  const auto all_reached = [&] {
+    for (const RankState &rank : shared_->ranks) {
+      if (!reached(rank)) return false;
+    }
+    return true;
+  };
+  if (shared_->size == 1 || all_reached()) return Status();
+  const base::Deadline deadline = base::Deadline::after_ms(shared_->timeout_ms);
+  const auto over = [&] { return all_reached() || shared_->dead.load(std::memory_order_seq_cst); };
+  const bool in_time = shared_->bell.wait(over, shared_->spin_us, deadline, cancel_);
+  if (all_reached()) return Status();
+  if (in_time || shared_->dead.load()) return error();
+  std::string missing;
+  for (int32_t r = 0; r < shared_->size; ++r) {
+    if (!reached(shared_->ranks[static_cast<size_t>(r)])) missing += (missing.empty() ? "" : ", ") + std::to_string(r);
+  }
+  return give_up(ticket, missing);
+}
+
+Status LocalRank::give_up(Ticket ticket, const std::string &missing) {
+  const Operation &operation = mine(ticket).operation;
+  Status cause = base::check(cancel_);
+  if (cause.ok()) {
+    cause = base::deadline_exceeded("rank ", rank_, " waited ", shared_->timeout_ms, " ms in ", name(operation.kind),
+                                    " '", operation.label, "' for rank ", missing)
+                .with_detail("rank", missing);
+  }
+  shared_->abort(cause);
+  return cause;
+}
+
+Status LocalRank::wait_for_posts(Ticket ticket) {
+  return wait_for(ticket, [&](const RankState &rank) { return rank.posted.load(std::memory_order_seq_cst) > ticket; });
+}
+
+Status LocalRank::meet(Ticket ticket, int32_t meeting) {
+  const int64_t reached = ticket * 4 + meeting;
+  self().progress.store(reached, std::memory_order_seq_cst);
+  shared_->bell.ring();
+  return wait_for(ticket,
+                  [&](const RankState &rank) { return rank.progress.load(std::memory_order_seq_cst) >= reached; });
+}
+
+Status LocalRank::check_agreement(Ticket ticket) {
+  const Operation &own = mine(ticket).operation;
+  for (int32_t r = 0; r < shared_->size; ++r) {
+    const Operation &other = shared_->posted(r, ticket).operation;
+    if (other.kind == own.kind && other.count == own.count && other.dtype == own.dtype &&
+        other.reduction == own.reduction && other.root == own.root && other.slice_count == own.slice_count) {
+      continue;
+    }
+    Status cause =
+        base::invalid_argument("rank ", rank_, " called ", name(own.kind), " '", own.label, "' of ", own.count, " ",
+                               tensor::name(own.dtype), " elements where rank ", r, " called ", name(other.kind), " '",
+                               other.label, "' of ", other.count, " ", tensor::name(other.dtype), " elements");
+    shared_->abort(cause);
+    return cause;
+  }
+  return Status();
+}
+
+void LocalRank::collect_sources(Ticket ticket) {
+  size_t next = 0;
+  for (int32_t r = 0; r < shared_->size; ++r) {
+    for (void *buffer : shared_->posted(r, ticket).buffers)
+      sources_[next++] = buffer;
+  }
+}
+
+Status LocalRank::alone(const Posted &posted) {
+  const Operation &operation = posted.operation;
+  if (operation.kind == Kind::gather && operation.count > 0 && operation.gathered != nullptr) {
+    std::memcpy(operation.gathered, posted.buffers[0],
+                static_cast<size_t>(operation.count) * tensor::size_bytes(operation.dtype));
+  }
+  return Status();
+}
+
+Status LocalRank::complete(Ticket ticket) {
+  TUTTI_TRY(wait_for_posts(ticket));
+  TUTTI_TRY(check_agreement(ticket));
+  const Posted &posted = mine(ticket);
+  const Operation &operation = posted.operation;
+  if (operation.kind == Kind::barrier || contributors() == 1) return alone(posted);
+  collect_sources(ticket);
+  switch (operation.kind) {
+    case Kind::all_reduce:
+      return all_reduce(ticket, operation, posted);
+    case Kind::reduce_scatter:
+      reduce_own_slices(operation);
+      break;
+    case Kind::all_gather:
+      gather_slices(operation, posted);
+      break;
+    case Kind::broadcast: {
+      const void *source = sources_[static_cast<size_t>(operation.root)];
+      if (operation.root / parts() != rank_ || parts() > 1) {
+        copy_to_parts(operation, posted, 0, operation.count, source);
+      }
+      break;
+    }
+    case Kind::gather:
+      gather_at_root(operation);
+      break;
+    case Kind::barrier:
+      break;
+  }
+  // The others may still be reading this rank's buffers.
+  return meet(ticket, 1);
+}
+
+void LocalRank::reduce_own_slices(const Operation &operation) {
+  for (int32_t i = 0; i < operation.slice_count; ++i) {
+    const Slice &slice = operation.slices[i];
+    if (!owns(slice)) continue;
+    reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), slice.begin, slice.end,
+                 sources_[static_cast<size_t>(slice.owner)]);
+  }
+}
+
+void LocalRank::copy_to_parts(const Operation &operation, const Posted &posted, int64_t begin, int64_t end,
+                              const void *source) {
+  const size_t element = tensor::size_bytes(operation.dtype);
+  const size_t offset = static_cast<size_t>(begin) * element, bytes = static_cast<size_t>(end - begin) * element;
+  for (void *buffer : posted.buffers) {
+    if (buffer != source && bytes > 0) {
+      std::memcpy(static_cast<std::byte *>(buffer) + offset, static_cast<const std::byte *>(source) + offset, bytes);
+    }
+  }
+}
+
+void LocalRank::copy_scratch(const Operation &operation, const Posted &posted, const std::byte *scratch) {
+  const size_t bytes = static_cast<size_t>(operation.count) * tensor::size_bytes(operation.dtype);
+  for (void *buffer : posted.buffers) {
+    if (bytes > 0) std::memcpy(buffer, scratch, bytes);
+  }
+}
+
+std::pair<int64_t, int64_t> LocalRank::chunk_of(int64_t count, int32_t rank) const {
+  const int64_t blocks = (count + chunk_alignment - 1) / chunk_alignment;
+  const auto bound = [&](int64_t r) { return std::min(count, blocks * r / size() * chunk_alignment); };
+  return {bound(rank), bound(rank + 1)};
+}
+
+Status LocalRank::all_reduce(Ticket ticket, const Operation &operation, const Posted &posted) {
+  const int64_t bytes = operation.count * static_cast<int64_t>(tensor::size_bytes(operation.dtype));
+  if (bytes <= scratch_bytes) {
+    std::byte *scratch = self().scratch.data();
+    reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), 0, operation.count, scratch);
+    TUTTI_TRY(meet(ticket, 1));
+    copy_scratch(operation, posted, scratch);
+    return Status();
+  }
+  const auto [begin, end] = chunk_of(operation.count, rank_);
+  reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), begin, end,
+               sources_[static_cast<size_t>(first_contributor())]);
+  TUTTI_TRY(meet(ticket, 1));
+  for (int32_t r = 0; r < size(); ++r) {
+    const auto [first, last] = chunk_of(operation.count, r);
+    copy_to_parts(operation, posted, first, last, sources_[static_cast<size_t>(r * parts())]);
+  }
+  return meet(ticket, 2);
+}
+
+void LocalRank::gather_slices(const Operation &operation, const Posted &posted) {
+  for (int32_t i = 0; i < operation.slice_count; ++i) {
+    const Slice &slice = operation.slices[i];
+    copy_to_parts(operation, posted, slice.begin, slice.end, sources_[static_cast<size_t>(slice.owner)]);
+  }
+}
+
+void LocalRank::gather_at_root(const Operation &operation) {
+  if (operation.root / parts() != rank_ || operation.gathered == nullptr) return;
+  const size_t bytes = static_cast<size_t>(operation.count) * tensor::size_bytes(operation.dtype);
+  auto *destination = static_cast<std::byte *>(operation.gathered);
+  for (const void *source : sources_) {
+    if (bytes > 0) std::memcpy(destination, source, bytes);
+    destination += bytes;
+  }
+}
+
+}  // namespace
+
+base::Result<std::vector<std::unique_ptr<Group>>> LocalGroup::create(int32_t size, int32_t parts,
+                                                                     const LocalGroupOptions &options) {
+  if (size < 1 || size > 1024 || parts < 1 || parts > 64) {
+    return base::invalid_argument("a local group has 1 to 1024 ranks of 1 to 64 parts, got ", size, " of ", parts);
+  }
+  auto shared = std::make_shared<Shared>(size, parts, options);
+  std::vector<std::unique_ptr<Group>> ranks;
+  for (int32_t r = 0; r < size; ++r)
+    ranks.push_back(std::make_unique<LocalRank>(shared, r));
+  return ranks;
+}
+
+}  // namespace tutti::impl::collective::local

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/local/local_group.h"
+
+#include "conformance/group_conformance.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+using impl::collective::local::LocalGroup;
+using impl::collective::local::LocalGroupOptions;
+
+const GroupFactory &group_factory() {
+  static const GroupFactory factory = [](int32_t size, int32_t parts) { return LocalGroup::create(size, parts); };
+  return factory;
+}
+
+static void test_missing_rank_is_named(void **) {
+  LocalGroupOptions options;
+  options.timeout_ms = 50;
+  Groups groups = assert_ok_value(LocalGroup::create(3, 1, options));
+  const std::vector<Status> statuses =
+      run_ranks(groups, [](Group &group) { return group.rank() == 1 ? Status() : group.barrier("meeting"); });
+  for (const size_t r : {size_t{0}, size_t{2}}) {
+    assert_false(statuses[r].ok());
+    assert_error_contains(statuses[r], "for rank 1");
+    assert_error_contains(statuses[r], "meeting");
+  }
+}
+
+static void test_sizes_are_checked(void **) {
+  assert_error_contains(LocalGroup::create(0, 1), "1 to 1024 ranks");
+  assert_error_contains(LocalGroup::create(1, 65), "1 to 64 parts");
+}
+
+static void test_too_many_pending(void **) {
+  Groups groups = assert_ok_value(LocalGroup::create(1, 1));
+  Operation barrier;
+  for (int64_t i = 0; i < impl::collective::max_pending_operations; ++i)
+    assert_ok(groups[0]->begin(barrier));
+  assert_error_contains(groups[0]->begin(barrier), "under way");
+  assert_ok(groups[0]->wait(0));
+  assert_ok(groups[0]->begin(barrier));
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    TUTTI_GROUP_CONFORMANCE_TESTS,
+    cmocka_unit_test(tutti::testing::test_missing_rank_is_named),
+    cmocka_unit_test(tutti::testing::test_sizes_are_checked),
+    cmocka_unit_test(tutti::testing::test_too_many_pending),
+};
+TEST_MAIN(tests)
