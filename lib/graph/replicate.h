@@ -57,6 +57,8 @@ base::Result<std::vector<Placement>> place(const Graph &graph, bool several);
 struct ReplicateOptions {
   /// Contributors in all. 1: no all_reduce is inserted and nothing is refused.
   int32_t contributors = 1;
+  /// Micro-batches per step. Above 1 a node that needs a sum over the rows of the step in mid-step is refused by name.
+  int32_t accumulation = 1;
 };
 
 /// The graph for one contributor. Named results and stable ids are kept. The result is an ordinary graph: it
