@@ -91,7 +91,6 @@ class StatePlan {
   /// Of everything above; equal plans, equal hash.
   uint64_t hash() const { return hash_; }
   base::Json to_json() const;
-  static base::Result<StatePlan> from_json(const base::Json &json);
 
  private:
   struct Builder;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/strategy.h"
+
+#include "collective/local/local_group.h"
+
+namespace tutti::impl::distribute {
+namespace {
+
+using base::Result;
+using base::Status;
+
+/// Replicas of one process on the devices of one backend.
+class LocalStrategy : public Strategy {
+ public:
+  LocalStrategy(std::string name, std::vector<DeviceChoice> devices) : Strategy(std::move(name), std::move(devices)) {}
+
+  Result<ReplicaGroups> make_groups(int32_t parts, int64_t timeout_ms) const override {
+    collective::local::LocalGroupOptions options;
+    options.timeout_ms = timeout_ms;
+    ReplicaGroups groups;
+    TUTTI_ASSIGN(groups.ranks, collective::local::LocalGroup::create(replica_count(), parts, options));
+    return groups;
+  }
+};
+
+std::string device_name(const DeviceChoice &device) {
+  return device.backend->name() + ":" + std::to_string(device.index);
+}
+
+Status check_devices(const std::vector<DeviceChoice> &devices) {
+  if (devices.empty()) return base::invalid_argument("a strategy needs at least one device");
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const DeviceChoice &device = devices[i];
+    if (device.backend == nullptr) return base::invalid_argument("device ", i, " of the strategy has no backend");
+    if (device.index < 0 || device.index >= device.backend->device_count()) {
+      return base::invalid_argument("there is no device ", device_name(device), ": backend '", device.backend->name(),
+                                    "' has ", device.backend->device_count(), " devices");
+    }
+    if (device.backend != devices.front().backend) {
+      return base::invalid_argument("devices ", device_name(devices.front()), " and ", device_name(device),
+                                    " belong to different backends; the devices of a strategy must be of one");
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (devices[j].index == device.index) {
+        return base::invalid_argument("device ", device_name(device), " is listed twice");
+      }
+    }
+  }
+  return Status();
+}
+
+Result<StrategyRef> make_strategy(std::string name, std::vector<DeviceChoice> devices) {
+  TUTTI_TRY(check_devices(devices));
+  return StrategyRef(std::make_shared<LocalStrategy>(std::move(name), std::move(devices)));
+}
+
+}  // namespace
+
+Result<StrategyRef> Strategy::one_device(DeviceChoice device) {
+  return make_strategy("one_device", {std::move(device)});
+}
+
+Result<StrategyRef> Strategy::mirrored(std::vector<DeviceChoice> devices) {
+  return make_strategy("mirrored", std::move(devices));
+}
+
+Result<StrategyRef> Strategy::mirrored_all(const backend::BackendRef &backend) {
+  if (backend == nullptr) return base::invalid_argument("a strategy needs a backend");
+  std::vector<DeviceChoice> devices;
+  for (int32_t i = 0; i < backend->device_count(); ++i)
+    devices.push_back({backend, i});
+  return make_strategy("mirrored", std::move(devices));
+}
+
+base::Json Strategy::describe() const {
+  base::JsonArray names;
+  for (const DeviceChoice &device : devices_)
+    names.push_back(device_name(device));
+  return base::JsonObject{{"strategy", name_}, {"devices", std::move(names)}};
+}
+
+}  // namespace tutti::impl::distribute

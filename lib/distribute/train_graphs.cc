@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "distribute/frontier.h"
+#include "distribute/step_graphs.h"
+#include "distribute/step_writes.h"
+#include "graph/autodiff.h"
+#include "graph/clone.h"
+#include "graph/op_registry.h"
+
+namespace tutti::impl::distribute {
+namespace {
+
+using base::Result;
+using base::Status;
+using graph::Dim;
+using graph::Dims;
+using graph::Graph;
+using graph::GraphBuilder;
+using graph::Model;
+using graph::NodeCloner;
+using graph::ValueId;
+using graph::VariableSpec;
+using tensor::DType;
+
+std::string gradient_entry(size_t set, const std::string &variable) {
+  return "gradient/" + std::to_string(set) + "/" + variable;
+}
+
+/// One frontier value that gradients start from.
+struct Start {
+  size_t frontier = 0;
+  ValueId seed = graph::kNoValue;  // d loss / d value, in the tail's graph
+  bool early = true;               // the seed is known before the sums are
+};
+
+/// Builds the graphs of one training model.
+class TrainGraphBuilder {
+ public:
+  TrainGraphBuilder(const Model &model, const StepGraphOptions &options)
+      : model_(model), options_(options), forward_(model.graph, step_) {}
+
+  Result<TrainGraphs> run() {
+    TUTTI_TRY(check_model());
+    TUTTI_ASSIGN(frontier_, cut_frontier(model_, {options_.contributors > 1, options_.accumulation > 1}));
+    TUTTI_TRY(find_starts());
+    TUTTI_TRY(build_forward());
+    TUTTI_TRY(build_gradients());
+    TUTTI_TRY(write_sums());
+    TUTTI_TRY(write_assignments());
+    TUTTI_TRY(seal_accumulate());
+    TUTTI_TRY(build_finish());
+    list_state();
+    return std::move(result_);
+  }
+
+ private:
+  Status check_model() const {
+    if (model_.loss == graph::kNoValue) return base::invalid_argument("the model has no loss: call set_loss");
+    const graph::ValueInfo &loss = model_.graph.value(model_.loss);
+    if (!loss.dims.empty() || !tensor::is_floating(loss.dtype)) {
+      return base::invalid_argument("the loss must be a floating point scalar, got ", tensor::name(loss.dtype),
+                                    graph::to_string(loss.dims));
+    }
+    if (!model_.train) return base::invalid_argument("the model has no optimizer: a TRAIN model needs one");
+    return Status();
+  }
+
+  // ---- the tail's gradients ----
+
+  bool needs_sums(ValueId seed) {
+    const Graph &tail = frontier_.tail.graph();
+    for (const graph::NodeId id : graph::nodes_needed_for(tail, {seed})) {
+      const graph::Node &node = tail.node(id);
+      if (node.op != "input") continue;
+      const auto at = std::find(frontier_.tail_inputs.begin(), frontier_.tail_inputs.end(), node.outputs[0]);
+      if (frontier_.values[static_cast<size_t>(at - frontier_.tail_inputs.begin())].is_sum) return true;
+    }
+    return false;
+  }
+
+  Status find_starts() {
+    tail_loss_ = frontier_.tail.graph().result("loss");
+    if (!model_.train->gradients.empty()) return Status();
+    std::vector<ValueId> inputs;
+    std::vector<size_t> positions;
+    for (size_t i = 0; i < frontier_.values.size(); ++i) {
+      if (!frontier_.values[i].has_gradient) continue;
+      inputs.push_back(frontier_.tail_inputs[i]);
+      positions.push_back(i);
+    }
+    const ValueId targets[] = {tail_loss_};
+    TUTTI_ASSIGN(const std::vector<ValueId> seeds, graph::gradients(frontier_.tail, targets, {}, inputs));
+    bool late_vector = false;
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      if (seeds[i] == graph::kNoValue) continue;
+      const bool early = !needs_sums(seeds[i]);
+      starts_.push_back({positions[i], seeds[i], early});
+      late_vector = late_vector || (!early && !frontier_.tail.dims(seeds[i]).empty());
+    }
+    // A vector of sums would need a gradient set per element: its seed is computed in mid-step instead (an all_reduce).
+    if (late_vector) {
+      for (Start &start : starts_)
+        start.early = true;
+    }
+    return Status();
+  }
+
+  // ---- accumulate ----
+
+  Status build_forward() {
+    std::vector<ValueId> roots;
+    for (const FrontierValue &value : frontier_.values)
+      roots.push_back(value.value);
+    for (const auto &[name, value] : model_.assignments)
+      roots.push_back(value);
+    for (const auto &[name, value] : model_.train->gradients)
+      roots.push_back(value);
+    for (const graph::NodeId id : graph::nodes_needed_for(model_.graph, roots)) {
+      const graph::Node &node = model_.graph.node(id);
+      if (node.op == "variable") {
+        TUTTI_TRY(read_variable(node.outputs[0]));
+      } else {
+        TUTTI_TRY(forward_.clone_node(node));
+      }
+    }
+    return step_.status();
+  }
+
+  Status read_variable(ValueId value) {
+    for (const VariableSpec &variable : model_.variables) {
+      if (variable.value != value) continue;
+      const ValueId read = step_.state_read("weight/" + variable.name, variable.dtype, graph::to_dims(variable.dims));
+      forward_.map(value, read);
+      weights_[variable.name] = read;
+      return step_.status();
+    }
+    return base::internal_error("a variable node of the model is not in its list of variables");
+  }
+
+  ValueId first_flag(DType dtype) { return step_.run_scalar("first_flag", dtype); }
+
+  /// A seed of the tail in the step graph; its sums, if it needs any, are the local ones.
+  Result<ValueId> early_seed(const Start &start) {
+    NodeCloner cloner(frontier_.tail.graph(), step_);
+    for (size_t i = 0; i < frontier_.values.size(); ++i) {
+      cloner.map(frontier_.tail_inputs[i], forward_.mapped(frontier_.values[i].value));
+    }
+    TUTTI_ASSIGN(ValueId seed, cloner.clone_value(start.seed));
+    if (!frontier_.values[start.frontier].is_sum) seed = step_.mul(seed, first_flag(step_.dtype(seed)));
+    return seed;
+  }
+
+  Status build_gradients() {
+    if (!model_.train->gradients.empty()) return take_explicit_gradients();
+    std::vector<ValueId> targets, seeds;
+    for (const Start &start : starts_) {
+      if (!start.early) continue;
+      TUTTI_ASSIGN(const ValueId seed, early_seed(start));
+      targets.push_back(forward_.mapped(frontier_.values[start.frontier].value));
+      seeds.push_back(seed);
+    }
+    if (!targets.empty()) TUTTI_TRY(add_set(targets, seeds, graph::kNoValue));
+    for (const Start &start : starts_) {
+      if (start.early) continue;
+      const FrontierValue &value = frontier_.values[start.frontier];
+      const ValueId target = forward_.mapped(value.value);
+      const DType dtype = step_.dtype(target);
+      const ValueId seed = value.is_sum ? step_.constant(1.0, dtype) : first_flag(dtype);
+      TUTTI_TRY(add_set({target}, {seed}, start.seed));
+    }
+    return step_.status();
+  }
+
+  Status add_set(const std::vector<ValueId> &targets, const std::vector<ValueId> &seeds, ValueId coefficient) {
+    std::vector<ValueId> wrt;
+    std::vector<std::string> names;
+    for (const VariableSpec &variable : model_.variables) {
+      const auto read = weights_.find(variable.name);
+      if (!variable.trainable || read == weights_.end()) continue;
+      wrt.push_back(read->second);
+      names.push_back(variable.name);
+    }
+    TUTTI_ASSIGN(const std::vector<ValueId> gradients, graph::gradients(step_, targets, seeds, wrt));
+    const size_t set = coefficients_.size();
+    coefficients_.push_back(coefficient);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (gradients[i] != graph::kNoValue) add_gradient(set, names[i], gradients[i]);
+    }
+    return step_.status();
+  }
+
+  void add_gradient(size_t set, const std::string &variable, ValueId value) {
+    sets_of_[variable].push_back(set);
+    writes_.push_back({value, gradient_entry(set, variable), variable});
+  }
+
+  Status take_explicit_gradients() {
+    coefficients_.push_back(graph::kNoValue);
+    for (const auto &[name, value] : model_.train->gradients) {
+      const VariableSpec *variable = model_.find_variable(name);
+      if (variable == nullptr)
+        return base::invalid_argument("a gradient is given for variable '", name, "', which the model does not have");
+      add_gradient(0, name, forward_.mapped(value));
+    }
+    return Status();
+  }
+
+  Status write_sums() {
+    const bool several = options_.contributors > 1 || options_.accumulation > 1;
+    for (size_t i = 0; i < frontier_.values.size(); ++i) {
+      ValueId value = forward_.mapped(frontier_.values[i].value);
+      if (!frontier_.values[i].is_sum && several) value = step_.mul(value, first_flag(step_.dtype(value)));
+      writes_.push_back({value, sum_entry(i), ""});
+    }
+    return step_.status();
+  }
+
+  Status write_assignments() {
+    for (const auto &[name, value] : model_.assignments) {
+      const ValueId mapped = forward_.mapped(value);
+      const DType dtype = step_.dtype(mapped);
+      const ValueId share =
+          step_.div(step_.run_scalar("local_rows", DType::f64), step_.run_scalar("step_rows", DType::f64));
+      writes_.push_back({step_.mul(mapped, step_.cast(share, dtype)), "aggregate/" + name, name});
+    }
+    return step_.status();
+  }
+
+  Status seal_accumulate() {
+    StepWriteOptions options{options_.contributors, options_.accumulation};
+    TUTTI_ASSIGN(AccumulateGraphs graphs, seal_with_writes(std::move(step_), writes_, options));
+    result_.accumulate_write = std::move(graphs.write);
+    if (options_.accumulation > 1) result_.accumulate_add = std::move(graphs.add);
+    written_ = std::move(graphs.specs);
+    return Status();
+  }
+
+  // ---- finish ----
+
+  Dims slice_dims(const std::string &variable) const { return {Dim::symbol("slice." + variable)}; }
+
+  ValueId read_slice(const std::string &entry, const std::string &variable) {
+    return finish_.state_read(entry, model_.find_variable(variable)->dtype, slice_dims(variable));
+  }
+
+  Status build_finish() {
+    NodeCloner tail(frontier_.tail.graph(), finish_);
+    for (size_t i = 0; i < frontier_.values.size(); ++i) {
+      const graph::ValueInfo &info = model_.graph.value(frontier_.values[i].value);
+      tail.map(frontier_.tail_inputs[i], finish_.state_read(sum_entry(i), info.dtype, info.dims));
+    }
+    TUTTI_ASSIGN(const ValueId loss, tail.clone_value(tail_loss_));
+    ok_ = finish_.unary("all_finite", loss);
+    report("loss", loss);
+    for (const auto &[name, value] : model_.metrics) {
+      TUTTI_ASSIGN(const ValueId metric, tail.clone_value(frontier_.tail.graph().result("metric/" + name)));
+      report("metric/" + name, metric);
+      result_.metrics.push_back(name);
+    }
+    TUTTI_TRY(combine_gradients(tail));
+    TUTTI_TRY(clip());
+    report("ok", ok_);
+    TUTTI_TRY(update_variables());
+    TUTTI_TRY(update_aggregates());
+    TUTTI_ASSIGN(Graph finish, finish_.finish_graph());
+    result_.finish = std::make_shared<const Graph>(std::move(finish));
+    result_.gradient_sets = static_cast<int32_t>(coefficients_.size());
+    return Status();
+  }
+
+  void report(const std::string &name, ValueId value) {
+    finish_.state_write(value, "report/" + name);
+    reports_.push_back({"report/" + name, Arena::report, finish_.dtype(value), {}, ""});
+  }
+
+  Status combine_gradients(NodeCloner &tail) {
+    std::vector<ValueId> factors;
+    for (size_t set = 0; set < coefficients_.size(); ++set) {
+      ValueId factor = graph::kNoValue;
+      if (coefficients_[set] != graph::kNoValue) {
+        TUTTI_ASSIGN(factor, tail.clone_value(coefficients_[set]));
+        report("coefficient/" + std::to_string(set), factor);
+      }
+      factors.push_back(factor);
+    }
+    for (const VariableSpec &variable : model_.variables) {
+      const auto sets = sets_of_.find(variable.name);
+      if (sets == sets_of_.end()) continue;
+      ValueId total = graph::kNoValue;
+      for (const size_t set : sets->second) {
+        ValueId part = read_slice(gradient_entry(set, variable.name), variable.name);
+        if (factors[set] != graph::kNoValue) part = finish_.mul(part, finish_.cast(factors[set], variable.dtype));
+        total = total == graph::kNoValue ? part : finish_.add(total, part);
+      }
+      gradients_.emplace_back(&variable, total);
+    }
+    return finish_.status();
+  }
+
+  Status clip() {
+    const double limit = options_.clip_norm > 0 ? options_.clip_norm : model_.train->clip_global_norm.value_or(0);
+    if (limit <= 0 || gradients_.empty()) return Status();
+    ValueId square = graph::kNoValue;
+    for (const auto &[variable, gradient] : gradients_) {
+      const ValueId part = finish_.cast(finish_.reduce_sum(finish_.unary("square", gradient)), DType::f64);
+      square = square == graph::kNoValue ? part : finish_.add(square, part);
+    }
+    if (options_.slices > 1) square = finish_.op("all_reduce", {square}, {{"label", std::string("gradient norm")}});
+    const ValueId norm = finish_.unary("sqrt", square);
+    report("gradient_norm", norm);
+    ok_ = finish_.op("logical_and", {ok_, finish_.unary("is_finite", norm)});
+    const ValueId bound = finish_.constant(limit, DType::f64);
+    // limit / max(norm, limit) is 1 for a norm within the limit.
+    const ValueId factor = finish_.div(bound, finish_.op("maximum", {norm, bound}));
+    for (auto &[variable, gradient] : gradients_) {
+      gradient = finish_.mul(gradient, finish_.cast(factor, variable->dtype));
+    }
+    return finish_.status();
+  }
+
+  Result<ValueId> learning_rate() {
+    const graph::OptimizerSpec &optimizer = model_.train->optimizer;
+    for (const graph::NodeId id : graph::nodes_needed_for(model_.graph, {optimizer.learning_rate})) {
+      const graph::Node &node = model_.graph.node(id);
+      if (node.op == "input" || node.op == "variable") {
+        return base::invalid_argument("the learning rate depends on node '", node.scope_name, "' (", node.op,
+                                      "); it may use constants, run scalars and host scalars only");
+      }
+    }
+    NodeCloner cloner(model_.graph, finish_);
+    TUTTI_ASSIGN(const ValueId rate, cloner.clone_value(optimizer.learning_rate));
+    report("learning_rate", rate);
+    return rate;
+  }
+
+  Status update_variables() {
+    const graph::OptimizerSpec &optimizer = model_.train->optimizer;
+    TUTTI_ASSIGN(const graph::OpDefinition *definition, graph::require_op(optimizer.op, optimizer.revision));
+    TUTTI_ASSIGN(const ValueId rate, learning_rate());
+    const bool counts = std::any_of(definition->inputs.begin(), definition->inputs.end(),
+                                    [](const graph::InputDefinition &input) { return input.name == "iteration"; });
+    for (const auto &[variable, gradient] : gradients_) {
+      GraphBuilder::Values inputs{read_slice("weight/" + variable->name, variable->name), gradient};
+      std::vector<std::string> outputs{"weight/" + variable->name};
+      for (const graph::SlotSpec &slot : optimizer.slots) {
+        outputs.push_back("slot/" + variable->name + "/" + slot.name);
+        inputs.push_back(read_slice(outputs.back(), variable->name));
+      }
+      inputs.push_back(rate);
+      if (counts) inputs.push_back(finish_.run_scalar("iteration", DType::i64));
+      inputs.push_back(ok_);
+      const auto updated = finish_.op_n(optimizer.op, inputs, optimizer.attributes, outputs.size());
+      TUTTI_TRY(finish_.status());
+      for (size_t i = 0; i < outputs.size(); ++i)
+        finish_.state_write(updated[i], outputs[i]);
+    }
+    return finish_.status();
+  }
+
+  Status update_aggregates() {
+    for (const auto &[name, value] : model_.assignments) {
+      const ValueId old_value = read_slice("weight/" + name, name), new_value = read_slice("aggregate/" + name, name);
+      finish_.state_write(finish_.select(ok_, new_value, old_value), "weight/" + name);
+    }
+    return finish_.status();
+  }
+
+  // ---- state ----
+
+  void list_state() {
+    std::vector<const VariableSpec *> ordered;
+    std::set<std::string> seen;
+    const auto take = [&](const std::string &name) {
+      if (!name.empty() && seen.insert(name).second) ordered.push_back(model_.find_variable(name));
+    };
+    for (const StateSpec &spec : written_)
+      take(spec.variable);
+    for (const VariableSpec &variable : model_.variables)
+      take(variable.name);
+    std::vector<StateSpec> &state = result_.state;
+    for (const VariableSpec *variable : ordered) {
+      state.push_back({"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name});
+    }
+    for (const VariableSpec *variable : ordered) {
+      if (sets_of_.count(variable->name) == 0) continue;
+      for (const graph::SlotSpec &slot : model_.train->optimizer.slots) {
+        state.push_back({"slot/" + variable->name + "/" + slot.name, Arena::slots, variable->dtype, variable->dims,
+                         variable->name});
+      }
+    }
+    state.insert(state.end(), written_.begin(), written_.end());
+    state.insert(state.end(), reports_.begin(), reports_.end());
+    for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
+      state.push_back({"host/" + scalar.name, Arena::host, DType::f32, {}, ""});
+    }
+  }
+
+  const Model &model_;
+  const StepGraphOptions options_;
+  Frontier frontier_;
+  ValueId tail_loss_ = graph::kNoValue;
+  std::vector<Start> starts_;
+
+  GraphBuilder step_;
+  NodeCloner forward_;
+  std::unordered_map<std::string, ValueId> weights_;  // reads in the step graph
+  std::vector<StepWrite> writes_;
+  std::vector<ValueId> coefficients_;  // per gradient set, in the tail's graph
+  std::unordered_map<std::string, std::vector<size_t>> sets_of_;
+  std::vector<StateSpec> written_;
+
+  GraphBuilder finish_;
+  ValueId ok_ = graph::kNoValue;
+  std::vector<std::pair<const VariableSpec *, ValueId>> gradients_;
+  std::vector<StateSpec> reports_;
+
+  TrainGraphs result_;
+};
+
+}  // namespace
+
+Result<TrainGraphs> make_train_graphs(const Model &model, const StepGraphOptions &options) {
+  return TrainGraphBuilder(model, options).run();
+}
+
+}  // namespace tutti::impl::distribute
