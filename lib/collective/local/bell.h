@@ -25,8 +25,8 @@ class Bell {
     if (sleepers_.load(std::memory_order_seq_cst) > 0) wake();
   }
 
-  /// Returns once condition() holds: spins `spin_us`, then sleeps. False when `deadline` passes or the token is cancelled
-  /// before. Wakes now and then to look at both, so a cancelled token is noticed within 20 ms.
+  /// Returns once condition() holds: spins `spin_us`, then sleeps. False when `deadline` passes or the token is
+  /// cancelled before. Wakes now and then to look at both, so a cancelled token is noticed within 20 ms.
   template <typename Condition>
   bool wait(Condition condition, int64_t spin_us, base::Deadline deadline, const base::CancelToken *token) {
     if (condition()) return true;
