@@ -89,10 +89,9 @@ void CancelToken::call_listeners(std::unique_lock<std::mutex> &lock) const {
 }
 
 CancelToken::Listener::Listener(const CancelToken *token, std::function<void()> function, Start start)
-    : token_(token), function_(std::move(function)) {
+    : token_(Ref<const CancelToken>::share(token)), function_(std::move(function)) {
   add();
   if (token_ == nullptr || start == Start::later_rises_only || token_->level() == CancelLevel::none) return;
-  const Ref<const CancelToken> keep = Ref<const CancelToken>::share(token_);
   std::unique_lock lock(token_->mutex_);
   seen_level_ = 0;
   token_->call_listeners(lock);

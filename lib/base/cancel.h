@@ -85,7 +85,7 @@ class CancelToken : public Object {
     /// Says that the function is not called for a level reached before.
     enum class Start { call_if_raised, later_rises_only };
 
-    /// `token` may be null: nothing is ever called. The token must outlive the listener.
+    /// `token` may be null: nothing is ever called. The listener keeps the token alive.
     Listener(const CancelToken *token, std::function<void()> function, Start start = Start::call_if_raised);
     /// Removes it; waits for a call in progress on another thread: hold no lock that the function takes.
     ~Listener() { remove(); }
@@ -100,7 +100,7 @@ class CancelToken : public Object {
    private:
     friend class CancelToken;
 
-    const CancelToken *const token_;
+    const Ref<const CancelToken> token_;
     const std::function<void()> function_;
     // Guarded by the token's mutex.
     Listener *next_ = nullptr;
