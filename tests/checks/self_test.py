@@ -13,6 +13,7 @@ import abi_baseline
 import formatting
 import headers_alone
 import include_floors
+import library_shape
 import size_budget
 import symbol_list
 import words
@@ -225,6 +226,26 @@ TUTTI_API const char *tutti_a_get_name(const tutti_a *a) TUTTI_DEPRECATED;
 #endif
 """)
         self.assertEqual(symbol_list.declared_symbols([self.root]), ["tutti_a_create", "tutti_a_get_name", "tutti_a_unref"])
+
+
+class LibraryShape(HouseCase):
+    def build(self, *options):
+        self.write("a.c", "int a = 1;\n")
+        library = os.path.join(self.root, "liba.so")
+        subprocess.run(["cc", "-shared", "-fPIC", os.path.join(self.root, "a.c"), "-o", library, *options], check=True)
+        return library
+
+    def test_dynamic(self):
+        good = self.build("-Wl,-soname,liba.so.0.1", "-Wl,-z,nodelete,-z,now")
+        self.expect(library_shape.dynamic_problems(library_shape.readelf("-d", good), "liba.so.0.1"))
+        bad = self.build("-Wl,-soname,liba.so.0", "-Wl,-z,lazy", "-Wl,-rpath,/somewhere")
+        text = library_shape.readelf("-d", bad) + " 0x1 (NEEDED) Shared library: [libcurl.so.4]\n"
+        self.expect(library_shape.dynamic_problems(text, "liba.so.0.1"), "soname", "nodelete", "-z now", "library path", "libcurl")
+
+    def test_segments(self):
+        self.expect(library_shape.segment_problems(library_shape.readelf("-l", self.build())))
+        rows = "  LOAD           0x000000 0x0000 0x0000 0x1 0x900000 R E 0x1000\n"
+        self.expect(library_shape.segment_problems(rows), "9437184 bytes")
 
 
 class HeadersAlone(HouseCase):

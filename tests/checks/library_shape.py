@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""library_shape.py SONAME LIBRARY: the library is called SONAME, is bound at load and never unloaded, needs only what is listed
+here, and what a stripped copy loads into memory stays small."""
+
+import re
+import subprocess
+import sys
+
+import house
+
+NEEDED = re.compile(r"^(?:libdnnl|libhwy|libz|libgomp|libstdc\+\+|libgcc_s|libm|libc|libpthread|libdl|ld-linux-x86-64)\.so\b")
+SEGMENTS_LARGEST_BYTES = 8 << 20
+
+
+def readelf(option, library):
+    return subprocess.run(["readelf", "-W", option, library], capture_output=True, text=True, check=True).stdout
+
+
+def dynamic_problems(text, soname):
+    problems = []
+    if f"soname: [{soname}]" not in text:
+        problems.append(f"the soname is not {soname}")
+    for flag in ("NODELETE", "NOW"):
+        if not re.search(rf"FLAGS_1.*\b{flag}\b", text):
+            problems.append(f"linked without -z {flag.lower()}")
+    if re.search(r"\((?:RPATH|RUNPATH)\).*\[/", text):
+        problems.append("has a library path of this machine")
+    for name in re.findall(r"\(NEEDED\).*\[(.*)\]", text):
+        if not NEEDED.match(name):
+            problems.append(f"needs {name}, which is not on the list of dependencies")
+    return problems
+
+
+def segment_problems(text):
+    """Of the rows "LOAD offset address address file-size memory-size flags" the memory counts."""
+    loaded = sum(int(size, 16) for size in re.findall(r"^\s*LOAD(?:\s+0x[0-9a-f]+){4}\s+(0x[0-9a-f]+)", text, re.M))
+    if not 0 < loaded <= SEGMENTS_LARGEST_BYTES:
+        return [f"its segments take {loaded} bytes of memory, more than {SEGMENTS_LARGEST_BYTES}"]
+    return []
+
+
+if __name__ == "__main__":
+    expected, path = sys.argv[1:]
+    house.report(dynamic_problems(readelf("-d", path), expected) + segment_problems(readelf("-l", path)), "well formed")
