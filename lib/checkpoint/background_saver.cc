@@ -83,6 +83,11 @@ Status BackgroundSaver::close(const base::CancelToken *cancel) {
   return status;
 }
 
+Status BackgroundSaver::status() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
 void BackgroundSaver::loop() {
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -56,6 +56,8 @@ class BackgroundSaver {
   /// is CANCELLED. A second call returns ok.
   base::Status close(const base::CancelToken *cancel);
 
+  /// Ok, or the first failure so far.
+  base::Status status() const;
   /// Checkpoints written, and times that save() had to wait.
   int64_t saved_count() const { return saved_count_.load(std::memory_order_relaxed); }
   int64_t wait_count() const { return wait_count_.load(std::memory_order_relaxed); }
@@ -67,7 +69,7 @@ class BackgroundSaver {
 
   const Options options_;
   const base::Ref<base::CancelToken> abandon_;  // raised when the snapshots left are given up
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:
   std::deque<Snapshot> waiting_;

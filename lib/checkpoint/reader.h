@@ -38,7 +38,7 @@ struct ReadOptions {
 struct Checkpoint {
   std::string path;
   Manifest manifest;
-  base::Ref<const WeightVersion> state;
+  base::Ref<WeightVersion> state;
   std::string graph_text;  // empty when the checkpoint has no predict graph
 };
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimator/model_source.h"
+
+#include <utility>
+
+namespace tutti::impl::estimator {
+
+using base::invalid_argument;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// Results of evaluate() that are not metrics.
+constexpr std::string_view kReservedNames[] = {"loss", "batch_mean_loss", "global_step", "examples"};
+
+Status declare_inputs(graph::GraphBuilder &builder, Mode mode, const data::ElementSpec &spec) {
+  if (!spec.is_batched()) {
+    return invalid_argument("the dataset's elements ", spec, " are single examples; a model takes batches: add batch()");
+  }
+  for (const data::ComponentSpec &component : spec.components) {
+    if (component.role == data::Role::feature) {
+      builder.feature(component.name, component.dtype, component.dims);
+    } else if (mode != Mode::predict) {
+      builder.label(component.name, component.dtype, component.dims);
+    }
+  }
+  return builder.status();
+}
+
+Status check_parts(const graph::Model &model, Mode mode) {
+  const bool has_loss = model.loss != graph::kNoValue;
+  if (mode == Mode::predict && model.outputs.empty()) {
+    return invalid_argument("it set no output, and predictions are the outputs");
+  }
+  if (mode == Mode::train && !has_loss) return invalid_argument("it set no loss");
+  if (mode == Mode::train && !model.train) return invalid_argument("it set no optimizer");
+  if (mode == Mode::evaluate && !has_loss && model.metrics.empty()) {
+    return invalid_argument("it set neither a loss nor a metric");
+  }
+  for (const std::string_view reserved : kReservedNames) {
+    if (model.metrics.contains(reserved)) return invalid_argument("the metric name '", reserved, "' is reserved");
+  }
+  return Status();
+}
+
+Result<graph::Model> build_unchecked(const ModelFunction &function, Mode mode, const data::ElementSpec &spec) {
+  graph::GraphBuilder builder;
+  TUTTI_TRY(declare_inputs(builder, mode, spec));
+  TUTTI_TRY(function(builder, mode));
+  TUTTI_ASSIGN(graph::Model model, builder.finish());
+  TUTTI_TRY(check_parts(model, mode));
+  if (mode != Mode::predict) return model;
+  return graph::predict_model(model);
+}
+
+std::string describe(const graph::VariableSpec &variable) {
+  return base::concat(variable.dtype, " ", variable.dims, " made by '", variable.creator, "'");
+}
+
+}  // namespace
+
+Result<graph::Model> build_model(const ModelFunction &function, Mode mode, const data::ElementSpec &spec) {
+  Result<graph::Model> model = build_unchecked(function, mode, spec);
+  if (model.ok()) return model;
+  return model.status().wrap(base::concat("the model function failed in mode ", name(mode)));
+}
+
+Status check_variables(const graph::Model &train, const graph::Model &other, Mode mode) {
+  std::vector<std::string> known;
+  for (const graph::VariableSpec &variable : train.variables) known.push_back(variable.name);
+  for (const graph::VariableSpec &variable : other.variables) {
+    const graph::VariableSpec *trained = train.find_variable(variable.name);
+    if (trained == nullptr) {
+      return invalid_argument("variable '", variable.name, "' of mode ", name(mode), " is not a variable of mode TRAIN",
+                              base::did_you_mean(variable.name, known),
+                              variable.automatic_name ? "; its name is automatic: name it if layers differ between modes"
+                                                      : "");
+    }
+    if (trained->dims != variable.dims || trained->dtype != variable.dtype || trained->creator != variable.creator) {
+      return invalid_argument("variable '", variable.name, "' is ", describe(variable), " in mode ", name(mode), " but ",
+                              describe(*trained), " in mode TRAIN");
+    }
+  }
+  return Status();
+}
+
+Result<ModelRef> ModelSource::get(Mode mode, const data::ElementSpec &spec) {
+  std::unique_lock lock(mutex_);
+  const std::thread::id self = std::this_thread::get_id();
+  for (const Slot &each : slots_) {
+    if (each.builder == self) {
+      return base::failed_precondition("the model function may not use the estimator it is building for");
+    }
+  }
+  Slot &wanted = slot(mode);
+  changed_.wait(lock, [&] { return !wanted.builder.has_value(); });
+  if (wanted.model) return wanted.model;
+  wanted.builder = self;
+  lock.unlock();
+  Result<ModelRef> built = build(mode, spec);
+  lock.lock();
+  wanted.builder.reset();
+  if (built.ok()) {
+    if (const Status status = check_against_others(mode, **built); !status.ok()) built = status;
+  }
+  if (built.ok()) wanted.model = *built;
+  changed_.notify_all();
+  return built;
+}
+
+Result<ModelRef> ModelSource::build(Mode mode, const data::ElementSpec &spec) {
+  TUTTI_ASSIGN(graph::Model model, build_model(function_, mode, spec));
+  return std::make_shared<const graph::Model>(std::move(model));
+}
+
+Status ModelSource::check_against_others(Mode mode, const graph::Model &model) {
+  if (mode != Mode::train) {
+    const ModelRef &train = slot(Mode::train).model;
+    return train ? check_variables(*train, model, mode) : Status();
+  }
+  for (const Mode other : {Mode::evaluate, Mode::predict}) {
+    if (const ModelRef &built = slot(other).model) TUTTI_TRY(check_variables(model, *built, other));
+  }
+  return Status();
+}
+
+}  // namespace tutti::impl::estimator

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimator/run_config.h"
+
+#include <cmath>
+#include <initializer_list>
+
+namespace tutti::impl::estimator {
+
+using base::invalid_argument;
+using base::Json;
+using base::JsonObject;
+using base::Status;
+
+namespace {
+
+constexpr double kDefaultCheckpointSecs = 600;
+
+struct Bound {
+  const char *field;
+  int64_t value;
+  int64_t lowest;
+  int64_t highest;
+};
+
+std::string_view name_of(backend::Level level) {
+  switch (level) {
+    case backend::Level::fast:
+      return "fast";
+    case backend::Level::repeatable:
+      return "repeatable";
+    case backend::Level::invariant:
+      return "invariant";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Status RunConfig::check() const {
+  const Bound bounds[] = {
+      {"save_checkpoints_steps", save_checkpoints_steps.value_or(0), 0, INT64_MAX},
+      {"keep_checkpoint_max", keep_checkpoint_max, 0, INT64_MAX},
+      {"log_step_count_steps", log_step_count_steps, 0, INT64_MAX},
+      {"accumulation", accumulation, 1, 1 << 20},
+      {"logical_replicas", logical_replicas, 1, 1 << 10},
+      {"threads_per_replica", threads_per_replica, 1, 1 << 12},
+      {"program_cache_size", program_cache_size, 1, 1 << 20},
+      {"collective_timeout_ms", collective_timeout_ms, 1, INT64_MAX},
+  };
+  for (const Bound &bound : bounds) {
+    if (bound.value >= bound.lowest && bound.value <= bound.highest) continue;
+    return invalid_argument(bound.field, " is ", bound.value, ", expected ",
+                            bound.highest == INT64_MAX ? base::concat("at least ", bound.lowest)
+                                                       : base::concat(bound.lowest, " to ", bound.highest));
+  }
+  if (save_checkpoints_secs && !(*save_checkpoints_secs >= 0 && std::isfinite(*save_checkpoints_secs))) {
+    return invalid_argument("save_checkpoints_secs is ", *save_checkpoints_secs, ", expected at least 0");
+  }
+  if (save_checkpoints_steps.value_or(0) > 0 && save_checkpoints_secs.value_or(0) > 0) {
+    return invalid_argument("save_checkpoints_steps is ", *save_checkpoints_steps, " and save_checkpoints_secs is ",
+                            *save_checkpoints_secs, ": set one of the two");
+  }
+  if (!(clip_norm >= 0 && std::isfinite(clip_norm))) {
+    return invalid_argument("clip_norm is ", clip_norm, ", expected at least 0");
+  }
+  if (model_dir.find('\0') != std::string::npos) return invalid_argument("model_dir contains a NUL character");
+  return Status();
+}
+
+double RunConfig::resolved_checkpoint_secs() const {
+  if (save_checkpoints_secs) return *save_checkpoints_secs;
+  return save_checkpoints_steps ? 0 : kDefaultCheckpointSecs;
+}
+
+bool RunConfig::saves_checkpoints() const {
+  return !model_dir.empty() && (resolved_checkpoint_steps() > 0 || resolved_checkpoint_secs() > 0);
+}
+
+distribute::TrainerOptions RunConfig::trainer_options() const {
+  distribute::TrainerOptions options;
+  options.seed = seed;
+  options.level = level;
+  options.accumulation = static_cast<int32_t>(accumulation);
+  options.clip_norm = clip_norm;
+  options.lowering = lowering;
+  options.logical_replicas = static_cast<int32_t>(logical_replicas);
+  options.threads_per_replica = static_cast<int32_t>(threads_per_replica);
+  options.program_cache_size = static_cast<int32_t>(program_cache_size);
+  options.keep_gradients = keep_gradients;
+  options.collective_timeout_ms = collective_timeout_ms;
+  return options;
+}
+
+Json RunConfig::to_json() const {
+  JsonObject object{{"seed", seed},
+                    {"level", std::string(name_of(level))},
+                    {"accumulation", accumulation},
+                    {"clip_norm", clip_norm}};
+  if (level == backend::Level::invariant) object.emplace_back("logical_replicas", logical_replicas);
+  return object;
+}
+
+}  // namespace tutti::impl::estimator

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How an estimator runs: where it keeps its state, how often it saves and logs, how exactly it repeats itself. A value;
+// check() it before use. What is not set gets the documented default.
+#ifndef TUTTI_ESTIMATOR_RUN_CONFIG_H_
+#define TUTTI_ESTIMATOR_RUN_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "backend/executable.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "distribute/trainer.h"
+
+namespace tutti::impl::estimator {
+
+struct RunConfig {
+  /// Directory of the checkpoints, made when training starts. Empty: nothing is kept on disk.
+  std::string model_dir;
+  /// Seed of initial values, dropout, shuffling.
+  int64_t seed = 0;
+
+  /// A checkpoint every so many steps or seconds, and always at the start and at the end. At most one of the two may be
+  /// set; neither set means every 600 seconds; 0 turns checkpoints off, those at the start and the end included.
+  std::optional<int64_t> save_checkpoints_steps;
+  std::optional<double> save_checkpoints_secs;
+  /// Newest checkpoints that are kept; 0 keeps all.
+  int64_t keep_checkpoint_max = 5;
+  /// Loss and speed go to the log every so many steps; 0 never.
+  int64_t log_step_count_steps = 100;
+
+  /// fast, repeatable (same bytes run to run), invariant (also whatever the number of replicas).
+  backend::Level level = backend::Level::fast;
+  /// Batches of the dataset that make one step.
+  int64_t accumulation = 1;
+  /// Gradients are clipped by their global norm; 0 = what the model says.
+  double clip_norm = 0;
+  distribute::Lowering lowering = distribute::Lowering::automatic;
+  /// Level invariant: logical replicas. The number of replicas must divide it.
+  int64_t logical_replicas = 4;
+  int64_t threads_per_replica = 1;
+  /// Programs kept per device, by shape of the batch.
+  int64_t program_cache_size = 16;
+  bool keep_gradients = false;
+  /// How long a replica waits for another before it says so and gives up.
+  int64_t collective_timeout_ms = 600000;
+
+  /// INVALID_ARGUMENT naming the field, its value and what is accepted.
+  base::Status check() const;
+  /// Are checkpoints written at all?
+  bool saves_checkpoints() const;
+  /// The cadence that holds: steps, else seconds; 0 = not by this one.
+  int64_t resolved_checkpoint_steps() const { return save_checkpoints_steps.value_or(0); }
+  double resolved_checkpoint_secs() const;
+
+  distribute::TrainerOptions trainer_options() const;
+  /// What decides the result of training, for the manifest: no paths, no devices.
+  base::Json to_json() const;
+};
+
+}  // namespace tutti::impl::estimator
+
+#endif  // TUTTI_ESTIMATOR_RUN_CONFIG_H_

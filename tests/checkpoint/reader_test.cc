@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/reader.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "checkpoint/checkpoint_testing.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::impl::checkpoint;
+
+namespace {
+
+void assert_is_version(const WeightVersion &got, const WeightVersion &expected, bool slots) {
+  assert_int_equal(got.step(), expected.step());
+  size_t count = 0;
+  for (size_t i = 0; i < expected.entries().size(); ++i) {
+    const StateEntry &entry = expected.entries()[i];
+    if (entry.role == StateRole::slot && !slots) continue;
+    ++count;
+    const int64_t at = got.find(entry.role, entry.name);
+    assert_true(at >= 0);
+    assert_true(tensor::identical(assert_ok_value(got.read(static_cast<size_t>(at))), assert_ok_value(expected.read(i))));
+  }
+  assert_int_equal(got.entries().size(), count);
+}
+
+void test_reads_what_was_written(void **) {
+  TemporaryDirectory directory;
+  const Snapshot snapshot = small_snapshot(5);
+  const std::string path = assert_ok_value(write_checkpoint(directory.path(), snapshot, nullptr));
+  const Checkpoint all = assert_ok_value(read_checkpoint(path, {}));
+  assert_is_version(*all.state, *snapshot.state, true);
+  assert_string_equal(all.graph_text.c_str(), snapshot.graph_text.c_str());
+  assert_true(all.manifest.run == snapshot.run && all.manifest.iterator == snapshot.iterator);
+  ReadOptions no_slots;
+  no_slots.slots = false;
+  assert_is_version(*assert_ok_value(read_checkpoint(path, no_slots)).state, *snapshot.state, false);
+}
+
+void test_nothing_there(void **) {
+  TemporaryDirectory directory;
+  RememberingLogger log;
+  assert_int_equal(read_checkpoint(directory.path() + "/checkpoint-1", {}).code(), base::Code::not_found);
+  const auto newest = read_newest_checkpoint(directory.path(), {}, *log.logger());
+  assert_int_equal(newest.code(), base::Code::not_found);
+  assert_error_contains(newest, directory.path());
+  assert_int_equal(read_newest_checkpoint("/nowhere/at/all", {}, *log.logger()).code(), base::Code::not_found);
+  assert_string_equal(log.text().c_str(), "");
+}
+
+void test_newest_by_number_not_by_name(void **) {
+  TemporaryDirectory directory;
+  RememberingLogger log;
+  for (const int64_t step : {9, 10, 100}) {
+    assert_ok(write_checkpoint(directory.path(), small_snapshot(step), nullptr));
+  }
+  assert_ok(base::make_directories(directory.path() + "/checkpoint-0200"));
+  assert_ok(base::make_directories(directory.path() + "/checkpoint-99999999999999999999"));
+  assert_int_equal(assert_ok_value(read_newest_checkpoint(directory.path(), {}, *log.logger())).manifest.step, 100);
+  const auto direct = read_checkpoint_or_newest(directory.path() + "/checkpoint-9", {}, *log.logger());
+  assert_int_equal(assert_ok_value(direct).manifest.step, 9);
+  assert_int_equal(assert_ok_value(read_checkpoint_or_newest(directory.path(), {}, *log.logger())).manifest.step, 100);
+}
+
+// Each way of damage to each file of the newest checkpoint: fall back, and say what was wrong.
+void test_damage_falls_back(void **) {
+  enum Damage { flip, cut, remove_it, empty };
+  for (const char *name : {"weights.safetensors", "slots.safetensors", "graph.json", "manifest.json"}) {
+    for (const Damage damage : {flip, cut, remove_it, empty}) {
+      TemporaryDirectory directory;
+      RememberingLogger log;
+      assert_ok(write_checkpoint(directory.path(), small_snapshot(1), nullptr));
+      const std::string newest = assert_ok_value(write_checkpoint(directory.path(), small_snapshot(2), nullptr));
+      const std::string path = newest + "/" + name;
+      const auto size = static_cast<size_t>(assert_ok_value(base::file_size_bytes(path)));
+      if (damage == flip) flip_bit(path, size / 2, 3);
+      if (damage == cut) truncate_file(path, size - 1);
+      if (damage == empty) truncate_file(path, 0);
+      if (damage == remove_it) assert_ok(base::remove_file(path));
+      const Checkpoint read = assert_ok_value(read_newest_checkpoint(directory.path(), {}, *log.logger()));
+      assert_int_equal(read.manifest.step, 1);
+      assert_contains(log.text().c_str(), "WARNING: ignoring a bad checkpoint");
+      assert_contains(log.text().c_str(), name);
+      assert_contains(log.text().c_str(), "falling back to checkpoint");
+      assert_int_equal(read_checkpoint(newest, {}).code(), base::Code::data_loss);
+    }
+  }
+}
+
+void test_none_good_is_a_clear_error(void **) {
+  TemporaryDirectory directory;
+  RememberingLogger log;
+  for (const int64_t step : {1, 2}) {
+    const std::string path = assert_ok_value(write_checkpoint(directory.path(), small_snapshot(step), nullptr));
+    flip_bit(path + "/weights.safetensors", 40);
+  }
+  const auto read = read_newest_checkpoint(directory.path(), {}, *log.logger());
+  assert_int_equal(read.code(), base::Code::data_loss);
+  assert_error_contains(read, "none of the 2 checkpoints");
+  assert_error_contains(read, "checkpoint-2/weights.safetensors");
+}
+
+void test_a_renamed_checkpoint_is_not_believed(void **) {
+  TemporaryDirectory directory;
+  RememberingLogger log;
+  assert_ok(write_checkpoint(directory.path(), small_snapshot(1), nullptr));
+  assert_ok(write_checkpoint(directory.path(), small_snapshot(2), nullptr));
+  assert_ok(base::rename_synced(directory.path() + "/checkpoint-2", directory.path() + "/checkpoint-3"));
+  assert_int_equal(assert_ok_value(read_newest_checkpoint(directory.path(), {}, *log.logger())).manifest.step, 1);
+  assert_contains(log.text().c_str(), "holds step 2");
+}
+
+// A checkpoint of the first release: every later one must read it.
+void test_fixture(void **) {
+  const char *testdata = getenv("TUTTI_TESTDATA");
+  if (testdata == nullptr) test_skip();
+  const std::string path = base::concat(testdata, "/checkpoint/0.1/checkpoint-12");
+  const Checkpoint read = assert_ok_value(read_checkpoint(path, {}));
+  assert_is_version(*read.state, *small_version(12), true);
+  assert_true(read.manifest.run == small_snapshot(12).run);
+  assert_true(read.manifest.metrics == small_snapshot(12).metrics);
+  assert_int_equal(read.manifest.format_version, 1);
+}
+
+}  // namespace
+
+// With an argument: writes the checkpoint that is kept as a fixture of this release below that directory.
+int main(int argument_count, char **arguments) {
+  if (argument_count > 1) return write_checkpoint(arguments[1], small_snapshot(12), nullptr).ok() ? 0 : 1;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(test_reads_what_was_written),
+      cmocka_unit_test(test_nothing_there),
+      cmocka_unit_test(test_newest_by_number_not_by_name),
+      cmocka_unit_test(test_damage_falls_back),
+      cmocka_unit_test(test_none_good_is_a_clear_error),
+      cmocka_unit_test(test_a_renamed_checkpoint_is_not_believed),
+      cmocka_unit_test(test_fixture),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
