@@ -116,7 +116,7 @@ Status BackgroundSaver::write(Snapshot snapshot) {
   saved_count_.fetch_add(1, std::memory_order_relaxed);
   if (options_.on_saved) options_.on_saved(snapshot.state->step(), *path);
   // Old checkpoints that cannot be removed cost space and nothing else.
-  const Status removed = remove_old_checkpoints(options_.directory, options_.keep_max);
+  const Status removed = remove_old_checkpoints(options_.directory, snapshot.state->step(), options_.keep_max);
   if (!removed.ok() && options_.logger) options_.logger->warning(removed.to_string());
   return Status();
 }

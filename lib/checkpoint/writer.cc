@@ -96,9 +96,10 @@ Result<std::string> write_checkpoint(const std::string &directory, const Snapsho
   return status.wrap(base::concat("cannot write the checkpoint of step ", step, " in '", directory, "'"));
 }
 
-Status remove_old_checkpoints(const std::string &directory, int64_t keep_max) {
+Status remove_old_checkpoints(const std::string &directory, int64_t newest_step, int64_t keep_max) {
   if (keep_max <= 0) return Status();
-  TUTTI_ASSIGN(const std::vector<CheckpointName> all, list_checkpoints(directory));
+  TUTTI_ASSIGN(std::vector<CheckpointName> all, list_checkpoints(directory));
+  std::erase_if(all, [newest_step](const CheckpointName &name) { return name.step > newest_step; });
   for (size_t i = 0; i + static_cast<size_t>(keep_max) < all.size(); ++i) {
     const std::string unfinished = unfinished_name(all[i].step);
     TUTTI_TRY(base::rename_synced(all[i].path, base::concat(directory, "/", unfinished)));

@@ -37,9 +37,10 @@ struct Snapshot {
 base::Result<std::string> write_checkpoint(const std::string &directory, const Snapshot &snapshot,
                                            const base::CancelToken *cancel);
 
-/// Keeps the newest `keep_max` checkpoints of a directory (0 keeps all) and removes the others, oldest first. A directory
-/// vanishes under its name before its files do.
-base::Status remove_old_checkpoints(const std::string &directory, int64_t keep_max);
+/// Of the checkpoints up to `newest_step` keeps the newest `keep_max` (0 keeps all) and removes the others, oldest first. A
+/// directory vanishes under its name before its files do. Later ones are left alone: they are what a run that fell back
+/// could not read, and must not push out what it writes.
+base::Status remove_old_checkpoints(const std::string &directory, int64_t newest_step, int64_t keep_max);
 
 /// Removes what writers that were killed have left in `directory`. A directory that does not exist is fine.
 base::Status remove_unfinished(const std::string &directory);

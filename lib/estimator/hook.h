@@ -10,8 +10,7 @@
 //   | epoch_end                      a pass over the dataset is complete
 //   | checkpoint_saved               a checkpoint became visible; sent at the next moment the caller is awake
 //   | evaluated )*                   train_and_evaluate: metrics on the other dataset
-//   end                              the goal is reached, a stop was asked for, or the input ended; then, once more,
-//                                    checkpoint_saved for the final one
+//   end                              last, after the final checkpoint: goal reached, stop asked for, or input at its end
 //   error                            instead of end, when the run failed; answers do not count any more
 //
 // New kinds will be appended: a hook returns go_on for kinds it does not know.

@@ -110,9 +110,11 @@ void test_retention(void **) {
     assert_ok(write_checkpoint(directory.path(), small_snapshot(step), nullptr));
   }
   assert_ok(base::make_directories(directory.path() + "/checkpoint-7.backup"));
-  assert_ok(remove_old_checkpoints(directory.path(), 0));
+  assert_ok(remove_old_checkpoints(directory.path(), 100, 0));
   assert_int_equal(assert_ok_value(list_checkpoints(directory.path())).size(), 5);
-  assert_ok(remove_old_checkpoints(directory.path(), 3));
+  assert_ok(remove_old_checkpoints(directory.path(), 5, 2));
+  assert_int_equal(assert_ok_value(list_checkpoints(directory.path())).size(), 5);
+  assert_ok(remove_old_checkpoints(directory.path(), 100, 3));
   const auto kept = assert_ok_value(list_checkpoints(directory.path()));
   assert_int_equal(kept.size(), 3);
   assert_int_equal(kept[0].step, 9);

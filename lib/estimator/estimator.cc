@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimator/estimator.h"
+
+#include <utility>
+
+#include "base/thread.h"
+
+namespace tutti::impl::estimator {
+
+using base::invalid_argument;
+using base::Ref;
+using base::Result;
+using base::Status;
+
+namespace {
+
+Status check(const EvaluateRequest &request) {
+  if (!request.dataset) return invalid_argument("there is no dataset to evaluate on");
+  if (request.steps && *request.steps <= 0) {
+    return invalid_argument("steps is ", *request.steps, ", expected at least 1");
+  }
+  if (!request.steps && request.dataset->cardinality().is_infinite()) {
+    return invalid_argument("the dataset to evaluate on never ends: leave out repeat() or set steps");
+  }
+  return base::check_not_forked();
+}
+
+}  // namespace
+
+Result<Ref<Estimator>> Estimator::create(ModelFunction function, RunConfig config, distribute::StrategyRef strategy,
+                                         Environment environment, std::vector<Hook> standing_hooks) {
+  if (!function) return invalid_argument("an estimator needs a model function");
+  if (!strategy) return invalid_argument("an estimator needs a strategy");
+  if (const Status status = config.check(); !status.ok()) return status.wrap("the run configuration is not valid");
+  TUTTI_TRY(HookList::make(standing_hooks));
+  return base::make_ref<Estimator>(base::make_ref<EstimatorState>(
+      std::move(function), std::move(config), std::move(strategy), std::move(environment), std::move(standing_hooks)));
+}
+
+Result<std::unique_ptr<TrainSession>> Estimator::open_session(TrainRequest request) {
+  return TrainSession::open(state_, std::move(request));
+}
+
+Result<TrainResult> Estimator::train(TrainRequest request) {
+  TUTTI_ASSIGN(const std::unique_ptr<TrainSession> session, open_session(std::move(request)));
+  TUTTI_TRY(session->run({}));
+  return session->close();
+}
+
+int64_t Estimator::global_step() const {
+  const Result<Ref<checkpoint::WeightVersion>> version = state_->weights("");
+  return version.ok() ? (*version)->step() : 0;
+}
+
+Result<EvaluateResult> Estimator::evaluate(const EvaluateRequest &request) {
+  TUTTI_TRY(check(request));
+  TUTTI_ASSIGN(const Ref<checkpoint::WeightVersion> version, state_->weights(request.checkpoint_path));
+  return evaluate_version(*version, request);
+}
+
+Result<EvaluateResult> Estimator::evaluate_version(const checkpoint::WeightVersion &version,
+                                                   const EvaluateRequest &request) {
+  TUTTI_ASSIGN(std::unique_ptr<distribute::Evaluator> evaluator, take_evaluator(request.dataset->spec()));
+  TUTTI_ASSIGN(const auto iterator, request.dataset->make_iterator(state_->iterator_context(request.cancel, 0)));
+  const Result<distribute::EvaluateReport> report =
+      evaluator->run(version, *iterator, request.steps.value_or(-1), request.cancel.get());
+  if (!report.ok()) return report.status().wrap(base::concat("evaluating the weights of step ", version.step(), " failed"));
+  give_back(std::move(evaluator));
+  EvaluateResult result;
+  for (size_t i = 0; i < report->names.size(); ++i) result.values.push_back({report->names[i], report->values[i]});
+  result.global_step = report->step;
+  result.examples = report->examples;
+  result.batches = report->batches;
+  return result;
+}
+
+// Evaluations at the same time each have their own; one is kept for the next.
+Result<std::unique_ptr<distribute::Evaluator>> Estimator::take_evaluator(const data::ElementSpec &spec) {
+  {
+    std::lock_guard lock(mutex_);
+    if (evaluator_) return std::move(evaluator_);
+  }
+  TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::evaluate, spec));
+  return distribute::Evaluator::open(*model, state_->strategy, state_->predict_options());
+}
+
+void Estimator::give_back(std::unique_ptr<distribute::Evaluator> evaluator) {
+  std::lock_guard lock(mutex_);
+  evaluator_.swap(evaluator);
+}
+
+Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateRequest request) {
+  TUTTI_TRY(check(request.evaluate));
+  if (!request.evaluate.checkpoint_path.empty()) {
+    return invalid_argument("train_and_evaluate evaluates what it trains: checkpoint_path must be empty");
+  }
+  if (request.every_steps < 0) return invalid_argument("every_steps is ", request.every_steps, ", expected at least 0");
+  RunLimit limit;
+  limit.steps = request.every_steps > 0 ? request.every_steps : -1;
+  limit.until_epoch_end = request.every_steps == 0;
+  if (!request.evaluate.cancel) request.evaluate.cancel = request.train.cancel;
+  TUTTI_ASSIGN(const std::unique_ptr<TrainSession> session, open_session(std::move(request.train)));
+  TrainAndEvaluateResult result;
+  for (bool done = false; !done;) {
+    TUTTI_ASSIGN(const SessionReport report, session->run(limit));
+    done = report.reason.has_value();
+    // A run that had nothing left to do ended at weights that are evaluated already.
+    if (report.steps == 0 && !result.evaluate.values.empty()) continue;
+    TUTTI_ASSIGN(const Ref<checkpoint::WeightVersion> version, session->publish());
+    TUTTI_ASSIGN(result.evaluate, evaluate_version(*version, request.evaluate));
+    TUTTI_TRY(session->send_evaluated(result.evaluate));
+  }
+  TUTTI_ASSIGN(result.train, session->close());
+  return result;
+}
+
+}  // namespace tutti::impl::estimator

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the parts of one estimator share: its description, its models, the newest published weights, and what a training
+// session leaves to the next one.
+//
+// Threads: all functions may be called from any thread; what stands under "session" belongs to the session that holds the
+// training permit.
+#ifndef TUTTI_ESTIMATOR_ESTIMATOR_STATE_H_
+#define TUTTI_ESTIMATOR_ESTIMATOR_STATE_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "checkpoint/reader.h"
+#include "checkpoint/weight_version.h"
+#include "data/dataset.h"
+#include "distribute/predict_engine.h"
+#include "distribute/strategy.h"
+#include "distribute/trainer.h"
+#include "estimator/environment.h"
+#include "estimator/hook.h"
+#include "estimator/model_source.h"
+#include "estimator/run_config.h"
+#include "estimator/run_state.h"
+
+namespace tutti::impl::estimator {
+
+class EstimatorState : public base::Object {
+ public:
+  EstimatorState(ModelFunction function, RunConfig config, distribute::StrategyRef strategy, Environment environment,
+                 std::vector<Hook> standing_hooks);
+
+  const RunConfig config;
+  const distribute::StrategyRef strategy;
+  const Environment environment;  // its logger is never null
+  const std::vector<Hook> standing_hooks;
+  ModelSource models;
+
+  const base::Logger &logger() const { return *environment.logger; }
+  distribute::PredictOptions predict_options() const;
+  data::IteratorContext iterator_context(base::Ref<base::CancelToken> cancel, int64_t epoch) const;
+
+  /// FAILED_PRECONDITION while another session is open.
+  base::Status begin_training();
+  void end_training();
+
+  /// Makes a version the newest one.
+  void publish(base::Ref<checkpoint::WeightVersion> version);
+  /// The weights to evaluate and predict with: those of `path` (a checkpoint or a directory of them) when it is not empty;
+  /// else the newest of this object and of model_dir. FAILED_PRECONDITION when there are none.
+  base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path) const;
+
+  // Session: kept between sessions so that nothing is built or read twice: a trainer with its run state, or, after a
+  // failure, the version and run state to go on from in a new one.
+  std::unique_ptr<distribute::Trainer> trainer;
+  base::Ref<checkpoint::WeightVersion> resume_version;
+  std::optional<RunState> run_state;
+
+ private:
+  mutable std::mutex mutex_;
+  bool training_ = false;                           // guarded by mutex_
+  base::Ref<checkpoint::WeightVersion> published_;  // guarded by mutex_
+};
+
+}  // namespace tutti::impl::estimator
+
+#endif  // TUTTI_ESTIMATOR_ESTIMATOR_STATE_H_

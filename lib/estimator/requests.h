@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an estimator is asked for and what it answers. Values.
+#ifndef TUTTI_ESTIMATOR_REQUESTS_H_
+#define TUTTI_ESTIMATOR_REQUESTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/object.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "estimator/hook.h"
+
+namespace tutti::impl::estimator {
+
+/// Why a run ended. The numbers are part of the C ABI.
+enum class EndReason : int32_t { max_steps = 1, epochs = 2, end_of_input = 3, stopped = 4 };
+
+/// "MAX_STEPS", "EPOCHS", "END_OF_INPUT", "STOPPED".
+std::string_view name(EndReason reason);
+
+/// At most one of steps, max_steps and epochs is set; none means until the input ends.
+struct TrainRequest {
+  data::DatasetRef dataset;
+  /// So many more steps, from where the newest checkpoint left the model.
+  std::optional<int64_t> steps;
+  /// Until the model has had so many steps in all; returns at once when it has.
+  std::optional<int64_t> max_steps;
+  /// So many more whole passes over the dataset. Called again after an interruption (a kill, a stop, an error) with the
+  /// same number, it goes on to the end that the interrupted call had.
+  std::optional<int64_t> epochs;
+  std::vector<Hook> hooks;
+  base::Ref<base::CancelToken> cancel;  // nullable
+  /// Go on in the input where the checkpoint was, provided the dataset looks the same; else begin a new pass.
+  bool resume_input = true;
+};
+
+/// INVALID_ARGUMENT naming what contradicts.
+base::Status check(const TrainRequest &request);
+
+struct TrainResult {
+  EndReason reason = EndReason::stopped;
+  int64_t step = 0;      // of the model now
+  int64_t steps = 0;     // of this call
+  int64_t examples = 0;  // rows of this call
+  double loss = 0;       // of the last step; NaN before the first one
+  std::vector<NamedNumber> metrics;  // loss, learning rate and metrics of the last step
+};
+
+struct EvaluateRequest {
+  data::DatasetRef dataset;
+  std::optional<int64_t> steps;  // batches; none = until the input ends
+  /// A checkpoint, or a directory of them; empty = the weights of the estimator.
+  std::string checkpoint_path;
+  base::Ref<base::CancelToken> cancel;  // nullable
+};
+
+struct EvaluateResult {
+  /// "loss" (the mean over examples, not over batches) first when the model has one, then the metrics by name.
+  std::vector<NamedNumber> values;
+  int64_t global_step = 0;  // of the weights
+  int64_t examples = 0;
+  int64_t batches = 0;
+
+  /// The value of this name, or null.
+  const double *find(std::string_view value_name) const;
+};
+
+struct TrainAndEvaluateRequest {
+  TrainRequest train;
+  EvaluateRequest evaluate;
+  /// Evaluate after so many steps; 0 = after each pass over the training data. And always at the end.
+  int64_t every_steps = 0;
+};
+
+struct TrainAndEvaluateResult {
+  TrainResult train;
+  EvaluateResult evaluate;  // the last one, of the final weights
+};
+
+}  // namespace tutti::impl::estimator
+
+#endif  // TUTTI_ESTIMATOR_REQUESTS_H_

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running and ending a training session.
+#include "estimator/train_session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/trace.h"
+
+namespace tutti::impl::estimator {
+
+using base::Json;
+using base::Ref;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// How long the caller sleeps at most before it looks for events.
+constexpr double kLongestSleepSecs = 0.5;
+
+double now_secs() { return static_cast<double>(base::now_ns()) * 1e-9; }
+
+double loss_of(const std::vector<NamedNumber> &values) {
+  for (const NamedNumber &number : values) {
+    if (number.name == "loss") return number.value;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+TrainSession::~TrainSession() { release(failure_.ok()); }
+
+// Running
+
+Result<SessionReport> TrainSession::run(const RunLimit &limit) {
+  if (closed_) return base::failed_precondition("the training session is closed");
+  if (!failure_.ok()) return base::failed_precondition("the training session has failed").with_cause(failure_);
+  Result<SessionReport> report = run_steps(limit);
+  if (report.ok()) return report;
+  return fail(report.status());
+}
+
+Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
+  const int64_t begin = step();
+  const int64_t end = limit.steps < 0 || limit.steps > INT64_MAX - begin ? INT64_MAX : begin + limit.steps;
+  for (bool paused = false; !reason_ && !paused;) {
+    TUTTI_TRY(pump());
+    if (goal_step_ && step() >= *goal_step_) {
+      reason_ = EndReason::max_steps;
+    } else if (stop_wanted()) {
+      reason_ = EndReason::stopped;
+    } else if (step() >= end) {
+      paused = true;
+    } else {
+      TUTTI_ASSIGN(const bool pass_ended, run_chunk(std::min(end, goal_step_.value_or(INT64_MAX))));
+      paused = pass_ended && limit.until_epoch_end;
+    }
+  }
+  return SessionReport{reason_, step(), step() - begin, loss_of(values_)};
+}
+
+// Runs to the next step that somebody wants to see. True when it ended a pass.
+Result<bool> TrainSession::run_chunk(int64_t last_step) {
+  if (input_ended_) TUTTI_TRY(attach_pass());
+  TUTTI_ASSIGN(const distribute::RunReport report, trainer_->run(chunk_steps(last_step), request_.cancel.get()));
+  account(report);
+  if (report.steps > 0) {
+    Event event = event_of(EventKind::step);
+    event.values = values_;
+    TUTTI_ASSIGN(const bool stop, hooks_.send_step(event, now_secs()));
+    hook_stop_ |= stop;
+  }
+  if (report.reason == distribute::StopReason::stopped) {
+    TUTTI_TRY(base::check(request_.cancel.get()));
+    if (!reason_) reason_ = EndReason::stopped;
+  }
+  if (report.reason != distribute::StopReason::end_of_input) return false;
+  TUTTI_TRY(end_pass());
+  return true;
+}
+
+int64_t TrainSession::chunk_steps(int64_t last_step) const {
+  const double secs = std::min(kLongestSleepSecs, hooks_.secs_until_due(now_secs()));
+  // The first chunk of a session measures: one step.
+  const double affordable = secs_per_step_ > 0 ? std::min(secs / secs_per_step_, 1e9) : 1;
+  const int64_t wanted = std::min(last_step - step(), hooks_.steps_until_due(step()));
+  return std::clamp<int64_t>(static_cast<int64_t>(affordable), 1, std::max<int64_t>(wanted, 1));
+}
+
+void TrainSession::account(const distribute::RunReport &report) {
+  examples_ += report.examples;
+  pass_examples_ += report.examples;
+  run_.examples += report.examples;
+  if (report.steps == 0) return;
+  secs_per_step_ = std::max(1e-9, static_cast<double>(report.total_ns) * 1e-9 / static_cast<double>(report.steps));
+  values_ = trainer_->report();
+}
+
+Status TrainSession::end_pass() {
+  const bool whole = run_.input.is_null();
+  ++run_.epoch;
+  run_.input = Json();
+  input_ended_ = true;
+  if (whole && pass_examples_ == 0) state_->logger().warning("the dataset gave no elements in pass ", run_.epoch);
+  if (run_.goal_epoch == 0) {
+    reason_ = EndReason::end_of_input;
+  } else if (run_.epoch >= run_.goal_epoch) {
+    reason_ = EndReason::epochs;
+  }
+  return send(event_of(EventKind::epoch_end));
+}
+
+// What arrived while the caller slept.
+Status TrainSession::pump() {
+  TUTTI_TRY(base::check(request_.cancel.get()));
+  if (saver_) TUTTI_TRY(saver_->status());
+  std::vector<std::pair<int64_t, std::string>> saved;
+  {
+    std::lock_guard lock(saved_mutex_);
+    saved.swap(saved_);
+  }
+  for (const auto &[saved_step, path] : saved) {
+    Event event = event_of(EventKind::checkpoint_saved);
+    event.step = saved_step;
+    event.checkpoint_path = path;
+    TUTTI_TRY(send(event));
+  }
+  return Status();
+}
+
+Status TrainSession::send(Event event) {
+  TUTTI_ASSIGN(const bool stop, hooks_.send(event));
+  hook_stop_ |= stop;
+  return Status();
+}
+
+Event TrainSession::event_of(EventKind kind) const {
+  Event event;
+  event.kind = kind;
+  event.step = trainer_->step();
+  event.epoch = run_.epoch;
+  event.examples = examples_;
+  event.goal_step = goal_step_.value_or(-1);
+  event.control = const_cast<TrainSession *>(this);
+  return event;
+}
+
+bool TrainSession::stop_wanted() const {
+  return hook_stop_ || (request_.cancel && request_.cancel->stop_requested());
+}
+
+Status TrainSession::send_evaluated(const EvaluateResult &result) {
+  if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
+  Event event = event_of(EventKind::evaluated);
+  event.step = result.global_step;
+  event.values = result.values;
+  const Status status = send(event);
+  return status.ok() ? status : fail(status);
+}
+
+Result<Ref<checkpoint::WeightVersion>> TrainSession::publish() {
+  if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
+  TUTTI_ASSIGN(auto version, trainer_->publish_weights(false));
+  state_->publish(version);
+  return version;
+}
+
+// Saving
+
+// Position in the pass; null at its beginning and when it is complete.
+Result<Json> TrainSession::current_input() {
+  if (input_ended_) return Json();
+  if (pass_examples_ == 0) return run_.input;
+  return trainer_->input_state();
+}
+
+// Brings what stands in a manifest up to the current step.
+void TrainSession::refresh_state() {
+  run_.batch_counter = trainer_->batch_counter();
+  run_.hooks = hooks_.save();
+  for (const graph::HostScalarSpec &scalar : trainer_->model().host_scalars) {
+    if (const Result<double> value = trainer_->host_scalar(scalar.name); value.ok()) {
+      run_.host_scalars[scalar.name] = *value;
+    }
+  }
+  run_.metrics = Json();
+  for (const NamedNumber &number : values_) run_.metrics.set(number.name, number.value);
+}
+
+// `finished`: the goal is reached, so nothing is left of it for a later call.
+Status TrainSession::save(bool finished) {
+  if (!saver_) return Status();
+  refresh_state();
+  RunState saved = run_;
+  if (finished) saved.requested_epochs = saved.goal_epoch = 0;
+  TUTTI_ASSIGN(saved.input, current_input());
+  Json run = saved.run_json();
+  if (step() == saved_step_ && run == saved_run_ && saved.input == saved_input_) return Status();
+  TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, trainer_->publish_weights(true));
+  state_->publish(version);
+  checkpoint::Snapshot snapshot;
+  snapshot.state = version;
+  snapshot.graph_text = graph_text_;
+  snapshot.run = run;
+  snapshot.options = state_->config.to_json();
+  snapshot.plan = base::JsonObject{{"hash", base::concat(trainer_->plan().hash())}};
+  snapshot.iterator = saved.input;
+  snapshot.metrics = saved.metrics;
+  TUTTI_TRY(saver_->save(std::move(snapshot), request_.cancel.get()));
+  saved_step_ = step();
+  saved_run_ = std::move(run);
+  saved_input_ = std::move(saved.input);
+  return Status();
+}
+
+// Waits until everything is on disk.
+Status TrainSession::finish_saving(const base::CancelToken *cancel) {
+  if (!saver_) return Status();
+  const Status status = saver_->close(cancel);
+  saver_.reset();
+  TUTTI_TRY(status);
+  return pump();
+}
+
+// Ending
+
+Result<TrainResult> TrainSession::close() {
+  if (closed_) return base::failed_precondition("the training session is closed");
+  if (!failure_.ok()) {
+    closed_ = true;
+    return failure_;
+  }
+  if (!reason_) reason_ = EndReason::stopped;
+  if (const Status status = finish(); !status.ok()) {
+    const Status failure = fail(status);
+    closed_ = true;
+    return failure;
+  }
+  closed_ = true;
+  const TrainResult all = result();
+  release(true);
+  return all;
+}
+
+Status TrainSession::finish() {
+  const bool finished = *reason_ != EndReason::stopped;
+  if (saver_) {
+    TUTTI_TRY(save(finished));
+  } else if (first_step_ != step()) {
+    TUTTI_TRY(publish());
+  }
+  TUTTI_TRY(finish_saving(request_.cancel.get()));
+  if (finished) run_.requested_epochs = run_.goal_epoch = 0;
+  if (!begun_) return Status();
+  Event event = event_of(EventKind::end);
+  event.values = values_;
+  return send(event);
+}
+
+// What a run that fails still does: keep what it has, and tell.
+Status TrainSession::fail(Status status) {
+  failure_ = status;
+  const bool given_up = request_.cancel && !request_.cancel->check().ok();
+  if (!given_up && saver_ && saver_->status().ok()) {
+    Status saved = save(false);
+    if (saved.ok()) saved = saver_->close(nullptr);
+    if (!saved.ok()) state_->logger().error("the final checkpoint is missing: ", saved.to_string());
+  }
+  Event event = event_of(EventKind::error);
+  event.error = status;
+  event.control = nullptr;
+  if (const Result<bool> sent = hooks_.send(event); !sent.ok()) state_->logger().warning(sent.status().to_string());
+  keep_for_resuming();
+  release(false);
+  return status;
+}
+
+// A trainer that failed may be of no use any more, but its last complete step is.
+void TrainSession::keep_for_resuming() {
+  Result<Ref<checkpoint::WeightVersion>> version = trainer_->publish_weights(true);
+  Result<Json> input = current_input();
+  if (!version.ok() || !input.ok()) return;
+  refresh_state();
+  run_.input = input.take();
+  state_->publish(*version);
+  state_->resume_version = version.take();
+  state_->run_state = run_;
+}
+
+TrainResult TrainSession::result() const {
+  TrainResult all;
+  all.reason = *reason_;
+  all.step = trainer_->step();
+  all.steps = all.step - first_step_;
+  all.examples = examples_;
+  all.loss = loss_of(values_);
+  all.metrics = values_;
+  return all;
+}
+
+// Gives back what belongs to the estimator. The saver goes first: its thread calls into this object.
+void TrainSession::release(bool keep_trainer) {
+  if (!permitted_) return;
+  permitted_ = false;
+  saver_.reset();
+  Result<Json> input = keep_trainer && trainer_ ? current_input() : Json();
+  if (keep_trainer && trainer_ && input.ok()) {
+    refresh_state();
+    run_.input = input.take();
+    state_->run_state = run_;
+    state_->trainer = std::move(trainer_);
+    state_->resume_version.reset();
+  }
+  input_cancel_->cancel();
+  trainer_.reset();
+  lock_ = ModelDirLock();
+  state_->end_training();
+}
+
+// RunControl
+
+Status TrainSession::set_host_scalar(std::string_view scalar, double value) {
+  return trainer_->set_host_scalar(scalar, value);
+}
+
+Result<tensor::Tensor> TrainSession::get_variable(std::string_view variable) {
+  return trainer_->get_variable(variable);
+}
+
+Status TrainSession::set_variable(std::string_view variable, const tensor::Tensor &value) {
+  return trainer_->set_variable(variable, value);
+}
+
+Result<tensor::Tensor> TrainSession::gradient(std::string_view variable) { return trainer_->gradient(variable); }
+
+}  // namespace tutti::impl::estimator

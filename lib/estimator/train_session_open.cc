@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening a training session: models, trainer, state of the newest checkpoint, goal, saver, hooks, input.
+#include <algorithm>
+#include <utility>
+
+#include "checkpoint/reader.h"
+#include "estimator/train_session.h"
+#include "graph/serialize.h"
+
+namespace tutti::impl::estimator {
+
+using base::Json;
+using base::Ref;
+using base::Result;
+using base::Status;
+
+namespace {
+
+std::vector<Hook> joined(const std::vector<Hook> &standing, const std::vector<Hook> &requested) {
+  std::vector<Hook> all = standing;
+  all.insert(all.end(), requested.begin(), requested.end());
+  return all;
+}
+
+std::vector<std::string> value_names(const graph::Model &model) {
+  std::vector<std::string> names = {"loss", "learning_rate"};
+  for (const auto &[metric, value] : model.metrics) names.push_back(metric);
+  return names;
+}
+
+}  // namespace
+
+TrainSession::TrainSession(Ref<EstimatorState> state, TrainRequest request)
+    : state_(std::move(state)),
+      request_(std::move(request)),
+      input_cancel_(base::CancelToken::create_child(request_.cancel)) {}
+
+Result<std::unique_ptr<TrainSession>> TrainSession::open(Ref<EstimatorState> state, TrainRequest request) {
+  TUTTI_TRY(check(request));
+  TUTTI_TRY(base::check_not_forked());
+  TUTTI_TRY(state->begin_training());
+  std::unique_ptr<TrainSession> session(new TrainSession(std::move(state), std::move(request)));
+  session->permitted_ = true;
+  if (const Status status = session->start(); !status.ok()) {
+    // What could not start has changed nothing: the next session begins from the checkpoint again.
+    session->release(false);
+    return status;
+  }
+  return session;
+}
+
+Status TrainSession::start() {
+  TUTTI_ASSIGN(hooks_, HookList::make(joined(state_->standing_hooks, request_.hooks)));
+  if (state_->config.saves_checkpoints()) {
+    TUTTI_ASSIGN(lock_, ModelDirLock::take(state_->config.model_dir));
+  }
+  TUTTI_TRY(prepare_trainer());
+  TUTTI_TRY(set_goal());
+  TUTTI_TRY(prepare_hooks());
+  TUTTI_TRY(publish());
+  if (reason_) {
+    state_->logger().info("nothing to train: the model is at step ", step(), " already, max_steps is ",
+                          *request_.max_steps);
+    return Status();
+  }
+  TUTTI_TRY(attach_pass());
+  TUTTI_TRY(start_saver());
+  log_start();
+  begun_ = true;
+  TUTTI_TRY(send(event_of(EventKind::begin)));
+  return saved_step_ == step() ? Status() : save(false);
+}
+
+Status TrainSession::prepare_trainer() {
+  TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::train, request_.dataset->spec()));
+  run_.seed = state_->config.seed;
+  bool has_state = state_->trainer != nullptr;
+  if (has_state) {
+    trainer_ = std::move(state_->trainer);
+    run_ = *state_->run_state;
+  } else {
+    distribute::TrainerOptions options = state_->config.trainer_options();
+    const int64_t batch_size = request_.dataset->spec().batch_size;
+    if (batch_size > 0) options.typical_rows = batch_size;
+    TUTTI_ASSIGN(trainer_, distribute::Trainer::open(*model, state_->strategy, options));
+  }
+  if (!has_state && state_->resume_version) {
+    TUTTI_TRY(take_up(*state_->resume_version, *state_->run_state));
+    has_state = true;
+  }
+  if (!state_->config.model_dir.empty()) TUTTI_TRY(restore_newest(&has_state));
+  if (!has_state) TUTTI_TRY(trainer_->initialize());
+  first_step_ = step();
+  return Status();
+}
+
+Status TrainSession::take_up(const checkpoint::WeightVersion &version, const RunState &run) {
+  TUTTI_TRY(trainer_->restore(version));
+  trainer_->set_batch_counter(run.batch_counter);
+  for (const auto &[scalar, value] : run.host_scalars) TUTTI_TRY(trainer_->set_host_scalar(scalar, value));
+  run_ = run;
+  return Status();
+}
+
+// Takes up the newest checkpoint, unless what is in memory has gone on from it already.
+Status TrainSession::restore_newest(bool *has_state) {
+  const std::string &directory = state_->config.model_dir;
+  TUTTI_ASSIGN(const std::vector<checkpoint::CheckpointName> names, checkpoint::list_checkpoints(directory));
+  if (names.empty() || (*has_state && names.back().step < step())) return Status();
+  TUTTI_ASSIGN(const checkpoint::Checkpoint newest,
+               checkpoint::read_newest_checkpoint(directory, {}, state_->logger()));
+  const checkpoint::Manifest &manifest = newest.manifest;
+  saved_step_ = manifest.step;
+  saved_run_ = manifest.run;
+  saved_input_ = manifest.iterator;
+  if (*has_state && manifest.step <= step()) return Status();
+  const Result<RunState> run = RunState::from_json(manifest.run, manifest.iterator, manifest.metrics);
+  const Status status = run.ok() ? take_up(*newest.state, *run) : run.status();
+  if (!status.ok()) return status.wrap(base::concat("cannot continue from checkpoint '", newest.path, "'"));
+  *has_state = true;
+  if (run_.seed != state_->config.seed) {
+    state_->logger().warning("the checkpoint was trained with seed ", run_.seed, ", now the seed is ", state_->config.seed,
+                             ": the run cannot be repeated exactly");
+    run_.seed = state_->config.seed;
+  }
+  state_->logger().info("continuing from checkpoint '", newest.path, "'");
+  return Status();
+}
+
+Status TrainSession::set_goal() {
+  const int64_t interrupted = run_.requested_epochs;
+  const int64_t interrupted_goal = run_.goal_epoch;
+  run_.requested_epochs = 0;
+  run_.goal_epoch = 0;
+  if (request_.steps) {
+    if (*request_.steps > INT64_MAX - step()) return base::invalid_argument("steps is too large: ", *request_.steps);
+    goal_step_ = step() + *request_.steps;
+  }
+  if (request_.max_steps) {
+    goal_step_ = *request_.max_steps;
+    if (step() >= *goal_step_) reason_ = EndReason::max_steps;
+  }
+  if (!request_.epochs) return Status();
+  run_.requested_epochs = *request_.epochs;
+  if (interrupted == *request_.epochs && interrupted_goal > run_.epoch) {
+    run_.goal_epoch = interrupted_goal;
+    return Status();
+  }
+  // Whole passes: one that is under way for another reason is left.
+  if (!run_.input.is_null()) ++run_.epoch;
+  run_.input = Json();
+  run_.goal_epoch = run_.epoch + *request_.epochs;
+  return Status();
+}
+
+Status TrainSession::prepare_hooks() {
+  TUTTI_TRY(hooks_.check_values(value_names(trainer_->model())));
+  TUTTI_TRY(hooks_.restore(run_.hooks));
+  for (const auto &[metric, value] : run_.metrics.is_object() ? run_.metrics.object() : base::JsonObject()) {
+    TUTTI_ASSIGN(const double number, base::JsonReader(value, metric).as_double());
+    values_.push_back({metric, number});
+  }
+  return Status();
+}
+
+Status TrainSession::attach_pass() {
+  pass_examples_ = 0;
+  const std::string signature = dataset_signature(*request_.dataset);
+  TUTTI_ASSIGN(auto iterator, request_.dataset->make_iterator(state_->iterator_context(input_cancel_, run_.epoch)));
+  if (!run_.input.is_null()) {
+    Status status;
+    if (!request_.resume_input) {
+      status = base::failed_precondition("resume_input is off");
+    } else if (run_.input_signature != signature) {
+      status = base::failed_precondition("the dataset is not the one of the checkpoint");
+    } else {
+      status = iterator->restore(run_.input);
+    }
+    if (!status.ok()) {
+      state_->logger().warning("the input begins a new pass: ", status.message());
+      run_.input = Json();
+      ++run_.epoch;
+      TUTTI_ASSIGN(iterator, request_.dataset->make_iterator(state_->iterator_context(input_cancel_, run_.epoch)));
+    }
+  }
+  run_.input_signature = signature;
+  input_ended_ = false;
+  return trainer_->attach_input(std::move(iterator));
+}
+
+Status TrainSession::start_saver() {
+  if (!state_->config.saves_checkpoints()) return Status();
+  checkpoint::BackgroundSaver::Options options;
+  options.directory = state_->config.model_dir;
+  options.keep_max = state_->config.keep_checkpoint_max;
+  options.logger = state_->environment.logger;
+  options.on_saved = [this](int64_t step, const std::string &path) {
+    std::lock_guard lock(saved_mutex_);
+    saved_.emplace_back(step, path);
+  };
+  TUTTI_ASSIGN(saver_, checkpoint::BackgroundSaver::start(std::move(options)));
+  const Result<ModelRef> predict = state_->models.get(Mode::predict, request_.dataset->spec());
+  if (predict.ok()) {
+    graph_text_ = graph::to_json(**predict).dump();
+  } else {
+    state_->logger().warning("checkpoints will have no graph to predict with: ", predict.status().to_string());
+  }
+  return Status();
+}
+
+void TrainSession::log_start() {
+  const int64_t batch_size = request_.dataset->spec().batch_size;
+  const int32_t replicas = state_->strategy->replica_count();
+  state_->logger().info("training from step ", step(), " on ", replicas, replicas == 1 ? " replica" : " replicas",
+                        ": global batch size ", batch_size, ", at most ", (batch_size + replicas - 1) / replicas,
+                        " rows per replica");
+}
+
+}  // namespace tutti::impl::estimator
