@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes checkpoints on a thread of its own. save() takes a snapshot (a reference to an immutable version and some JSON)
-// and returns; the step loop goes on while the version is converted, written, fsynced and older checkpoints are removed.
-// At most `max_waiting` snapshots wait, because each pins a version in memory: when a disk cannot keep up, save() waits for
-// it, rather than leave out checkpoints that were asked for.
+// Writes checkpoints on a thread of its own. save() takes a snapshot (a reference to an immutable version and some
+// JSON) and returns; the step loop goes on while the version is converted, written, fsynced and older checkpoints are
+// removed. At most `max_waiting` snapshots wait, because each pins a version in memory: when a disk cannot keep up,
+// save() waits for it, rather than leave out checkpoints that were asked for.
 //
-// Errors: a save that failed is logged at once and returned by every later save(), flush() and close(); what the callback
-// got before stays valid. Checkpoints already on disk are never touched by a failing save.
+// Errors: a save that failed is logged at once and returned by every later save(), flush() and close(); what the
+// callback got before stays valid. Checkpoints already on disk are never touched by a failing save.
 //
 // Threads: one thread at a time calls save(), flush(), close(); `on_saved` runs on the saver's thread.
 #ifndef TUTTI_CHECKPOINT_BACKGROUND_SAVER_H_
@@ -52,8 +52,8 @@ class BackgroundSaver {
   base::Status save(Snapshot snapshot, const base::CancelToken *cancel);
   /// Waits until everything queued is on disk.
   base::Status flush(const base::CancelToken *cancel);
-  /// flush(), then ends the thread. When `cancel` is raised to cancel, what is not on disk yet is given up and the result
-  /// is CANCELLED. A second call returns ok.
+  /// flush(), then ends the thread. When `cancel` is raised to cancel, what is not on disk yet is given up and the
+  /// result is CANCELLED. A second call returns ok.
   base::Status close(const base::CancelToken *cancel);
 
   /// Ok, or the first failure so far.

@@ -45,9 +45,8 @@ Result<uint32_t> from_hexadecimal(std::string_view text) {
 Json to_json(const Manifest &manifest) {
   JsonArray files;
   for (const FileRecord &file : manifest.files) {
-    files.push_back(JsonObject{{"name", file.name},
-                               {"size_bytes", file.summary.size_bytes},
-                               {"crc32c", hexadecimal(file.summary.crc32c)}});
+    files.push_back(JsonObject{
+        {"name", file.name}, {"size_bytes", file.summary.size_bytes}, {"crc32c", hexadecimal(file.summary.crc32c)}});
   }
   return JsonObject{{"format", std::string(kFormat)},
                     {"format_version", manifest.format_version},
@@ -87,7 +86,8 @@ Result<Manifest> from_json(const JsonReader &root) {
     return base::failed_precondition("checkpoint format version ", manifest.format_version,
                                      " was written by a newer release; this one reads up to ", kManifestFormatVersion);
   }
-  if (manifest.format_version < 1) return invalid_argument("format version ", manifest.format_version, " never existed");
+  if (manifest.format_version < 1)
+    return invalid_argument("format version ", manifest.format_version, " never existed");
   TUTTI_ASSIGN(manifest.step, root.get_integer("step"));
   if (manifest.step < 0) return invalid_argument("step ", manifest.step, " is negative");
   TUTTI_ASSIGN(const JsonReader files, root.get("files"));

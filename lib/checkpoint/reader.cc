@@ -36,7 +36,8 @@ Result<std::string> read_text(const std::string &directory, const FileRecord &fi
   if (static_cast<int64_t>(text.size()) != file.summary.size_bytes) {
     return data_loss("'", path, "': expected ", file.summary.size_bytes, " bytes, the file has ", text.size());
   }
-  if (base::crc32c(text) != file.summary.crc32c) return data_loss("'", path, "': the checksum differs from the manifest's");
+  if (base::crc32c(text) != file.summary.crc32c)
+    return data_loss("'", path, "': the checksum differs from the manifest's");
   return text;
 }
 

@@ -42,12 +42,12 @@ struct Checkpoint {
   std::string graph_text;  // empty when the checkpoint has no predict graph
 };
 
-/// Reads the checkpoint in one directory. NOT_FOUND when there is no such directory, DATA_LOSS naming file and reason when
-/// it is damaged.
+/// Reads the checkpoint in one directory. NOT_FOUND when there is no such directory, DATA_LOSS naming file and reason
+/// when it is damaged.
 base::Result<Checkpoint> read_checkpoint(const std::string &path, const ReadOptions &options);
 
-/// The newest checkpoint of `directory` that verifies; a warning for each newer one that does not. NOT_FOUND when there is
-/// no checkpoint at all, DATA_LOSS when none verifies, with the newest one's reason as cause.
+/// The newest checkpoint of `directory` that verifies; a warning for each newer one that does not. NOT_FOUND when there
+/// is no checkpoint at all, DATA_LOSS when none verifies, with the newest one's reason as cause.
 base::Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const ReadOptions &options,
                                                 const base::Logger &logger);
 

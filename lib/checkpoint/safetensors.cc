@@ -36,7 +36,7 @@ struct DTypeName {
   std::string_view name;
 };
 constexpr DTypeName kDTypeNames[] = {
-    {DType::f32, "F32"}, {DType::f64, "F64"},      {DType::i32, "I32"}, {DType::i64, "I64"},  {DType::u8, "U8"},
+    {DType::f32, "F32"}, {DType::f64, "F64"},      {DType::i32, "I32"}, {DType::i64, "I64"},   {DType::u8, "U8"},
     {DType::i8, "I8"},   {DType::boolean, "BOOL"}, {DType::f16, "F16"}, {DType::bf16, "BF16"}, {DType::i16, "I16"},
     {DType::u16, "U16"}, {DType::u32, "U32"},      {DType::u64, "U64"},
 };
@@ -62,8 +62,8 @@ Result<SafetensorsEntry> parse_entry(const std::string &name, const JsonReader &
   }
   const int64_t needed = entry.shape.elements() * static_cast<int64_t>(tensor::size_bytes(entry.dtype));
   if (entry.end_byte - entry.begin_byte != needed) {
-    return invalid_argument("shape ", entry.shape, " of ", dtype_name, " needs ", needed, " bytes, data_offsets ", offsets,
-                            " give ", entry.end_byte - entry.begin_byte);
+    return invalid_argument("shape ", entry.shape, " of ", dtype_name, " needs ", needed, " bytes, data_offsets ",
+                            offsets, " give ", entry.end_byte - entry.begin_byte);
   }
   return entry;
 }
@@ -81,8 +81,8 @@ Status check_contiguous(const std::vector<SafetensorsEntry> &entries, int64_t da
   int64_t position = 0;
   for (const SafetensorsEntry &entry : entries) {
     if (entry.begin_byte != position) {
-      return data_loss("tensor ", base::quoted(entry.name), " begins at byte ", entry.begin_byte, " of the data, expected ",
-                       position, ": tensors must follow each other without ",
+      return data_loss("tensor ", base::quoted(entry.name), " begins at byte ", entry.begin_byte,
+                       " of the data, expected ", position, ": tensors must follow each other without ",
                        entry.begin_byte < position ? "overlap" : "a hole");
     }
     position = entry.end_byte;
@@ -128,7 +128,8 @@ Result<SafetensorsContent> read_content(const std::string &path, const std::opti
         base::crc32c(tensor.data(), static_cast<size_t>(tensor.size_bytes()), content.summary.crc32c);
     content.tensors.push_back(std::move(tensor));
   }
-  if (expected && content.summary.crc32c != expected->crc32c) return data_loss("the checksum differs from the manifest's");
+  if (expected && content.summary.crc32c != expected->crc32c)
+    return data_loss("the checksum differs from the manifest's");
   return content;
 }
 
@@ -140,7 +141,8 @@ Status check_items(const std::vector<SafetensorsItem> &items) {
       return invalid_argument("tensor name ", base::quoted(item.name), " cannot be stored");
     }
     if (!safetensors_name(item.dtype)) {
-      return invalid_argument("tensor ", base::quoted(item.name), " has dtype ", item.dtype, ", which cannot be stored");
+      return invalid_argument("tensor ", base::quoted(item.name), " has dtype ", item.dtype,
+                              ", which cannot be stored");
     }
   }
   return Status();
@@ -155,7 +157,8 @@ Result<std::vector<size_t>> order_of(const std::vector<SafetensorsItem> &items) 
     return size_a != size_b ? size_a > size_b : items[a].name < items[b].name;
   });
   std::vector<std::string_view> names;
-  for (const SafetensorsItem &item : items) names.push_back(item.name);
+  for (const SafetensorsItem &item : items)
+    names.push_back(item.name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end()) return invalid_argument("two tensors are called ", base::quoted(*twice));
@@ -167,7 +170,8 @@ std::string header_text(const std::vector<SafetensorsItem> &items, const std::ve
   JsonObject header;
   if (!metadata.empty()) {
     JsonObject pairs;
-    for (const auto &[key, value] : metadata) pairs.emplace_back(key, value);
+    for (const auto &[key, value] : metadata)
+      pairs.emplace_back(key, value);
     header.emplace_back(std::string(kMetadataKey), std::move(pairs));
   }
   int64_t position = 0;

@@ -3,14 +3,15 @@
 // The safetensors file format: named dense tensors, row-major, little-endian.
 //
 //   u64 N | N bytes of JSON | data
-//   JSON: {"__metadata__": {"k": "v"}, "dense/kernel": {"dtype": "F32", "shape": [784, 256], "data_offsets": [0, 802816]}}
+//   JSON: {"__metadata__": {"k": "v"}, "dense/kernel": {"dtype": "F32", "shape": [784, 256], "data_offsets": [0,
+//   802816]}}
 //
 // Offsets count from the start of the data. Tensors follow each other without holes and fill the file. What is written
 // here is readable by every reader of the format, and the same tensors give the same bytes whatever order they come in:
 // entries are sorted by falling element size, then by name, so each tensor is aligned to its element size.
 //
-// The reader trusts nothing: the header's length is bounded by the file's, and dtype, shape and offsets must agree, be in
-// range, without overlap or hole, before memory is taken; memory never exceeds the size of the file.
+// The reader trusts nothing: the header's length is bounded by the file's, and dtype, shape and offsets must agree, be
+// in range, without overlap or hole, before memory is taken; memory never exceeds the size of the file.
 //
 // Threads: the functions may be called from any thread.
 #ifndef TUTTI_CHECKPOINT_SAFETENSORS_H_

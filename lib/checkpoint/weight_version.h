@@ -3,8 +3,9 @@
 // The state of a model at one step boundary, as savers, evaluators and predictors see it: an immutable list of named
 // tensors. distribute/ publishes versions; a checkpoint that was read is one too (TensorVersion).
 //
-// Tensors are handed out in canonical layout (dense, row-major, the shape the variable was made with). A version may hold its bytes
-// in another layout and convert in read(), so that the cost falls on the reader's thread and not on the step loop.
+// Tensors are handed out in canonical layout (dense, row-major, the shape the variable was made with). A version may
+// hold its bytes in another layout and convert in read(), so that the cost falls on the reader's thread and not on the
+// step loop.
 //
 // Threads: every member function may be called from any number of threads at once.
 // Invariants: entries() never changes; names are unique; read(i) has exactly the dtype and shape of entries()[i].

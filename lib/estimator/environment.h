@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an estimator gets from the floors above: who listens, who runs the graphs of input pipelines. Copied; the objects
-// behind it are shared and may be used from any thread.
+// What an estimator gets from the floors above: who listens, who runs the graphs of input pipelines. Copied; the
+// objects behind it are shared and may be used from any thread.
 #ifndef TUTTI_ESTIMATOR_ENVIRONMENT_H_
 #define TUTTI_ESTIMATOR_ENVIRONMENT_H_
 

@@ -64,10 +64,12 @@ Result<EvaluateResult> Estimator::evaluate_version(const checkpoint::WeightVersi
   TUTTI_ASSIGN(const auto iterator, request.dataset->make_iterator(state_->iterator_context(request.cancel, 0)));
   const Result<distribute::EvaluateReport> report =
       evaluator->run(version, *iterator, request.steps.value_or(-1), request.cancel.get());
-  if (!report.ok()) return report.status().wrap(base::concat("evaluating the weights of step ", version.step(), " failed"));
+  if (!report.ok())
+    return report.status().wrap(base::concat("evaluating the weights of step ", version.step(), " failed"));
   give_back(std::move(evaluator));
   EvaluateResult result;
-  for (size_t i = 0; i < report->names.size(); ++i) result.values.push_back({report->names[i], report->values[i]});
+  for (size_t i = 0; i < report->names.size(); ++i)
+    result.values.push_back({report->names[i], report->values[i]});
   result.global_step = report->step;
   result.examples = report->examples;
   result.batches = report->batches;

@@ -2,16 +2,16 @@
 //
 // An estimator: a model function, how to run it, and on which devices.
 //
-//   TUTTI_ASSIGN(auto estimator, Estimator::create(model_function, config, strategy, environment, standing_hooks(config)));
-//   TUTTI_ASSIGN(TrainResult trained, estimator->train({.dataset = train_set, .epochs = 3}));
+//   TUTTI_ASSIGN(auto estimator, Estimator::create(model_function, config, strategy, environment,
+//   standing_hooks(config))); TUTTI_ASSIGN(TrainResult trained, estimator->train({.dataset = train_set, .epochs = 3}));
 //   TUTTI_ASSIGN(EvaluateResult metrics, estimator->evaluate({.dataset = test_set}));
 //   TUTTI_ASSIGN(auto predictor, predictor::Predictor::from_estimator(*estimator, test_set->spec(), {}));
 //
-// State lives in the object and, with a model_dir, on disk: training goes on from the newest checkpoint there, in the middle
-// of a pass too. Evaluating and predicting without weights is an error.
+// State lives in the object and, with a model_dir, on disk: training goes on from the newest checkpoint there, in the
+// middle of a pass too. Evaluating and predicting without weights is an error.
 //
-// Threads: all functions may be called from any thread; one training at a time (a second is FAILED_PRECONDITION), any number
-// of evaluations and predictions beside it. Model function and hooks run on the calling thread.
+// Threads: all functions may be called from any thread; one training at a time (a second is FAILED_PRECONDITION), any
+// number of evaluations and predictions beside it. Model function and hooks run on the calling thread.
 #ifndef TUTTI_ESTIMATOR_ESTIMATOR_H_
 #define TUTTI_ESTIMATOR_ESTIMATOR_H_
 

@@ -77,16 +77,15 @@ Result<Ref<WeightVersion>> EstimatorState::weights(const std::string &path) cons
   if (!config.model_dir.empty()) {
     TUTTI_ASSIGN(const auto names, checkpoint::list_checkpoints(config.model_dir));
     if (!names.empty() && (!version || names.back().step > version->step())) {
-      Result<checkpoint::Checkpoint> read =
-          checkpoint::read_newest_checkpoint(config.model_dir, options, logger());
+      Result<checkpoint::Checkpoint> read = checkpoint::read_newest_checkpoint(config.model_dir, options, logger());
       if (read.ok() && (!version || read->state->step() > version->step())) return std::move(read->state);
       if (!version) return read.status();
     }
   }
   if (version) return version;
-  return base::failed_precondition("there are no weights: train first, or name a checkpoint",
-                                   config.model_dir.empty() ? std::string()
-                                                            : base::concat("; '", config.model_dir, "' has none"));
+  return base::failed_precondition(
+      "there are no weights: train first, or name a checkpoint",
+      config.model_dir.empty() ? std::string() : base::concat("; '", config.model_dir, "' has none"));
 }
 
 }  // namespace tutti::impl::estimator

@@ -3,8 +3,8 @@
 // What the parts of one estimator share: its description, its models, the newest published weights, and what a training
 // session leaves to the next one.
 //
-// Threads: all functions may be called from any thread; what stands under "session" belongs to the session that holds the
-// training permit.
+// Threads: all functions may be called from any thread; what stands under "session" belongs to the session that holds
+// the training permit.
 #ifndef TUTTI_ESTIMATOR_ESTIMATOR_STATE_H_
 #define TUTTI_ESTIMATOR_ESTIMATOR_STATE_H_
 
@@ -50,8 +50,8 @@ class EstimatorState : public base::Object {
 
   /// Makes a version the newest one.
   void publish(base::Ref<checkpoint::WeightVersion> version);
-  /// The weights to evaluate and predict with: those of `path` (a checkpoint or a directory of them) when it is not empty;
-  /// else the newest of this object and of model_dir. FAILED_PRECONDITION when there are none.
+  /// The weights to evaluate and predict with: those of `path` (a checkpoint or a directory of them) when it is not
+  /// empty; else the newest of this object and of model_dir. FAILED_PRECONDITION when there are none.
   base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path) const;
 
   // Session: kept between sessions so that nothing is built or read twice: a trainer with its run state, or, after a

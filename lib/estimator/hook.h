@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hooks: one function over events, registered for one call, with its cadence and the values it wants. Steps that no hook
-// asked for run without synchronising with any.
+// Hooks: one function over events, registered for one call, with its cadence and the values it wants. Steps that no
+// hook asked for run without synchronising with any.
 //
 // A training run sends, in this order:
 //
@@ -10,14 +10,14 @@
 //   | epoch_end                      a pass over the dataset is complete
 //   | checkpoint_saved               a checkpoint became visible; sent at the next moment the caller is awake
 //   | evaluated )*                   train_and_evaluate: metrics on the other dataset
-//   end                              last, after the final checkpoint: goal reached, stop asked for, or input at its end
-//   error                            instead of end, when the run failed; answers do not count any more
+//   end                              last, after the final checkpoint: goal reached, stop asked for, or input at its
+//   end error                            instead of end, when the run failed; answers do not count any more
 //
 // New kinds will be appended: a hook returns go_on for kinds it does not know.
 //
-// Threads: hooks run on the thread that called train (or run, or close), one after the other in order of registration, no
-// lock held. Within a hook the estimator may be asked for weights, evaluated and used for prediction; training with it again is
-// FAILED_PRECONDITION.
+// Threads: hooks run on the thread that called train (or run, or close), one after the other in order of registration,
+// no lock held. Within a hook the estimator may be asked for weights, evaluated and used for prediction; training with
+// it again is FAILED_PRECONDITION.
 #ifndef TUTTI_ESTIMATOR_HOOK_H_
 #define TUTTI_ESTIMATOR_HOOK_H_
 
@@ -69,9 +69,9 @@ class RunControl {
 /// What happened. All references are valid during the call only.
 struct Event {
   EventKind kind = EventKind::begin;
-  int64_t step = 0;      // completed steps of the model
-  int64_t epoch = 0;     // completed passes over the dataset
-  int64_t examples = 0;  // rows of this run so far
+  int64_t step = 0;        // completed steps of the model
+  int64_t epoch = 0;       // completed passes over the dataset
+  int64_t examples = 0;    // rows of this run so far
   int64_t goal_step = -1;  // where the run will end, or -1 when it does not know
   /// step: the values the hook asked for, in that order. evaluated: loss and all metrics. end: all of the last step.
   std::span<const NamedNumber> values;

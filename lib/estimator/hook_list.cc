@@ -14,7 +14,8 @@ using base::Status;
 namespace {
 
 Status name_hook(const Status &status, const Hook &hook, const Event &event) {
-  return status.wrap(base::concat("hook '", hook.name, "' failed on event '", name(event.kind), "' at step ", event.step));
+  return status.wrap(
+      base::concat("hook '", hook.name, "' failed on event '", name(event.kind), "' at step ", event.step));
 }
 
 const double *find_value(std::span<const NamedNumber> values, std::string_view value_name) {

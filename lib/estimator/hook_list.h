@@ -33,8 +33,8 @@ class HookList {
   /// Sends a step event to those who are due, each with its values out of event.values (all there are). True: stop. The
   /// first error ends the sending; it names the hook.
   base::Result<bool> send_step(const Event &event, double now_secs);
-  /// Sends an event of another kind to all, in order. True: one wants to stop. The first error is returned after all have
-  /// seen the event.
+  /// Sends an event of another kind to all, in order. True: one wants to stop. The first error is returned after all
+  /// have seen the event.
   base::Result<bool> send(const Event &event);
 
   /// What the hooks must remember, by name; null when none has anything.
@@ -44,8 +44,8 @@ class HookList {
  private:
   struct Registered {
     Hook hook;
-    int64_t last_step = -1;     // of the last step event
-    double last_secs = -1;      // of the last step event, or the start
+    int64_t last_step = -1;  // of the last step event
+    double last_secs = -1;   // of the last step event, or the start
     bool started = false;
   };
   bool is_due(const Registered &registered, int64_t step, double now_secs) const;

@@ -16,7 +16,8 @@ constexpr std::string_view kReservedNames[] = {"loss", "batch_mean_loss", "globa
 
 Status declare_inputs(graph::GraphBuilder &builder, Mode mode, const data::ElementSpec &spec) {
   if (!spec.is_batched()) {
-    return invalid_argument("the dataset's elements ", spec, " are single examples; a model takes batches: add batch()");
+    return invalid_argument("the dataset's elements ", spec,
+                            " are single examples; a model takes batches: add batch()");
   }
   for (const data::ComponentSpec &component : spec.components) {
     if (component.role == data::Role::feature) {
@@ -68,18 +69,19 @@ Result<graph::Model> build_model(const ModelFunction &function, Mode mode, const
 
 Status check_variables(const graph::Model &train, const graph::Model &other, Mode mode) {
   std::vector<std::string> known;
-  for (const graph::VariableSpec &variable : train.variables) known.push_back(variable.name);
+  for (const graph::VariableSpec &variable : train.variables)
+    known.push_back(variable.name);
   for (const graph::VariableSpec &variable : other.variables) {
     const graph::VariableSpec *trained = train.find_variable(variable.name);
     if (trained == nullptr) {
-      return invalid_argument("variable '", variable.name, "' of mode ", name(mode), " is not a variable of mode TRAIN",
-                              base::did_you_mean(variable.name, known),
-                              variable.automatic_name ? "; its name is automatic: name it if layers differ between modes"
-                                                      : "");
+      return invalid_argument(
+          "variable '", variable.name, "' of mode ", name(mode), " is not a variable of mode TRAIN",
+          base::did_you_mean(variable.name, known),
+          variable.automatic_name ? "; its name is automatic: name it if layers differ between modes" : "");
     }
     if (trained->dims != variable.dims || trained->dtype != variable.dtype || trained->creator != variable.creator) {
-      return invalid_argument("variable '", variable.name, "' is ", describe(variable), " in mode ", name(mode), " but ",
-                              describe(*trained), " in mode TRAIN");
+      return invalid_argument("variable '", variable.name, "' is ", describe(variable), " in mode ", name(mode),
+                              " but ", describe(*trained), " in mode TRAIN");
     }
   }
   return Status();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a user's model function to models, one per mode. The function is called once per mode in the life of a source, with
-// a builder in which the components of the dataset are declared already: features in every mode, labels and weights (as
-// labels) not in PREDICT. What it builds must fit its mode:
+// From a user's model function to models, one per mode. The function is called once per mode in the life of a source,
+// with a builder in which the components of the dataset are declared already: features in every mode, labels and
+// weights (as labels) not in PREDICT. What it builds must fit its mode:
 //
 //   TRAIN    a loss and a rule of training            EVAL     a loss or a metric
 //   PREDICT  an output
 //
-// The variables of EVAL and PREDICT must be variables of TRAIN, by name, shape, dtype and creator: what is trained under
-// one name must not be read under another. It is checked as soon as both models are there.
+// The variables of EVAL and PREDICT must be variables of TRAIN, by name, shape, dtype and creator: what is trained
+// under one name must not be read under another. It is checked as soon as both models are there.
 //
-// Threads: all functions may be called from any thread. The model function runs on the thread that asks first, without a
-// lock; others that want the same mode wait for it. Asking for a mode from within the model function is
+// Threads: all functions may be called from any thread. The model function runs on the thread that asks first, without
+// a lock; others that want the same mode wait for it. Asking for a mode from within the model function is
 // FAILED_PRECONDITION.
 #ifndef TUTTI_ESTIMATOR_MODEL_SOURCE_H_
 #define TUTTI_ESTIMATOR_MODEL_SOURCE_H_

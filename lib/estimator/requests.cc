@@ -43,7 +43,8 @@ Status check(const TrainRequest &request) {
                             request.steps ? *request.steps : *request.max_steps, ": set one of the two");
   }
   if (request.epochs && request.dataset->cardinality().is_infinite()) {
-    return invalid_argument("epochs is ", *request.epochs, " but the dataset never ends: leave out repeat() or set steps");
+    return invalid_argument("epochs is ", *request.epochs,
+                            " but the dataset never ends: leave out repeat() or set steps");
   }
   return Status();
 }

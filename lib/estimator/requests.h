@@ -45,10 +45,10 @@ base::Status check(const TrainRequest &request);
 
 struct TrainResult {
   EndReason reason = EndReason::stopped;
-  int64_t step = 0;      // of the model now
-  int64_t steps = 0;     // of this call
-  int64_t examples = 0;  // rows of this call
-  double loss = 0;       // of the last step; NaN before the first one
+  int64_t step = 0;                  // of the model now
+  int64_t steps = 0;                 // of this call
+  int64_t examples = 0;              // rows of this call
+  double loss = 0;                   // of the last step; NaN before the first one
   std::vector<NamedNumber> metrics;  // loss, learning rate and metrics of the last step
 };
 

@@ -92,10 +92,8 @@ distribute::TrainerOptions RunConfig::trainer_options() const {
 }
 
 Json RunConfig::to_json() const {
-  JsonObject object{{"seed", seed},
-                    {"level", std::string(name_of(level))},
-                    {"accumulation", accumulation},
-                    {"clip_norm", clip_norm}};
+  JsonObject object{
+      {"seed", seed}, {"level", std::string(name_of(level))}, {"accumulation", accumulation}, {"clip_norm", clip_norm}};
   if (level == backend::Level::invariant) object.emplace_back("logical_replicas", logical_replicas);
   return object;
 }

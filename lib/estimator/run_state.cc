@@ -13,10 +13,11 @@ using base::Result;
 namespace {
 
 uint64_t hash_of(const data::Dataset &dataset, uint64_t hash) {
-  hash = base::fnv1a64(base::concat(dataset.kind(), "|", dataset.spec(), "|", dataset.cardinality(), "|",
-                                    dataset.inputs().size(), ";"),
-                       hash);
-  for (const data::DatasetRef &input : dataset.inputs()) hash = hash_of(*input, hash);
+  hash = base::fnv1a64(
+      base::concat(dataset.kind(), "|", dataset.spec(), "|", dataset.cardinality(), "|", dataset.inputs().size(), ";"),
+      hash);
+  for (const data::DatasetRef &input : dataset.inputs())
+    hash = hash_of(*input, hash);
   return hash;
 }
 
@@ -40,7 +41,8 @@ Json RunState::run_json() const {
   }
   if (!host_scalars.empty()) {
     JsonObject scalars;
-    for (const auto &[scalar, value] : host_scalars) scalars.emplace_back(scalar, value);
+    for (const auto &[scalar, value] : host_scalars)
+      scalars.emplace_back(scalar, value);
     object.emplace_back("host_scalars", std::move(scalars));
   }
   if (!hooks.is_null()) object.emplace_back("hooks", hooks);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a training run must know to go on, besides weights and slots: it stands in the manifest of every checkpoint, and in
-// memory between two calls. A value.
+// What a training run must know to go on, besides weights and slots: it stands in the manifest of every checkpoint, and
+// in memory between two calls. A value.
 //
 // It is a function of the steps done alone, not of time, interruptions or the number of replicas.
 #ifndef TUTTI_ESTIMATOR_RUN_STATE_H_

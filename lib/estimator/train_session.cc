@@ -150,9 +150,7 @@ Event TrainSession::event_of(EventKind kind) const {
   return event;
 }
 
-bool TrainSession::stop_wanted() const {
-  return hook_stop_ || (request_.cancel && request_.cancel->stop_requested());
-}
+bool TrainSession::stop_wanted() const { return hook_stop_ || (request_.cancel && request_.cancel->stop_requested()); }
 
 Status TrainSession::send_evaluated(const EvaluateResult &result) {
   if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
@@ -189,7 +187,8 @@ void TrainSession::refresh_state() {
     }
   }
   run_.metrics = Json();
-  for (const NamedNumber &number : values_) run_.metrics.set(number.name, number.value);
+  for (const NamedNumber &number : values_)
+    run_.metrics.set(number.name, number.value);
 }
 
 // `finished`: the goal is reached, so nothing is left of it for a later call.

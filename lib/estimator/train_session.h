@@ -6,9 +6,9 @@
 //   TUTTI_ASSIGN(SessionReport report, session->run({.steps = 100}));
 //   TUTTI_ASSIGN(TrainResult result, session->close());                  // final checkpoint, sends end
 //
-// The thread that calls run sleeps while the replicas work, and wakes when a hook is due, at least about twice a second:
-// then it sends events, hands snapshots to the saver and looks for stops. Which steps it wakes at decides nothing but when
-// hooks and logs come.
+// The thread that calls run sleeps while the replicas work, and wakes when a hook is due, at least about twice a
+// second: then it sends events, hands snapshots to the saver and looks for stops. Which steps it wakes at decides
+// nothing but when hooks and logs come.
 //
 // A run that fails writes the final checkpoint (of the last complete step) and sends `error` before it returns; after a
 // CANCEL neither waits for the disk. A session that is destroyed without close writes nothing more.
@@ -40,7 +40,7 @@ namespace tutti::impl::estimator {
 
 /// When a run() ends, if not earlier.
 struct RunLimit {
-  int64_t steps = -1;          // negative: no limit
+  int64_t steps = -1;  // negative: no limit
   bool until_epoch_end = false;
 };
 
@@ -122,8 +122,8 @@ class TrainSession : private RunControl {
   HookList hooks_;
 
   RunState run_;
-  bool input_ended_ = false;           // the pass is complete, the next one not yet open
-  int64_t pass_examples_ = 0;          // rows of this pass in this session
+  bool input_ended_ = false;   // the pass is complete, the next one not yet open
+  int64_t pass_examples_ = 0;  // rows of this pass in this session
   std::optional<int64_t> goal_step_;
   std::optional<EndReason> reason_;
   bool hook_stop_ = false;
@@ -132,9 +132,9 @@ class TrainSession : private RunControl {
   bool closed_ = false;
 
   int64_t first_step_ = 0;
-  int64_t examples_ = 0;               // rows in this session
-  std::vector<NamedNumber> values_;    // report of the last step
-  double secs_per_step_ = 0;           // of the last chunk; 0 = not known
+  int64_t examples_ = 0;             // rows in this session
+  std::vector<NamedNumber> values_;  // report of the last step
+  double secs_per_step_ = 0;         // of the last chunk; 0 = not known
 
   // What the newest checkpoint on disk, or on its way there, says.
   int64_t saved_step_ = -1;

@@ -25,7 +25,8 @@ std::vector<Hook> joined(const std::vector<Hook> &standing, const std::vector<Ho
 
 std::vector<std::string> value_names(const graph::Model &model) {
   std::vector<std::string> names = {"loss", "learning_rate"};
-  for (const auto &[metric, value] : model.metrics) names.push_back(metric);
+  for (const auto &[metric, value] : model.metrics)
+    names.push_back(metric);
   return names;
 }
 
@@ -98,7 +99,8 @@ Status TrainSession::prepare_trainer() {
 Status TrainSession::take_up(const checkpoint::WeightVersion &version, const RunState &run) {
   TUTTI_TRY(trainer_->restore(version));
   trainer_->set_batch_counter(run.batch_counter);
-  for (const auto &[scalar, value] : run.host_scalars) TUTTI_TRY(trainer_->set_host_scalar(scalar, value));
+  for (const auto &[scalar, value] : run.host_scalars)
+    TUTTI_TRY(trainer_->set_host_scalar(scalar, value));
   run_ = run;
   return Status();
 }
@@ -120,8 +122,8 @@ Status TrainSession::restore_newest(bool *has_state) {
   if (!status.ok()) return status.wrap(base::concat("cannot continue from checkpoint '", newest.path, "'"));
   *has_state = true;
   if (run_.seed != state_->config.seed) {
-    state_->logger().warning("the checkpoint was trained with seed ", run_.seed, ", now the seed is ", state_->config.seed,
-                             ": the run cannot be repeated exactly");
+    state_->logger().warning("the checkpoint was trained with seed ", run_.seed, ", now the seed is ",
+                             state_->config.seed, ": the run cannot be repeated exactly");
     run_.seed = state_->config.seed;
   }
   state_->logger().info("continuing from checkpoint '", newest.path, "'");

@@ -59,7 +59,8 @@ void test_saves_in_order_and_keeps_the_newest(void **) {
     if (base::path_exists(path + "/manifest.json")) saved.push_back(step);
   };
   auto saver = assert_ok_value(BackgroundSaver::start(std::move(options)));
-  for (int64_t step = 0; step < 6; ++step) assert_ok(saver->save(small_snapshot(step), nullptr));
+  for (int64_t step = 0; step < 6; ++step)
+    assert_ok(saver->save(small_snapshot(step), nullptr));
   assert_ok(saver->flush(nullptr));
   assert_int_equal(saver->saved_count(), 6);
   assert_true(saved == std::vector<int64_t>({0, 1, 2, 3, 4, 5}));
@@ -146,7 +147,8 @@ void test_a_directory_that_cannot_be_written_is_known_at_once(void **) {
 void test_destroying_gives_up(void **) {
   TemporaryDirectory directory;
   auto saver = assert_ok_value(BackgroundSaver::start(options_for(directory)));
-  for (int64_t step = 0; step < 2; ++step) assert_ok(saver->save(small_snapshot(step), nullptr));
+  for (int64_t step = 0; step < 2; ++step)
+    assert_ok(saver->save(small_snapshot(step), nullptr));
   saver.reset();
   for (const CheckpointName &name : assert_ok_value(list_checkpoints(directory.path() + "/run"))) {
     assert_ok(read_checkpoint(name.path, {}));

@@ -21,7 +21,8 @@ void assert_is_version(const WeightVersion &got, const WeightVersion &expected, 
     ++count;
     const int64_t at = got.find(entry.role, entry.name);
     assert_true(at >= 0);
-    assert_true(tensor::identical(assert_ok_value(got.read(static_cast<size_t>(at))), assert_ok_value(expected.read(i))));
+    assert_true(
+        tensor::identical(assert_ok_value(got.read(static_cast<size_t>(at))), assert_ok_value(expected.read(i))));
   }
   assert_int_equal(got.entries().size(), count);
 }

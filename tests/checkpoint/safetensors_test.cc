@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/safetensors.h"
 
+#include <stdlib.h>
+
 #include "base/checksum.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_testing.h"
@@ -22,7 +24,8 @@ struct Named {
 base::Result<FileSummary> write(const std::string &path, const std::vector<Named> &tensors,
                                 const base::CancelToken *cancel = nullptr) {
   std::vector<SafetensorsItem> items;
-  for (const Named &named : tensors) items.push_back({named.name, named.tensor.dtype(), named.tensor.shape()});
+  for (const Named &named : tensors)
+    items.push_back({named.name, named.tensor.dtype(), named.tensor.shape()});
   const auto source = [&](size_t i) -> base::Result<Tensor> { return tensors[i].tensor; };
   return write_safetensors(path, items, source, {{"format", "tutti"}}, cancel);
 }
@@ -101,7 +104,7 @@ void test_what_cannot_be_written(void **) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/x";
   const Tensor a = assert_ok_value(Tensor::from_values<float>({2}, {1, 2}));
-  assert_error_contains(write(path, {{"a", a}, {"a", a}}), "two tensors are called \"a\"");
+  assert_error_contains(write(path, {{"a", a}, {"a", a}}), "two tensors are called 'a'");
   assert_error_contains(write(path, {{"", a}}), "cannot be stored");
   assert_error_contains(write(path, {{"__metadata__", a}}), "cannot be stored");
   assert_error_contains(write(path, {{"\xff", a}}), "cannot be stored");
@@ -133,20 +136,20 @@ void test_hostile_headers(void **) {
     return file_text(base::concat("{\"a\":", entry(dtype, dims, offsets), "}"), four);
   };
   assert_ok(read_text(directory, one("F32", "1", "0,4")));
-  assert_error_contains(read_text(directory, one("F33", "1", "0,4")), "\"F33\" is not known");
+  assert_error_contains(read_text(directory, one("F33", "1", "0,4")), "'F33' is not known");
   assert_error_contains(read_text(directory, one("F32", "2", "0,4")), "needs 8 bytes");
-  assert_error_contains(read_text(directory, one("F32", "-1", "0,4")), "\"a\"");
-  assert_error_contains(read_text(directory, one("F32", "9223372036854775807,4", "0,4")), "\"a\"");
-  assert_error_contains(read_text(directory, one("F32", "4611686018427387905,4", "0,4")), "\"a\"");
-  assert_error_contains(read_text(directory, one("F32", "1,1,1,1,1,1,1,1,1", "0,4")), "\"a\"");
+  assert_error_contains(read_text(directory, one("F32", "-1", "0,4")), "'a'");
+  assert_error_contains(read_text(directory, one("F32", "9223372036854775807,4", "0,4")), "'a'");
+  assert_error_contains(read_text(directory, one("F32", "4611686018427387905,4", "0,4")), "'a'");
+  assert_error_contains(read_text(directory, one("F32", "1,1,1,1,1,1,1,1,1", "0,4")), "'a'");
   assert_error_contains(read_text(directory, one("F32", "1", "4,8")), "not inside");
   assert_error_contains(read_text(directory, one("F32", "1", "-4,0")), "not inside");
   assert_error_contains(read_text(directory, one("F32", "1", "4,0")), "not inside");
   assert_error_contains(read_text(directory, one("F32", "1", "0")), "expected two");
   assert_error_contains(read_text(directory, one("F32", "1", "0,18446744073709551615")), "JSON");
   assert_error_contains(read_text(directory, one("F32", "1.5", "0,4")), "shape");
-  assert_error_contains(read_text(directory, file_text("{\"a\":{\"dtype\":\"U8\"}}", "")), "\"a\"");
-  assert_error_contains(read_text(directory, file_text("{\"a\":[]}", "")), "\"a\"");
+  assert_error_contains(read_text(directory, file_text("{\"a\":{\"dtype\":\"U8\"}}", "")), "'a'");
+  assert_error_contains(read_text(directory, file_text("{\"a\":[]}", "")), "'a'");
   assert_error_contains(read_text(directory, file_text("{\"__metadata__\":{\"k\":1}}", "")), "__metadata__");
   const auto two = [&](std::string_view first, std::string_view second) {
     return file_text(base::concat("{\"a\":", entry("U8", "4", first), ",\"b\":", entry("U8", "4", second), "}"), eight);
@@ -179,12 +182,32 @@ void test_every_flipped_bit_and_every_cut_is_found(void **) {
   }
 }
 
+// A file written by the format's reference implementation (Python).
+void test_reads_files_of_others(void **) {
+  const char *testdata = getenv("TUTTI_TESTDATA");
+  if (testdata == nullptr) test_skip();
+  const std::string path = base::concat(testdata, "/checkpoint/by_reference_writer.safetensors");
+  const SafetensorsContent content = assert_ok_value(read_safetensors(path, std::nullopt));
+  assert_int_equal(content.tensors.size(), 5);
+  assert_string_equal(content.header.metadata.at("k").c_str(), "v");
+  for (size_t i = 0; i < content.tensors.size(); ++i) {
+    const std::string &name = content.header.entries[i].name;
+    const Tensor &tensor = content.tensors[i];
+    if (name == "b") assert_true(tensor::identical(tensor, *Tensor::from_values<int64_t>({3}, {0, 1, 2})));
+    if (name == "u") assert_true(tensor::identical(tensor, *Tensor::from_values<bool>({2}, {true, false})));
+    if (name == "\u00e9") assert_int_equal(assert_ok_value(tensor.scalar_value<uint8_t>()), 7);
+    if (name == "z") assert_true(tensor.dtype() == DType::f32 && tensor.shape() == Shape({0, 3}));
+    if (name == "a") assert_true(tensor.dtype() == DType::f16 && tensor.shape() == Shape({2, 2}));
+  }
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_bytes_follow_the_format),
       cmocka_unit_test(test_round_trip_of_every_type),
+      cmocka_unit_test(test_reads_files_of_others),
       cmocka_unit_test(test_order_of_items_does_not_change_the_bytes),
       cmocka_unit_test(test_what_cannot_be_written),
       cmocka_unit_test(test_hostile_headers),

@@ -46,7 +46,8 @@ class Watch {
  private:
   Status missing(const Event &event) const {
     std::vector<std::string> names;
-    for (const NamedNumber &number : event.values) names.push_back(number.name);
+    for (const NamedNumber &number : event.values)
+      names.push_back(number.name);
     return invalid_argument("there is no value '", options_.value, "'", base::did_you_mean(options_.value, names),
                             "; there are: ", base::join(names, ", "));
   }

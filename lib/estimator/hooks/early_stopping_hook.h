@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops a run when a value has not become strictly better for `patience_steps` steps, but not before step `min_steps`. It
-// looks at evaluations (train_and_evaluate), or at values of the training steps when it has a cadence. The best value so far
-// is kept in checkpoints: a resumed run counts on.
+// Stops a run when a value has not become strictly better for `patience_steps` steps, but not before step `min_steps`.
+// It looks at evaluations (train_and_evaluate), or at values of the training steps when it has a cadence. The best
+// value so far is kept in checkpoints: a resumed run counts on.
 #ifndef TUTTI_ESTIMATOR_HOOKS_EARLY_STOPPING_HOOK_H_
 #define TUTTI_ESTIMATOR_HOOKS_EARLY_STOPPING_HOOK_H_
 

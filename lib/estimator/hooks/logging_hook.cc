@@ -59,8 +59,8 @@ class Progress {
     const double examples_per_sec = secs > 0 ? static_cast<double>(event.examples - examples_) / secs : 0;
     std::string text = base::concat("step ", event.step);
     if (event.goal_step >= 0) text += base::concat(" of ", event.goal_step);
-    text += base::concat(": ", values_text(event), ", ", number(examples_per_sec), " examples/s, ", number(steps_per_sec),
-                         " steps/s");
+    text += base::concat(": ", values_text(event), ", ", number(examples_per_sec), " examples/s, ",
+                         number(steps_per_sec), " steps/s");
     if (event.goal_step >= event.step && steps_per_sec > 0) {
       const double left = static_cast<double>(event.goal_step - event.step) / steps_per_sec;
       text += base::concat(", ", static_cast<int64_t>(rounded(left, 1)), " s left");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends a run when a value is NaN or infinite: an error naming value and step, or a stop. (A loss that is not finite is an
-// error without any hook; this one watches metrics, or chooses to stop.)
+// Ends a run when a value is NaN or infinite: an error naming value and step, or a stop. (A loss that is not finite is
+// an error without any hook; this one watches metrics, or chooses to stop.)
 #ifndef TUTTI_ESTIMATOR_HOOKS_NAN_GUARD_HOOK_H_
 #define TUTTI_ESTIMATOR_HOOKS_NAN_GUARD_HOOK_H_
 
