@@ -8,7 +8,8 @@
 namespace tutti::impl::graph {
 namespace {
 
-constexpr std::string_view kKinds[] = {"bool", "i64", "f64", "string", "ints", "doubles", "strings", "dims", "tensor", "dtype"};
+constexpr std::string_view kKinds[] = {"bool",    "i64",     "f64",  "string", "ints",
+                                       "doubles", "strings", "dims", "tensor", "dtype"};
 constexpr std::string_view kTypes[] = {"bool",    "i64",  "f64",    "string", "ints", "doubles",
                                        "strings", "dims", "tensor", "dtype",  "enum"};
 
@@ -21,7 +22,8 @@ bool same_bits(const std::vector<double> &a, const std::vector<double> &b) {
 std::string_view name(AttributeType type) { return kTypes[static_cast<size_t>(type)]; }
 
 bool holds(const Attribute &attribute, AttributeType type) {
-  const size_t index = type == AttributeType::enumeration ? static_cast<size_t>(AttributeType::string) : static_cast<size_t>(type);
+  const size_t index =
+      type == AttributeType::enumeration ? static_cast<size_t>(AttributeType::string) : static_cast<size_t>(type);
   return attribute.index() == index;
 }
 

@@ -45,7 +45,8 @@ class ReverseSweep {
     TUTTI_TRY(check(targets, seeds, wrt));
     mark(wrt);
     TUTTI_TRY(seed(targets, seeds));
-    for (auto id = nodes_.rbegin(); id != nodes_.rend(); ++id) TUTTI_TRY(visit(*id));
+    for (auto id = nodes_.rbegin(); id != nodes_.rend(); ++id)
+      TUTTI_TRY(visit(*id));
     return {};
   }
 
@@ -53,18 +54,23 @@ class ReverseSweep {
 
  private:
   base::Status check_one(std::string_view what, ValueId value) const {
-    if (!builder_.graph().contains(value)) return base::invalid_argument(what, " of a gradient is value ", value, ", which does not exist");
+    if (!builder_.graph().contains(value))
+      return base::invalid_argument(what, " of a gradient is value ", value, ", which does not exist");
     const ValueInfo &info = builder_.info(value);
     if (tensor::is_floating(info.dtype)) return {};
-    return base::invalid_argument(what, " of a gradient has dtype ", tensor::name(info.dtype), ", expected floating point");
+    return base::invalid_argument(what, " of a gradient has dtype ", tensor::name(info.dtype),
+                                  ", expected floating point");
   }
 
-  base::Status check(std::span<const ValueId> targets, std::span<const ValueId> seeds, std::span<const ValueId> wrt) const {
+  base::Status check(std::span<const ValueId> targets, std::span<const ValueId> seeds,
+                     std::span<const ValueId> wrt) const {
     if (!seeds.empty() && seeds.size() != targets.size()) {
       return base::invalid_argument("a gradient has ", targets.size(), " targets but ", seeds.size(), " seeds");
     }
-    for (const ValueId target : targets) TUTTI_TRY(check_one("a target", target));
-    for (const ValueId variable : wrt) TUTTI_TRY(check_one("a variable", variable));
+    for (const ValueId target : targets)
+      TUTTI_TRY(check_one("a target", target));
+    for (const ValueId variable : wrt)
+      TUTTI_TRY(check_one("a variable", variable));
     for (size_t i = 0; i < seeds.size(); ++i) {
       if (seeds[i] == kNoValue) continue;
       TUTTI_TRY(check_one("a seed", seeds[i]));
@@ -76,18 +82,20 @@ class ReverseSweep {
   base::Status check_like(ValueId gradient, ValueId value, std::string_view what) const {
     const ValueInfo &got = builder_.info(gradient), &expected = builder_.info(value);
     if (got.dtype == expected.dtype && got.dims == expected.dims) return {};
-    return base::internal_error(what, " is ", tensor::name(got.dtype), " ", to_string(got.dims), ", expected ", tensor::name(expected.dtype), " ",
-                                to_string(expected.dims));
+    return base::internal_error(what, " is ", tensor::name(got.dtype), " ", to_string(got.dims), ", expected ",
+                                tensor::name(expected.dtype), " ", to_string(expected.dims));
   }
 
   // Which values depend on wrt in a differentiable way.
   void mark(std::span<const ValueId> wrt) {
     depends_.assign(values_, false);
     gradients_.assign(values_, kNoValue);
-    for (const ValueId variable : wrt) depends_[static_cast<size_t>(variable)] = true;
+    for (const ValueId variable : wrt)
+      depends_[static_cast<size_t>(variable)] = true;
     for (const NodeId id : nodes_) {
       const Node &node = builder_.graph().node(id);
-      const bool reached = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return depends(input); });
+      const bool reached =
+          std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return depends(input); });
       if (!reached || find_op(node.op, node.revision)->differentiability == Differentiability::none) continue;
       for (const ValueId output : node.outputs) {
         if (tensor::is_floating(builder_.info(output).dtype)) depends_[static_cast<size_t>(output)] = true;
@@ -127,7 +135,8 @@ class ReverseSweep {
       flows = flows || output_gradients.back() != kNoValue;
     }
     std::vector<bool> needed;
-    for (const ValueId input : node.inputs) needed.push_back(depends(input));
+    for (const ValueId input : node.inputs)
+      needed.push_back(depends(input));
     if (!flows || std::find(needed.begin(), needed.end(), true) == needed.end()) return {};
     const OpDefinition *definition = find_op(node.op, node.revision);
     if (definition->differentiability == Differentiability::none) return {};
@@ -145,7 +154,9 @@ class ReverseSweep {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId gradient = context.input_gradients()[i];
       if (gradient == kNoValue) continue;
-      TUTTI_TRY(check_like(gradient, node.inputs[i], base::concat("the gradient of input #", i, " of node '", node.scope_name, "' (", node.op, ")")));
+      TUTTI_TRY(
+          check_like(gradient, node.inputs[i],
+                     base::concat("the gradient of input #", i, " of node '", node.scope_name, "' (", node.op, ")")));
       TUTTI_TRY(accumulate(node.inputs[i], gradient));
     }
     return {};
@@ -166,7 +177,8 @@ base::Result<std::vector<ValueId>> gradients(GraphBuilder &builder, std::span<co
   ReverseSweep sweep(builder);
   TUTTI_TRY(sweep.run(targets, seeds, wrt));
   std::vector<ValueId> result;
-  for (const ValueId variable : wrt) result.push_back(sweep.gradient(variable));
+  for (const ValueId variable : wrt)
+    result.push_back(sweep.gradient(variable));
   return result;
 }
 

@@ -11,7 +11,8 @@ namespace {
 // FNV-1a of the name, positive: 0 means "no key" in random ops.
 int64_t hash_of(std::string_view text) {
   uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   const int64_t positive = static_cast<int64_t>(hash & 0x7fffffffffffffffu);
   return positive == 0 ? 1 : positive;
 }
@@ -25,9 +26,11 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
   frames_[0].region = graph_.body();
   frame_of_value_.assign(graph_.values().size(), -1);
   for (const NodeId id : graph_.body().nodes) {
-    for (const ValueId output : graph_.node(id).outputs) frame_of_value_[static_cast<size_t>(output)] = 0;
+    for (const ValueId output : graph_.node(id).outputs)
+      frame_of_value_[static_cast<size_t>(output)] = 0;
   }
-  for (const Node &node : graph_.nodes()) names_.insert(node.scope_name);
+  for (const Node &node : graph_.nodes())
+    names_.insert(node.scope_name);
 }
 
 ValueId GraphBuilder::fail(base::Status status) {
@@ -113,7 +116,8 @@ bool GraphBuilder::resolve_inputs(const OpDefinition &definition, Node &node, si
     ValueId &input = node.inputs[i];
     if (input == kNoValue) continue;
     if (!graph_.contains(input)) {
-      const InputDefinition *known = definition.inputs.empty() ? nullptr : &definition.inputs[std::min(i, definition.inputs.size() - 1)];
+      const InputDefinition *known =
+          definition.inputs.empty() ? nullptr : &definition.inputs[std::min(i, definition.inputs.size() - 1)];
       fail(base::invalid_argument("node '", node.scope_name, "' (", node.op, "): input '", known ? known->name : "?",
                                   "' is value ", input, ", which does not exist"));
       return false;
@@ -140,7 +144,8 @@ GraphBuilder::Values GraphBuilder::insert(Node node, size_t outputs, size_t fram
     fail(inferred.status().with_detail("node", node.scope_name));
     return nothing;
   }
-  for (ValueInfo &info : *inferred) node.outputs.push_back(add_value(std::move(info), frames_[frame].id));
+  for (ValueInfo &info : *inferred)
+    node.outputs.push_back(add_value(std::move(info), frames_[frame].id));
   names_.insert(node.scope_name);
   const Values made = node.outputs;
   frames_[frame].region.nodes.push_back(graph_.add_node(std::move(node)));
@@ -186,15 +191,18 @@ GraphBuilder::Values GraphBuilder::copy_node(const Graph &source, const Node &no
   copy.attributes = node.attributes;
   const size_t outputs = node.outputs.size();
   std::vector<std::string> value_names;
-  for (const ValueId output : node.outputs) value_names.push_back(source.value(output).name);
+  for (const ValueId output : node.outputs)
+    value_names.push_back(source.value(output).name);
   const std::vector<Region> regions = node.regions;  // the source may move while this graph grows
-  for (const Region &region : regions) copy.regions.push_back(copy_region(source, region, copy.op));
+  for (const Region &region : regions)
+    copy.regions.push_back(copy_region(source, region, copy.op));
   Values made = insert(std::move(copy), outputs, frames_.size() - 1);
   if (made.size() != outputs) {
     fail(base::internal_error("the copy of node '", node.scope_name, "' has ", made.size(), " results"));
     made.assign(outputs, kNoValue);
   }
-  for (size_t i = 0; i < outputs; ++i) set_value_name(made[i], std::move(value_names[i]));
+  for (size_t i = 0; i < outputs; ++i)
+    set_value_name(made[i], std::move(value_names[i]));
   return made;
 }
 

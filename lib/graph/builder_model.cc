@@ -32,7 +32,8 @@ ValueId GraphBuilder::model_input(std::vector<InputSpec> &list, std::string_view
   if (!ok()) return kNoValue;
   const BatchAxis batch = batch_axis(dims);
   if (batch.kind != BatchAxis::Kind::carried || batch.axis != 0 || batch.factor != 1) {
-    return fail(base::invalid_argument(role, " '", name, "' has shape ", to_string(dims), ", expected the batch on axis 0 alone"));
+    return fail(base::invalid_argument(role, " '", name, "' has shape ", to_string(dims),
+                                       ", expected the batch on axis 0 alone"));
   }
   const ValueId value = input(name, dtype, dims);
   if (ok()) list.push_back({std::string(name), dtype, std::move(dims), value});
@@ -53,10 +54,12 @@ ValueId GraphBuilder::variable(std::string_view name, tensor::DType dtype, std::
   const std::string full = scope().empty() ? std::string(name) : base::concat(scope(), "/", name);
   if (!check_free("variable", full, find_variable(full) != kNoValue)) return kNoValue;
   if (!is_dim_symbol("v." + full)) {
-    return fail(base::invalid_argument("variable ", base::quoted(full), ": a name has letters, digits, '_', '.', '-' and '/' only"));
+    return fail(base::invalid_argument("variable ", base::quoted(full),
+                                       ": a name has letters, digits, '_', '.', '-' and '/' only"));
   }
   if (options.trainable && !tensor::is_floating(dtype)) {
-    return fail(base::invalid_argument("variable '", full, "' has dtype ", tensor::name(dtype), "; a trainable one is floating point"));
+    return fail(base::invalid_argument("variable '", full, "' has dtype ", tensor::name(dtype),
+                                       "; a trainable one is floating point"));
   }
   Node node;
   node.op = "variable";
@@ -101,7 +104,8 @@ void GraphBuilder::set_output(std::string_view name, ValueId value) {
   if (!check_top(what, value) || !check_free("output", name, model_.outputs.count(name) != 0)) return;
   const BatchAxis batch = batch_axis(dims(value));
   if (batch.kind != BatchAxis::Kind::carried || batch.axis != 0 || batch.factor != 1) {
-    fail(base::invalid_argument(what, " has shape ", to_string(dims(value)), ", expected one row for each row of the batch on axis 0"));
+    fail(base::invalid_argument(what, " has shape ", to_string(dims(value)),
+                                ", expected one row for each row of the batch on axis 0"));
     return;
   }
   model_.outputs.emplace(std::string(name), value);
@@ -119,19 +123,24 @@ void GraphBuilder::add_metric(std::string_view name, ValueId value) {
 
 void GraphBuilder::assign(std::string_view variable_full_name, ValueId new_value) {
   const std::string what = base::concat("the new value of variable '", variable_full_name, "'");
-  if (!check_top(what, new_value) || !check_free("assignment to", variable_full_name, model_.assignments.count(variable_full_name) != 0)) {
+  if (!check_top(what, new_value) ||
+      !check_free("assignment to", variable_full_name, model_.assignments.count(variable_full_name) != 0)) {
     return;
   }
   const VariableSpec *variable = model_.find_variable(variable_full_name);
   if (variable == nullptr) {
     std::vector<std::string> known;
-    for (const VariableSpec &one : model_.variables) known.push_back(one.name);
-    fail(base::not_found("there is no variable '", variable_full_name, "' to assign", base::did_you_mean(variable_full_name, known)));
+    for (const VariableSpec &one : model_.variables)
+      known.push_back(one.name);
+    fail(base::not_found("there is no variable '", variable_full_name, "' to assign",
+                         base::did_you_mean(variable_full_name, known)));
   } else if (variable->aggregation == Aggregation::trained && variable->trainable) {
-    fail(base::invalid_argument("variable '", variable_full_name, "' is trained; only aggregated and per_replica ones are assigned"));
+    fail(base::invalid_argument("variable '", variable_full_name,
+                                "' is trained; only aggregated and per_replica ones are assigned"));
   } else if (dtype(new_value) != variable->dtype || dims(new_value) != to_dims(variable->dims)) {
-    fail(base::invalid_argument(what, " is ", tensor::name(dtype(new_value)), " ", to_string(dims(new_value)), ", the variable is ",
-                                tensor::name(variable->dtype), " ", to_string(to_dims(variable->dims))));
+    fail(base::invalid_argument(what, " is ", tensor::name(dtype(new_value)), " ", to_string(dims(new_value)),
+                                ", the variable is ", tensor::name(variable->dtype), " ",
+                                to_string(to_dims(variable->dims))));
   } else {
     model_.assignments.emplace(std::string(variable_full_name), new_value);
   }
@@ -145,7 +154,8 @@ void GraphBuilder::set_train(TrainSpec train) {
   }
   const ValueId rate = train.optimizer.learning_rate;
   if (!dims(rate).empty() || !tensor::is_floating(dtype(rate))) {
-    fail(base::invalid_argument("the learning rate is ", tensor::name(dtype(rate)), " ", to_string(dims(rate)), ", expected a floating point scalar"));
+    fail(base::invalid_argument("the learning rate is ", tensor::name(dtype(rate)), " ", to_string(dims(rate)),
+                                ", expected a floating point scalar"));
     return;
   }
   const base::Result<const OpDefinition *> update = require_op(train.optimizer.op, train.optimizer.revision);
@@ -164,8 +174,12 @@ void GraphBuilder::set_train(TrainSpec train) {
     const VariableSpec *variable = model_.find_variable(name);
     if (!check_top(base::concat("the gradient of '", name, "'"), gradient)) return;
     if (variable == nullptr || dtype(gradient) != variable->dtype || dims(gradient) != to_dims(variable->dims)) {
-      fail(base::invalid_argument("the gradient given for variable '", name, "' is ", tensor::name(dtype(gradient)), " ", to_string(dims(gradient)),
-                                  variable == nullptr ? ", but there is no such variable" : base::concat(", the variable is ", tensor::name(variable->dtype), " ", to_string(to_dims(variable->dims)))));
+      fail(base::invalid_argument("the gradient given for variable '", name, "' is ", tensor::name(dtype(gradient)),
+                                  " ", to_string(dims(gradient)),
+                                  variable == nullptr
+                                      ? ", but there is no such variable"
+                                      : base::concat(", the variable is ", tensor::name(variable->dtype), " ",
+                                                     to_string(to_dims(variable->dims)))));
       return;
     }
   }
@@ -188,7 +202,8 @@ void GraphBuilder::set_clip_global_norm(double norm) {
 
 ValueId GraphBuilder::host_scalar(std::string_view name, double initial) {
   bool taken = false;
-  for (const HostScalarSpec &known : model_.host_scalars) taken = taken || known.name == name;
+  for (const HostScalarSpec &known : model_.host_scalars)
+    taken = taken || known.name == name;
   if (!ok() || !check_free("host scalar", name, taken)) return kNoValue;
   const ValueId value = state_read(base::concat("host/", name), tensor::DType::f32, {});
   if (ok()) model_.host_scalars.push_back({std::string(name), initial});

@@ -92,8 +92,8 @@ ValueId GraphBuilder::reduce_mean(ValueId x, std::vector<int64_t> axes, bool kee
   return reduce("reduce_mean", x, std::move(axes), keep_dims);
 }
 
-// The mean over an axis of rows is sum / rows of the whole step, since no replica sees all rows. kNoValue when no reduced
-// axis carries the batch, or after an error.
+// The mean over an axis of rows is sum / rows of the whole step, since no replica sees all rows. kNoValue when no
+// reduced axis carries the batch, or after an error.
 ValueId GraphBuilder::expand_batch_mean(ValueId x, const Attributes &attributes) {
   if (!graph_.contains(x)) return kNoValue;
   const BatchAxis batch = batch_axis(dims(x));
@@ -113,7 +113,8 @@ ValueId GraphBuilder::expand_batch_mean(ValueId x, const Attributes &attributes)
   const Dims result_dims = [&] {
     Dims kept;
     for (size_t i = 0; i < rank(x); ++i) {
-      const bool reduced = static_cast<int64_t>(i) == batch.axis || std::count(axes.begin(), axes.end(), static_cast<int64_t>(i)) != 0;
+      const bool reduced =
+          static_cast<int64_t>(i) == batch.axis || std::count(axes.begin(), axes.end(), static_cast<int64_t>(i)) != 0;
       if (!reduced) kept.push_back(dims(x)[i]);
       if (reduced && keep_dims) kept.push_back(1);
     }
@@ -161,13 +162,15 @@ GraphBuilder::Values GraphBuilder::split(ValueId x, int64_t parts, int64_t axis)
   const Dims whole = dims(x);
   const int64_t positive = axis < 0 ? axis + static_cast<int64_t>(whole.size()) : axis;
   if (positive < 0 || positive >= static_cast<int64_t>(whole.size()) || parts < 1) {
-    fail(base::invalid_argument("split in scope '", scope(), "': ", parts, " parts along axis ", axis, " of input ", to_string(whole)));
+    fail(base::invalid_argument("split in scope '", scope(), "': ", parts, " parts along axis ", axis, " of input ",
+                                to_string(whole)));
     return nothing;
   }
   const size_t at = static_cast<size_t>(positive);
   const std::optional<Dim> part = whole[at].divide_exactly(parts);
   if (!part) {
-    fail(base::invalid_argument("split in scope '", scope(), "': axis ", axis, " of input ", to_string(whole), " has no ", parts, " equal parts"));
+    fail(base::invalid_argument("split in scope '", scope(), "': axis ", axis, " of input ", to_string(whole),
+                                " has no ", parts, " equal parts"));
     return nothing;
   }
   Values made;

@@ -43,7 +43,8 @@ bool GraphBuilder::build_region(std::string_view owner, const std::vector<ValueI
     ValueId own = result;
     if (result != kNoValue && ok()) {
       own = graph_.contains(result) ? capture(result, depth - 1)
-                                    : fail(base::invalid_argument("a region of ", owner, " returns value ", result, ", which does not exist"));
+                                    : fail(base::invalid_argument("a region of ", owner, " returns value ", result,
+                                                                  ", which does not exist"));
     }
     frames_.back().region.results.push_back(own);
   }
@@ -69,11 +70,14 @@ Region GraphBuilder::copy_region(const Graph &source, const Region &region, std:
   for (const NodeId id : region.nodes) {
     const Node node = source.node(id);
     Values inputs;
-    for (const ValueId input : node.inputs) inputs.push_back(find(input));
+    for (const ValueId input : node.inputs)
+      inputs.push_back(find(input));
     const Values outputs = copy_node(source, node, inputs);
-    for (size_t i = 0; i < outputs.size(); ++i) made[node.outputs[i]] = outputs[i];
+    for (size_t i = 0; i < outputs.size(); ++i)
+      made[node.outputs[i]] = outputs[i];
   }
-  for (const ValueId result : region.results) frames_.back().region.results.push_back(find(result));
+  for (const ValueId result : region.results)
+    frames_.back().region.results.push_back(find(result));
   Region copy = std::move(frames_.back().region);
   frames_.pop_back();
   return copy;
@@ -98,7 +102,8 @@ GraphBuilder::Values GraphBuilder::custom_gradient(const Values &inputs, const R
   const size_t outputs = first.region.results.size();
   std::vector<ValueInfo> parameters = infos(inputs);
   for (int round = 0; round < 2; ++round) {  // the outputs, then their gradients
-    for (const ValueInfo &info : infos(first.region.results)) parameters.push_back(info);
+    for (const ValueInfo &info : infos(first.region.results))
+      parameters.push_back(info);
   }
   if (!build_region("custom_gradient", parameters, backward, false, &second)) return Values(outputs, kNoValue);
   Node node;
@@ -114,7 +119,8 @@ GraphBuilder::Values GraphBuilder::scan(const Values &states, const Values &sequ
   std::vector<ValueInfo> parameters = infos(states);
   for (ValueInfo info : infos(sequences)) {
     if (axis < 0 || static_cast<size_t>(axis) >= info.dims.size()) {
-      fail(base::invalid_argument("scan in scope '", scope(), "': a sequence ", to_string(info.dims), " has no axis ", axis));
+      fail(base::invalid_argument("scan in scope '", scope(), "': a sequence ", to_string(info.dims), " has no axis ",
+                                  axis));
       return {};
     }
     info.dims.erase(info.dims.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -124,8 +130,10 @@ GraphBuilder::Values GraphBuilder::scan(const Values &states, const Values &sequ
   if (!build_region("scan", parameters, body, true, &built)) return {};
   Node node;
   node.op = "scan";
-  for (const Values *list : std::initializer_list<const Values *>{&states, &sequences, &built.captures}) node.inputs.insert(node.inputs.end(), list->begin(), list->end());
-  node.attributes = {{"states", static_cast<int64_t>(states.size())}, {"sequences", static_cast<int64_t>(sequences.size())}};
+  for (const Values *list : std::initializer_list<const Values *>{&states, &sequences, &built.captures})
+    node.inputs.insert(node.inputs.end(), list->begin(), list->end());
+  node.attributes = {{"states", static_cast<int64_t>(states.size())},
+                     {"sequences", static_cast<int64_t>(sequences.size())}};
   if (axis != 0) node.attributes["axis"] = axis;
   if (reverse) node.attributes["reverse"] = true;
   const size_t outputs = built.region.results.size();
@@ -136,7 +144,8 @@ GraphBuilder::Values GraphBuilder::scan(const Values &states, const Values &sequ
 GraphBuilder::Values GraphBuilder::cond(ValueId predicate, const RegionFunction &then_region,
                                         const RegionFunction &else_region) {
   BuiltRegion built[2];
-  if (!ok() || !build_region("cond", {}, then_region, true, &built[0]) || !build_region("cond", {}, else_region, true, &built[1])) {
+  if (!ok() || !build_region("cond", {}, then_region, true, &built[0]) ||
+      !build_region("cond", {}, else_region, true, &built[1])) {
     return {};
   }
   // Both regions take the same inputs: the captures of the first, then those only the second has.

@@ -19,7 +19,8 @@ base::Result<std::vector<ValueId>> NodeCloner::clone_node(const Node &node) {
   const std::vector<ValueId> from = node.outputs;  // the source may move while the destination grows
   std::vector<ValueId> outputs = destination_.copy_node(source_, node, inputs);
   TUTTI_TRY(destination_.status());
-  for (size_t i = 0; i < from.size(); ++i) map(from[i], outputs[i]);
+  for (size_t i = 0; i < from.size(); ++i)
+    map(from[i], outputs[i]);
   return outputs;
 }
 
@@ -53,13 +54,15 @@ base::Result<std::vector<ValueId>> NodeCloner::inline_region(const Region &regio
     return base::internal_error("a region of ", region.parameters.size(), " parameters got ", arguments.size());
   }
   const Region copy = region;  // the source may move while the destination grows
-  for (size_t i = 0; i < arguments.size(); ++i) map(copy.parameters[i], arguments[i]);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    map(copy.parameters[i], arguments[i]);
   for (const NodeId id : copy.nodes) {
     const Node node = source_.node(id);
     TUTTI_TRY(clone_node(node));
   }
   std::vector<ValueId> results;
-  for (const ValueId result : copy.results) results.push_back(mapped(result));
+  for (const ValueId result : copy.results)
+    results.push_back(mapped(result));
   return results;
 }
 

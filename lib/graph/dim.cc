@@ -93,7 +93,8 @@ Dim floor_divide_by_constant(const Dim &left, int64_t divisor) {
   for (const DimTerm &term : rest) {
     if (!term.factors.empty()) common = std::gcd(common, term.coefficient);
   }
-  for (DimTerm &term : rest) term.coefficient = floor_quotient(term.coefficient, common);
+  for (DimTerm &term : rest)
+    term.coefficient = floor_quotient(term.coefficient, common);
   divisor /= common;
   const Dim quotient = DimAlgebra::make(std::move(whole));
   const Dim inside = DimAlgebra::make(std::move(rest));
@@ -185,7 +186,8 @@ Dim DimAlgebra::make(std::vector<DimTerm> terms) {
   if (merged.size() > kMaximumDimTerms) return Dim::unrepresentable();
   for (const DimTerm &term : merged) {
     if (term.factors.size() > kMaximumDimTerms) return Dim::unrepresentable();
-    for (const DimAtomPointer &factor : term.factors) expression->depth = std::max(expression->depth, factor->depth);
+    for (const DimAtomPointer &factor : term.factors)
+      expression->depth = std::max(expression->depth, factor->depth);
   }
   return Dim(std::shared_ptr<const Dim::Expression>(std::move(expression)));
 }
@@ -245,7 +247,8 @@ std::vector<std::string> Dim::symbols() const {
         continue;
       }
       for (const Dim *side : {&factor->left, &factor->right}) {
-        for (std::string &name : side->symbols()) names.push_back(std::move(name));
+        for (std::string &name : side->symbols())
+          names.push_back(std::move(name));
       }
     }
   }
@@ -332,7 +335,8 @@ Dim Dim::substitute(const std::map<std::string, Dim, std::less<>> &replacements)
 Dim operator+(const Dim &left, const Dim &right) {
   if (!left.is_representable() || !right.is_representable()) return Dim::unrepresentable();
   std::vector<DimTerm> terms = DimAlgebra::terms_of(left);
-  for (DimTerm &term : DimAlgebra::terms_of(right)) terms.push_back(std::move(term));
+  for (DimTerm &term : DimAlgebra::terms_of(right))
+    terms.push_back(std::move(term));
   return DimAlgebra::make(std::move(terms));
 }
 
@@ -347,9 +351,8 @@ Dim operator*(const Dim &left, const Dim &right) {
       DimTerm product{0, x.factors};
       if (__builtin_mul_overflow(x.coefficient, y.coefficient, &product.coefficient)) return Dim::unrepresentable();
       product.factors.insert(product.factors.end(), y.factors.begin(), y.factors.end());
-      std::sort(product.factors.begin(), product.factors.end(), [](const DimAtomPointer &p, const DimAtomPointer &q) {
-        return DimAlgebra::compare_atoms(*p, *q) < 0;
-      });
+      std::sort(product.factors.begin(), product.factors.end(),
+                [](const DimAtomPointer &p, const DimAtomPointer &q) { return DimAlgebra::compare_atoms(*p, *q) < 0; });
       terms.push_back(std::move(product));
     }
   }
@@ -398,7 +401,8 @@ Dim minimum(const Dim &left, const Dim &right) {
 
 Dim element_count(const Dims &dims) {
   Dim count = 1;
-  for (const Dim &dim : dims) count = count * dim;
+  for (const Dim &dim : dims)
+    count = count * dim;
   return count;
 }
 
@@ -429,7 +433,8 @@ Dims to_dims(const std::vector<int64_t> &shape) { return Dims(shape.begin(), sha
 
 Dims substitute(const Dims &dims, const std::map<std::string, Dim, std::less<>> &replacements) {
   Dims result;
-  for (const Dim &dim : dims) result.push_back(dim.substitute(replacements));
+  for (const Dim &dim : dims)
+    result.push_back(dim.substitute(replacements));
   return result;
 }
 

@@ -28,7 +28,8 @@ std::string text_of(const std::vector<DimAtomPointer> &factors, int64_t coeffici
   if (factors.size() == 1 && coefficient == 1) return text_of(*factors[0]);
   std::string text = "(mul";
   if (coefficient != 1) text += base::concat(" ", coefficient);
-  for (const DimAtomPointer &factor : factors) text += " " + text_of(*factor);
+  for (const DimAtomPointer &factor : factors)
+    text += " " + text_of(*factor);
   return text + ")";
 }
 
@@ -46,7 +47,8 @@ class Parser {
 
  private:
   base::Result<Dim> parse(int depth) {
-    if (depth > 2 * kMaximumDimDepth) return base::invalid_argument("dimension nests deeper than ", 2 * kMaximumDimDepth);
+    if (depth > 2 * kMaximumDimDepth)
+      return base::invalid_argument("dimension nests deeper than ", 2 * kMaximumDimDepth);
     skip_spaces();
     if (position_ < text_.size() && text_[position_] == '(') {
       ++position_;
@@ -91,14 +93,16 @@ class Parser {
         return base::invalid_argument("dimension operator '", name, "' takes two operands, got ", operands.size());
       }
       Dim result = operands[0];
-      for (size_t i = 1; i < operands.size(); ++i) result = function(result, operands[i]);
+      for (size_t i = 1; i < operands.size(); ++i)
+        result = function(result, operands[i]);
       return result;
     }
     return base::invalid_argument("unknown dimension operator ", base::quoted(operation));
   }
 
   void skip_spaces() {
-    while (position_ < text_.size() && text_[position_] == ' ') ++position_;
+    while (position_ < text_.size() && text_[position_] == ' ')
+      ++position_;
   }
 
   std::string_view next_word() {
@@ -111,7 +115,8 @@ class Parser {
   }
 
   base::Status wrong(std::string_view expected) const {
-    return base::invalid_argument("dimension ", base::quoted(text_), ": expected ", expected, " at position ", position_);
+    return base::invalid_argument("dimension ", base::quoted(text_), ": expected ", expected, " at position ",
+                                  position_);
   }
 
   std::string_view text_;
@@ -129,12 +134,15 @@ std::string Dim::to_string() const {
     const bool subtract = term.coefficient < 0 && term.coefficient != INT64_MIN;
     (subtract ? negative : positive).push_back(text_of(term.factors, subtract ? -term.coefficient : term.coefficient));
   }
-  std::string sum = positive.empty() ? "0" : positive.size() == 1 ? positive[0] : "(add " + base::join(positive, " ") + ")";
+  std::string sum = positive.empty()       ? "0"
+                    : positive.size() == 1 ? positive[0]
+                                           : "(add " + base::join(positive, " ") + ")";
   return negative.empty() ? sum : base::concat("(sub ", sum, " ", base::join(negative, " "), ")");
 }
 
 base::Result<Dim> Dim::parse(std::string_view text) {
-  if (text.size() > kMaximumDimText) return base::invalid_argument("dimension text of ", text.size(), " bytes is too long");
+  if (text.size() > kMaximumDimText)
+    return base::invalid_argument("dimension text of ", text.size(), " bytes is too long");
   return Parser(text).parse_all();
 }
 

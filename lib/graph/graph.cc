@@ -26,7 +26,8 @@ std::string text_of_uses(const std::vector<ValueId> &ids) {
 
 std::string text_of_definitions(const Graph &graph, const std::vector<ValueId> &ids) {
   std::string text;
-  for (size_t i = 0; i < ids.size(); ++i) text += (i == 0 ? "" : ", ") + text_of_value(graph, ids[i]);
+  for (size_t i = 0; i < ids.size(); ++i)
+    text += (i == 0 ? "" : ", ") + text_of_value(graph, ids[i]);
   return text;
 }
 
@@ -44,12 +45,15 @@ void append_node(const Graph &graph, const Node &node, const std::string &indent
     text += "}";
   }
   text += "  # " + node.scope_name + "\n";
-  for (const Region &region : node.regions) append_region(graph, region, indent + "  ", text);
+  for (const Region &region : node.regions)
+    append_region(graph, region, indent + "  ", text);
 }
 
 void append_region(const Graph &graph, const Region &region, const std::string &indent, std::string &text) {
-  text += indent + "region(" + text_of_definitions(graph, region.parameters) + ") -> (" + text_of_uses(region.results) + ")\n";
-  for (const NodeId id : region.nodes) append_node(graph, graph.node(id), indent + "  ", text);
+  text += indent + "region(" + text_of_definitions(graph, region.parameters) + ") -> (" + text_of_uses(region.results) +
+          ")\n";
+  for (const NodeId id : region.nodes)
+    append_node(graph, graph.node(id), indent + "  ", text);
 }
 
 }  // namespace
@@ -61,7 +65,8 @@ std::vector<std::pair<std::string, ValueId>> Graph::inputs() const {
     if (candidate.op != "input" || candidate.outputs.empty()) continue;
     const auto name = candidate.attributes.find("name");
     if (name == candidate.attributes.end()) continue;
-    if (const std::string *text = std::get_if<std::string>(&name->second)) found.emplace_back(*text, candidate.outputs[0]);
+    if (const std::string *text = std::get_if<std::string>(&name->second))
+      found.emplace_back(*text, candidate.outputs[0]);
   }
   return found;
 }
@@ -98,7 +103,8 @@ std::vector<std::string> symbols_of(const Graph &graph) {
   std::set<std::string> names;
   for (const ValueInfo &info : graph.values()) {
     for (const Dim &dim : info.dims) {
-      for (std::string &name : dim.symbols()) names.insert(std::move(name));
+      for (std::string &name : dim.symbols())
+        names.insert(std::move(name));
     }
   }
   return {names.begin(), names.end()};
@@ -106,8 +112,10 @@ std::vector<std::string> symbols_of(const Graph &graph) {
 
 std::string to_text(const Graph &graph) {
   std::string text;
-  for (const NodeId id : graph.body().nodes) append_node(graph, graph.node(id), "", text);
-  for (const auto &[name, value] : graph.results()) text += base::concat(name, " = %", value, "\n");
+  for (const NodeId id : graph.body().nodes)
+    append_node(graph, graph.node(id), "", text);
+  for (const auto &[name, value] : graph.results())
+    text += base::concat(name, " = %", value, "\n");
   return text;
 }
 
@@ -120,7 +128,8 @@ std::vector<NodeId> nodes_needed_for(const Graph &graph, const std::vector<Value
   const std::vector<NodeId> &order = graph.body().nodes;
   for (auto id = order.rbegin(); id != order.rend(); ++id) {
     const Node &node = graph.node(*id);
-    const bool used = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return needed[static_cast<size_t>(v)]; });
+    const bool used = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                  [&](ValueId v) { return needed[static_cast<size_t>(v)]; });
     if (!used) continue;
     found.push_back(*id);
     for (const ValueId input : node.inputs) {

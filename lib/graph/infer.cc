@@ -13,7 +13,8 @@ constexpr int64_t kMaximumElements = int64_t{1} << 48;
 // A shape any value may have: bounded rank, dimensions that exist, no overflow of what is constant.
 base::Status check_dims(const InferContext &context, const ValueInfo &info) {
   if (info.dims.size() > kMaximumRank) {
-    return context.error(base::concat("result ", to_string(info.dims), " has rank ", info.dims.size(), ", expected at most ", kMaximumRank));
+    return context.error(base::concat("result ", to_string(info.dims), " has rank ", info.dims.size(),
+                                      ", expected at most ", kMaximumRank));
   }
   int64_t count = 1;
   for (const Dim &dim : info.dims) {
@@ -81,7 +82,8 @@ base::Result<std::vector<ValueInfo>> infer_outputs(const Graph &graph, Node &nod
   TUTTI_TRY(check_node(*definition, graph, node));
   InferContext context(*definition, graph, node);
   TUTTI_TRY(definition->infer(context));
-  for (const ValueInfo &info : context.outputs()) TUTTI_TRY(check_dims(context, info));
+  for (const ValueInfo &info : context.outputs())
+    TUTTI_TRY(check_dims(context, info));
   return context.outputs();
 }
 

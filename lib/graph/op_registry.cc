@@ -23,7 +23,8 @@ using Index = std::map<std::pair<std::string_view, int32_t>, const OpDefinition 
 const Index &index() {
   static const Index *const by_name = [] {
     auto *made = new Index;
-    for (const OpDefinition &definition : table()) made->emplace(std::pair(definition.name, definition.revision), &definition);
+    for (const OpDefinition &definition : table())
+      made->emplace(std::pair(definition.name, definition.revision), &definition);
     return made;
   }();
   return *by_name;
@@ -114,8 +115,8 @@ base::Status check_inputs(const OpDefinition &definition, const Graph &graph, co
     const tensor::DType expected = graph.value(node.inputs[first->second]).dtype;
     if (!is_first && dtype != expected) {
       const InputDefinition &other = definition.inputs[std::min(first->second, definition.inputs.size() - 1)];
-      return base::invalid_argument(place_of(node), ": input '", input.name, "' has dtype ", tensor::name(dtype), ", input '",
-                                    other.name, "' has ", tensor::name(expected), "; they must be equal");
+      return base::invalid_argument(place_of(node), ": input '", input.name, "' has dtype ", tensor::name(dtype),
+                                    ", input '", other.name, "' has ", tensor::name(expected), "; they must be equal");
     }
   }
   return {};
@@ -127,10 +128,10 @@ base::Status check_bounds(const AttributeDefinition &definition, const Node &nod
   const bool low = definition.exclusive_minimum ? number <= definition.minimum : number < definition.minimum;
   const bool high = definition.exclusive_maximum ? number >= definition.maximum : number > definition.maximum;
   if (!low && !high && number == number) return {};
-  return base::invalid_argument(
-      place_of(node), ": attribute '", definition.name, "' is ", value, ", expected ",
-      low ? (definition.exclusive_minimum ? "more than " : "at least ") : (definition.exclusive_maximum ? "less than " : "at most "),
-      low ? definition.minimum : definition.maximum);
+  return base::invalid_argument(place_of(node), ": attribute '", definition.name, "' is ", value, ", expected ",
+                                low ? (definition.exclusive_minimum ? "more than " : "at least ")
+                                    : (definition.exclusive_maximum ? "less than " : "at most "),
+                                low ? definition.minimum : definition.maximum);
 }
 
 template <typename T>
@@ -140,7 +141,8 @@ base::Status check_list(const AttributeDefinition &definition, const Node &node,
                                   " elements, expected ", definition.length);
   }
   if constexpr (std::is_arithmetic_v<T>) {
-    for (const T value : list) TUTTI_TRY(check_bounds(definition, node, value));
+    for (const T value : list)
+      TUTTI_TRY(check_bounds(definition, node, value));
   }
   return {};
 }
@@ -180,8 +182,10 @@ base::Status check_attributes(const OpDefinition &definition, const Node &node) 
     const AttributeDefinition *known = definition.find_attribute(name);
     if (known == nullptr) {
       std::vector<std::string> names;
-      for (const AttributeDefinition &one : definition.attributes) names.emplace_back(one.name);
-      return base::invalid_argument(place_of(node), ": unknown attribute ", base::quoted(name), base::did_you_mean(name, names));
+      for (const AttributeDefinition &one : definition.attributes)
+        names.emplace_back(one.name);
+      return base::invalid_argument(place_of(node), ": unknown attribute ", base::quoted(name),
+                                    base::did_you_mean(name, names));
     }
     TUTTI_TRY(check_attribute(*known, node, attribute));
   }
@@ -217,10 +221,12 @@ std::span<const OpDefinition> all_ops() { return table(); }
 base::Result<const OpDefinition *> require_op(std::string_view name, int32_t revision) {
   if (const OpDefinition *found = find_op(name, revision)) return found;
   if (const OpDefinition *newest = find_op(name)) {
-    return base::unimplemented("op '", name, "' is known up to revision ", newest->revision, ", not in revision ", revision);
+    return base::unimplemented("op '", name, "' is known up to revision ", newest->revision, ", not in revision ",
+                               revision);
   }
   std::vector<std::string> names;
-  for (const OpDefinition &definition : table()) names.emplace_back(definition.name);
+  for (const OpDefinition &definition : table())
+    names.emplace_back(definition.name);
   return base::unimplemented("unknown op ", base::quoted(name), base::did_you_mean(name, names));
 }
 
@@ -228,7 +234,8 @@ base::Status check_node(const OpDefinition &definition, const Graph &graph, cons
   TUTTI_TRY(check_inputs(definition, graph, node));
   TUTTI_TRY(check_attributes(definition, node));
   if (node.regions.size() != definition.regions.size()) {
-    return base::invalid_argument(place_of(node), ": has ", node.regions.size(), " regions, expected ", definition.regions.size());
+    return base::invalid_argument(place_of(node), ": has ", node.regions.size(), " regions, expected ",
+                                  definition.regions.size());
   }
   return {};
 }
@@ -249,7 +256,8 @@ base::Result<const OpDefinition *> definition_of(const Node &node, std::string_v
   return require_op(op, node.revision);
 }
 
-base::Result<const Attribute *> checked_attribute(const OpDefinition &definition, const Node &node, std::string_view name) {
+base::Result<const Attribute *> checked_attribute(const OpDefinition &definition, const Node &node,
+                                                  std::string_view name) {
   const Attribute *attribute = resolve_attribute(definition, node, name);
   if (attribute == nullptr) return base::invalid_argument(place_of(node), ": attribute '", name, "' is required");
   TUTTI_TRY(check_attribute(*definition.find_attribute(name), node, *attribute));
@@ -259,7 +267,8 @@ base::Result<const Attribute *> checked_attribute(const OpDefinition &definition
 base::Status read_choice(const OpDefinition &definition, const Node &node, std::string_view name, size_t *choice) {
   TUTTI_ASSIGN(const Attribute *const attribute, checked_attribute(definition, node, name));
   const std::vector<std::string_view> &choices = definition.find_attribute(name)->choices;
-  *choice = static_cast<size_t>(std::find(choices.begin(), choices.end(), std::get<std::string>(*attribute)) - choices.begin());
+  *choice = static_cast<size_t>(std::find(choices.begin(), choices.end(), std::get<std::string>(*attribute)) -
+                                choices.begin());
   return {};
 }
 

@@ -64,7 +64,7 @@ struct AttributeDefinition {
   bool required = false;
   Attribute default_value{};                // when not required
   std::vector<std::string_view> choices{};  // of an enumeration
-  int64_t length = -1;                    // exact length of a list, -1 = any
+  int64_t length = -1;                      // exact length of a list, -1 = any
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
   bool exclusive_minimum = false;

@@ -14,11 +14,13 @@ base::Result<Dims> convolved(const InferContext &context, const A &attributes, c
   const std::string both = base::concat("an image ", to_string(x), " and a kernel ", to_string(kernel));
   if (x.size() != 4 || kernel.size() != 4) return context.error(base::concat(both, " must both have rank 4"));
   if (!kernel[0].is_constant() || !kernel[1].is_constant() || kernel[0].constant() < 1 || kernel[1].constant() < 1) {
-    return context.error(base::concat("a kernel ", to_string(kernel), " must have a constant height and width of at least 1"));
+    return context.error(
+        base::concat("a kernel ", to_string(kernel), " must have a constant height and width of at least 1"));
   }
   const int64_t groups = attributes.groups;
   if (x[3] != kernel[2] * groups) {
-    return context.error(base::concat(both, " do not fit: ", x[3], " channels, expected ", kernel[2] * groups, " (", groups, " groups)"));
+    return context.error(base::concat(both, " do not fit: ", x[3], " channels, expected ", kernel[2] * groups, " (",
+                                      groups, " groups)"));
   }
   if (!kernel[3].divide_exactly(groups)) {
     return context.error(base::concat(both, ": ", kernel[3], " filters are no multiple of ", groups, " groups"));

@@ -17,7 +17,8 @@ base::Result<Dims> rows_of(const InferContext &context, size_t logits) {
 
 base::Status infer_sparse_softmax_cross_entropy(InferContext &context) {
   TUTTI_ASSIGN(Dims rows, rows_of(context, 0));
-  if (context.dims(1) != rows) return context.inputs_error(0, 1, base::concat("do not fit: expected labels ", to_string(rows)));
+  if (context.dims(1) != rows)
+    return context.inputs_error(0, 1, base::concat("do not fit: expected labels ", to_string(rows)));
   context.add_output(context.input(0).dtype, std::move(rows));
   return {};
 }
@@ -31,8 +32,10 @@ base::Status gradient_sparse_softmax_cross_entropy(GradientContext &context) {
 
 base::Status infer_sparse_softmax_cross_entropy_gradient(InferContext &context) {
   TUTTI_ASSIGN(const Dims rows, rows_of(context, 1));
-  if (context.dims(0) != rows) return context.inputs_error(0, 1, base::concat("do not fit: expected 'dloss' ", to_string(rows)));
-  if (context.dims(2) != rows) return context.inputs_error(1, 2, base::concat("do not fit: expected labels ", to_string(rows)));
+  if (context.dims(0) != rows)
+    return context.inputs_error(0, 1, base::concat("do not fit: expected 'dloss' ", to_string(rows)));
+  if (context.dims(2) != rows)
+    return context.inputs_error(1, 2, base::concat("do not fit: expected labels ", to_string(rows)));
   context.add_output(context.input(1).dtype, context.dims(1));
   return {};
 }
@@ -50,7 +53,8 @@ base::Status gradient_softmax_cross_entropy(GradientContext &context) {
   GraphBuilder &b = context.builder();
   const ValueId dloss = context.output_gradient(0), logits = context.input(0);
   if (context.needs(0)) {
-    context.set(0, b.op("softmax_cross_entropy_gradient", {dloss, logits, context.input(1)}, context.node().attributes));
+    context.set(0,
+                b.op("softmax_cross_entropy_gradient", {dloss, logits, context.input(1)}, context.node().attributes));
   }
   if (context.needs(1)) {
     Dims column = b.dims(dloss);
@@ -64,7 +68,8 @@ base::Status gradient_softmax_cross_entropy(GradientContext &context) {
 base::Status infer_softmax_cross_entropy_gradient(InferContext &context) {
   TUTTI_ASSIGN(const Dims rows, rows_of(context, 1));
   TUTTI_TRY(require_same_dims(context, 1, 2));
-  if (context.dims(0) != rows) return context.inputs_error(0, 1, base::concat("do not fit: expected 'dloss' ", to_string(rows)));
+  if (context.dims(0) != rows)
+    return context.inputs_error(0, 1, base::concat("do not fit: expected 'dloss' ", to_string(rows)));
   context.add_output(context.input(1).dtype, context.dims(1));
   return {};
 }

@@ -16,7 +16,12 @@ base::Status infer_broadcast(InferContext &context, tensor::DType dtype) {
 // The inputs and the output gradient of a binary node; set() undoes broadcasting.
 struct Binary {
   explicit Binary(GradientContext &context)
-      : b(context.builder()), context(context), x(context.input(0)), y(context.input(1)), z(context.output(0)), dz(context.output_gradient(0)) {}
+      : b(context.builder()),
+        context(context),
+        x(context.input(0)),
+        y(context.input(1)),
+        z(context.output(0)),
+        dz(context.output_gradient(0)) {}
 
   ValueId constant(double value) const { return b.constant(value, b.dtype(x)); }
 
@@ -41,7 +46,8 @@ base::Status infer_select(InferContext &context) {
   if (!values) return context.inputs_error(1, 2, "do not broadcast: dimensions must be equal or 1");
   std::optional<Dims> dims = broadcast_dims(context.dims(0), *values);
   if (!dims) {
-    return context.input_error(0, base::concat("does not broadcast with ", to_string(*values), ": dimensions must be equal or 1"));
+    return context.input_error(
+        0, base::concat("does not broadcast with ", to_string(*values), ": dimensions must be equal or 1"));
   }
   context.add_output(context.input(1).dtype, std::move(*dims));
   return {};

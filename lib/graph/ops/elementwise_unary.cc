@@ -11,7 +11,8 @@ base::Status infer_unary(InferContext &context) {
 }
 
 base::Status infer_same_as_first(InferContext &context) {
-  for (size_t i = 1; i < context.input_count(); ++i) TUTTI_TRY(require_same_dims(context, 0, i));
+  for (size_t i = 1; i < context.input_count(); ++i)
+    TUTTI_TRY(require_same_dims(context, 0, i));
   return infer_unary(context);
 }
 

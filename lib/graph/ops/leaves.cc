@@ -25,7 +25,8 @@ base::Status infer_variable(InferContext &context) {
   if (attributes.name.empty()) return context.attribute_error("name", "is empty");
   TUTTI_TRY(require_shape(context, "dims", attributes.dims));
   if (!constant_shape(attributes.dims)) {
-    return context.attribute_error("dims", base::concat("is ", to_string(attributes.dims), ", expected constants only"));
+    return context.attribute_error("dims",
+                                   base::concat("is ", to_string(attributes.dims), ", expected constants only"));
   }
   context.add_output(attributes.dtype, std::move(attributes.dims));
   return {};

@@ -20,13 +20,15 @@ Matrix matrix_of(const Dims &dims, bool transposed) {
 // One large product instead of many small ones and a sum: x [..., m, k] as [... · m, k]. Only where the batch, if there
 // is one, is the slowest axis, so that rows stay together.
 bool can_flatten(const GraphBuilder &b, ValueId a, ValueId other) {
-  return b.rank(a) > 2 && b.rank(other) == 2 && batch_axis(b.dims(a)).kind != BatchAxis::Kind::mixed && carried_axis(b.dims(a)) <= 0;
+  return b.rank(a) > 2 && b.rank(other) == 2 && batch_axis(b.dims(a)).kind != BatchAxis::Kind::mixed &&
+         carried_axis(b.dims(a)) <= 0;
 }
 
 ValueId flatten(GraphBuilder &b, ValueId x) {
   const Dims dims = b.dims(x);
   Dim rows = 1;
-  for (size_t i = 0; i + 1 < dims.size(); ++i) rows = rows * dims[i];
+  for (size_t i = 0; i + 1 < dims.size(); ++i)
+    rows = rows * dims[i];
   return b.reshape(x, {rows, dims.back()});
 }
 
@@ -35,12 +37,16 @@ ValueId flatten(GraphBuilder &b, ValueId x) {
 base::Status infer_matmul(InferContext &context) {
   TUTTI_ASSIGN(const MatmulAttributes attributes, MatmulAttributes::from(context.node()));
   for (size_t i = 0; i < 2; ++i) {
-    if (context.rank(i) < 2) return context.input_error(i, base::concat("has rank ", context.rank(i), ", expected at least 2"));
+    if (context.rank(i) < 2)
+      return context.input_error(i, base::concat("has rank ", context.rank(i), ", expected at least 2"));
   }
-  const Matrix a = matrix_of(context.dims(0), attributes.transpose_a), b = matrix_of(context.dims(1), attributes.transpose_b);
+  const Matrix a = matrix_of(context.dims(0), attributes.transpose_a),
+               b = matrix_of(context.dims(1), attributes.transpose_b);
   if (a.columns != b.rows) {
-    return context.inputs_error(0, 1, base::concat("cannot be multiplied: ", a.columns, attributes.transpose_a ? " rows" : " columns", " against ",
-                                                   b.rows, attributes.transpose_b ? " columns" : " rows"));
+    return context.inputs_error(
+        0, 1,
+        base::concat("cannot be multiplied: ", a.columns, attributes.transpose_a ? " rows" : " columns", " against ",
+                     b.rows, attributes.transpose_b ? " columns" : " rows"));
   }
   std::optional<Dims> dims = broadcast_dims(a.lead, b.lead);
   if (!dims) return context.inputs_error(0, 1, "do not broadcast in their leading axes");

@@ -18,8 +18,9 @@ base::Status require_statistics(const InferContext &context, size_t x, size_t fi
   for (size_t i = first; i < last; ++i) {
     TUTTI_TRY(require_vector(context, i, context.dims(x).back()));
     if (context.input(i).dtype != expected) {
-      return context.input_error(i, base::concat("has dtype ", tensor::name(context.input(i).dtype), ", expected ", tensor::name(expected),
-                                                 " for an input of ", tensor::name(context.input(x).dtype)));
+      return context.input_error(
+          i, base::concat("has dtype ", tensor::name(context.input(i).dtype), ", expected ", tensor::name(expected),
+                          " for an input of ", tensor::name(context.input(x).dtype)));
     }
   }
   return {};
@@ -38,7 +39,8 @@ base::Status infer_batch_norm_training(InferContext &context) {
   TUTTI_TRY(require_channels(context, 0, 2));
   TUTTI_TRY(require_statistics(context, 0, 1, 3));
   context.add_output(context.input(0).dtype, context.dims(0));
-  for (int i = 0; i < 2; ++i) context.add_output(context.input(1).dtype, channels(context, 0));
+  for (int i = 0; i < 2; ++i)
+    context.add_output(context.input(1).dtype, channels(context, 0));
   return {};
 }
 
@@ -47,7 +49,8 @@ base::Status gradient_batch_norm_training(GradientContext &context) {
   if (context.output_gradient(0) == kNoValue) return {};
   const GraphBuilder::Values made = context.builder().op_n(
       "batch_norm_training_gradient",
-      {context.output_gradient(0), context.input(0), context.input(1), context.output(1), context.output(2)}, context.node().attributes);
+      {context.output_gradient(0), context.input(0), context.input(1), context.output(1), context.output(2)},
+      context.node().attributes);
   for (size_t i = 0; i < 3; ++i) {
     if (context.needs(i)) context.set(i, made[i]);
   }
@@ -59,7 +62,8 @@ base::Status infer_batch_norm_training_gradient(InferContext &context) {
   TUTTI_TRY(require_same_dims(context, 0, 1));
   TUTTI_TRY(require_statistics(context, 1, 2, 5));
   context.add_output(context.input(1).dtype, context.dims(1));
-  for (int i = 0; i < 2; ++i) context.add_output(context.input(2).dtype, channels(context, 1));
+  for (int i = 0; i < 2; ++i)
+    context.add_output(context.input(2).dtype, channels(context, 1));
   return {};
 }
 
@@ -80,7 +84,8 @@ base::Status gradient_batch_norm_inference(GradientContext &context) {
   const ValueId r = b.unary("rsqrt", b.add_scalar(variance, attributes.epsilon));
   const ValueId slope = b.mul(scale, r);
   std::vector<int64_t> rows;
-  for (size_t i = 0; i + 1 < b.rank(x); ++i) rows.push_back(static_cast<int64_t>(i));
+  for (size_t i = 0; i + 1 < b.rank(x); ++i)
+    rows.push_back(static_cast<int64_t>(i));
   if (context.needs(0)) context.set(0, b.cast(b.mul(dy, slope), own));
   ValueId sum = kNoValue, sum_centred = kNoValue;
   if (context.needs(2) || context.needs(3)) sum = b.reduce_sum(dy, rows);
@@ -94,7 +99,8 @@ base::Status gradient_batch_norm_inference(GradientContext &context) {
 
 base::Status infer_batch_norm_moments(InferContext &context) {
   TUTTI_TRY(require_channels(context, 0, 2));
-  for (int i = 0; i < 2; ++i) context.add_output(tensor::DType::f64, channels(context, 0));
+  for (int i = 0; i < 2; ++i)
+    context.add_output(tensor::DType::f64, channels(context, 0));
   return {};
 }
 
@@ -102,7 +108,8 @@ base::Status infer_batch_norm_gradient_moments(InferContext &context) {
   TUTTI_TRY(require_channels(context, 1, 2));
   TUTTI_TRY(require_same_dims(context, 0, 1));
   TUTTI_TRY(require_statistics(context, 1, 2, 3));
-  for (int i = 0; i < 2; ++i) context.add_output(tensor::DType::f64, channels(context, 1));
+  for (int i = 0; i < 2; ++i)
+    context.add_output(tensor::DType::f64, channels(context, 1));
   return {};
 }
 
@@ -110,7 +117,8 @@ base::Status infer_batch_norm_gradient_apply(InferContext &context) {
   TUTTI_TRY(require_channels(context, 1, 2));
   TUTTI_TRY(require_same_dims(context, 0, 1));
   TUTTI_TRY(require_statistics(context, 1, 2, 5));
-  for (size_t i : {size_t{5}, size_t{6}}) TUTTI_TRY(require_vector(context, i, context.dims(1).back()));
+  for (size_t i : {size_t{5}, size_t{6}})
+    TUTTI_TRY(require_vector(context, i, context.dims(1).back()));
   TUTTI_TRY(require_scalar(context, 7));
   context.add_output(context.input(1).dtype, context.dims(1));
   return {};
@@ -121,7 +129,8 @@ base::Status infer_layer_norm(InferContext &context) {
   TUTTI_TRY(require_statistics(context, 0, 1, 3));
   const Dims rows(context.dims(0).begin(), context.dims(0).end() - 1);
   context.add_output(context.input(0).dtype, context.dims(0));
-  for (int i = 0; i < 2; ++i) context.add_output(context.input(1).dtype, rows);
+  for (int i = 0; i < 2; ++i)
+    context.add_output(context.input(1).dtype, rows);
   return {};
 }
 
@@ -143,11 +152,13 @@ base::Status infer_layer_norm_gradient(InferContext &context) {
   TUTTI_TRY(require_statistics(context, 1, 2, 3));
   const Dims rows(context.dims(1).begin(), context.dims(1).end() - 1);
   for (size_t i : {size_t{3}, size_t{4}}) {
-    if (context.dims(i) != rows) return context.input_error(i, base::concat("has a wrong shape, expected ", to_string(rows)));
+    if (context.dims(i) != rows)
+      return context.input_error(i, base::concat("has a wrong shape, expected ", to_string(rows)));
     if (context.input(i).dtype != context.input(2).dtype) return context.inputs_error(2, i, "must have equal dtypes");
   }
   context.add_output(context.input(1).dtype, context.dims(1));
-  for (int i = 0; i < 2; ++i) context.add_output(context.input(2).dtype, channels(context, 1));
+  for (int i = 0; i < 2; ++i)
+    context.add_output(context.input(2).dtype, channels(context, 1));
   return {};
 }
 

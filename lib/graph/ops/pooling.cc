@@ -10,21 +10,24 @@ namespace {
 // The shape of y for x [n, h, w, c], or why there is none.
 template <typename A>
 base::Result<Dims> pooled(const InferContext &context, const A &attributes, const Dims &x) {
-  if (x.size() != 4) return context.error(base::concat("an image ", to_string(x), " has rank ", x.size(), ", expected 4"));
+  if (x.size() != 4)
+    return context.error(base::concat("an image ", to_string(x), " has rank ", x.size(), ", expected 4"));
   if (!attributes.stride.empty() && attributes.stride.size() != 2) {
     return context.attribute_error("stride", base::concat("has ", attributes.stride.size(), " elements, expected 2"));
   }
   const Window2d window = Window2d::from(attributes, attributes.window[0], attributes.window[1]);
   for (const WindowAxis &axis : {window.vertical, window.horizontal}) {
     if (axis.before >= axis.window || axis.after >= axis.window) {
-      return context.attribute_error("pads", base::concat("is ", attributes.pads, ", expected less than the window ", attributes.window));
+      return context.attribute_error(
+          "pads", base::concat("is ", attributes.pads, ", expected less than the window ", attributes.window));
     }
   }
   const Dims y{x[0], window.vertical.output(x[1]), window.horizontal.output(x[2]), x[3]};
   for (size_t axis : {size_t{1}, size_t{2}}) {
     if (!y[axis].is_representable() || (y[axis].is_constant() && y[axis].constant() < 0) ||
         (y[axis] == 0 && !(x[axis] == 0 && attributes.padding == A::Padding::same))) {
-      return context.error(base::concat("the window ", attributes.window, " is larger than the padded image ", to_string(x)));
+      return context.error(
+          base::concat("the window ", attributes.window, " is larger than the padded image ", to_string(x)));
     }
   }
   return y;
@@ -48,7 +51,8 @@ base::Status infer_max_pool2d(InferContext &context) {
 
 base::Status gradient_max_pool2d(GradientContext &context) {
   const Attributes attributes = context.node().attributes;
-  context.set(0, context.builder().op("max_pool2d_gradient", {context.output_gradient(0), context.input(0), context.output(0)}, attributes));
+  context.set(0, context.builder().op("max_pool2d_gradient",
+                                      {context.output_gradient(0), context.input(0), context.output(0)}, attributes));
   return {};
 }
 

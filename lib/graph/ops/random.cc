@@ -12,15 +12,18 @@ base::Status infer_random(InferContext &context) {
   const auto *dtype = std::get_if<tensor::DType>(resolve_attribute(context.definition(), context.node(), "dtype"));
   TUTTI_TRY(require_shape(context, "dims", *dims));
   if (batch_axis(*dims).kind == BatchAxis::Kind::mixed) {
-    return context.attribute_error("dims", base::concat("is ", to_string(*dims), ", expected the batch on one axis at most"));
+    return context.attribute_error("dims",
+                                   base::concat("is ", to_string(*dims), ", expected the batch on one axis at most"));
   }
   if (!tensor::is_floating(*dtype)) {
-    return context.attribute_error("dtype", base::concat("is ", tensor::name(*dtype), ", expected a floating point dtype"));
+    return context.attribute_error("dtype",
+                                   base::concat("is ", tensor::name(*dtype), ", expected a floating point dtype"));
   }
   if (context.node().op == "random_uniform") {
     TUTTI_ASSIGN(const RandomUniformAttributes uniform, RandomUniformAttributes::from(context.node()));
     if (!(uniform.low <= uniform.high)) {
-      return context.attribute_error("low", base::concat("is ", uniform.low, ", expected at most high = ", uniform.high));
+      return context.attribute_error("low",
+                                     base::concat("is ", uniform.low, ", expected at most high = ", uniform.high));
     }
   }
   context.add_output(*dtype, *dims);

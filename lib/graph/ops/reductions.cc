@@ -20,7 +20,8 @@ base::Result<ReduceSumAttributes> reduction_of(const Node &node) {
 // An empty list means all axes.
 void fill_axes(size_t rank, std::vector<int64_t> &axes) {
   if (!axes.empty()) return;
-  for (size_t i = 0; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  for (size_t i = 0; i < rank; ++i)
+    axes.push_back(static_cast<int64_t>(i));
 }
 
 // What the gradient rules of reductions need: the reduced axes, and dy put where it broadcasts against x.
@@ -53,7 +54,8 @@ base::Status infer_reduce(InferContext &context) {
   for (const int64_t axis : attributes.axes) {
     TUTTI_ASSIGN(const int64_t positive, context.normalize_axis("axes", axis, context.rank(0)));
     if (std::count(axes.begin(), axes.end(), positive) != 0) {
-      return context.attribute_error("axes", base::concat("is ", attributes.axes, ", which names axis ", positive, " twice"));
+      return context.attribute_error("axes",
+                                     base::concat("is ", attributes.axes, ", which names axis ", positive, " twice"));
     }
     axes.push_back(positive);
   }
@@ -67,7 +69,8 @@ base::Status infer_reduce(InferContext &context) {
 base::Status infer_arg_reduce(InferContext &context) {
   const Attribute *given = resolve_attribute(context.definition(), context.node(), "axis");
   TUTTI_ASSIGN(const int64_t axis, context.normalize_axis("axis", std::get<int64_t>(*given), context.rank(0)));
-  if (context.dims(0)[static_cast<size_t>(axis)] == 0) return context.input_error(0, base::concat("has no elements along axis ", axis));
+  if (context.dims(0)[static_cast<size_t>(axis)] == 0)
+    return context.input_error(0, base::concat("has no elements along axis ", axis));
   context.add_output(tensor::DType::i64, without_axes(context.dims(0), {axis}, false));
   context.normalize("axis", axis);
   return {};
@@ -88,7 +91,8 @@ base::Status gradient_reduce_sum(GradientContext &context) {
 base::Status gradient_reduce_mean(GradientContext &context) {
   TUTTI_ASSIGN(const Reduction r, Reduction::of(context));
   Dim count = 1;
-  for (const int64_t axis : r.axes) count = count * r.b.dims(r.x)[static_cast<size_t>(axis)];
+  for (const int64_t axis : r.axes)
+    count = count * r.b.dims(r.x)[static_cast<size_t>(axis)];
   if (count.is_constant()) {
     const double share = count.constant() == 0 ? 0.0 : 1.0 / static_cast<double>(count.constant());
     context.set(0, r.over_x(r.b.scale(r.dy, share)));

@@ -48,12 +48,15 @@ base::Status require_scalar(const InferContext &context, size_t index) {
 base::Status require_shape(const InferContext &context, std::string_view attribute, const Dims &dims) {
   for (const Dim &dim : dims) {
     if (dim.is_representable() && !(dim.is_constant() && dim.constant() < 0)) continue;
-    return context.attribute_error(attribute, base::concat("is ", to_string(dims), ", expected dimensions of at least 0"));
+    return context.attribute_error(attribute,
+                                   base::concat("is ", to_string(dims), ", expected dimensions of at least 0"));
   }
   return {};
 }
 
-ValueId constant_like(GraphBuilder &builder, double value, ValueId like) { return builder.constant(value, builder.dtype(like)); }
+ValueId constant_like(GraphBuilder &builder, double value, ValueId like) {
+  return builder.constant(value, builder.dtype(like));
+}
 
 ValueId expand_reduced(GraphBuilder &builder, ValueId reduced, ValueId x, const std::vector<int64_t> &axes) {
   const Dims shape = without_axes(builder.dims(x), axes, true);

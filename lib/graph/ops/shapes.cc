@@ -17,13 +17,15 @@ base::Status infer_reshape(InferContext &context) {
     std::optional<Dim> missing = count.divide_exactly(rest);
     if (!missing) {
       *open = -1;
-      return context.input_error(0, base::concat("cannot become ", to_string(attributes.dims), ": ", count, " elements are no multiple of ", rest));
+      return context.input_error(0, base::concat("cannot become ", to_string(attributes.dims), ": ", count,
+                                                 " elements are no multiple of ", rest));
     }
     *open = *std::move(missing);
   }
   TUTTI_TRY(require_shape(context, "dims", attributes.dims));
   if (element_count(attributes.dims) != count) {
-    return context.input_error(0, base::concat("cannot become ", to_string(attributes.dims), ": ", count, " elements, not ", element_count(attributes.dims)));
+    return context.input_error(0, base::concat("cannot become ", to_string(attributes.dims), ": ", count,
+                                               " elements, not ", element_count(attributes.dims)));
   }
   context.normalize("dims", attributes.dims);
   context.add_output(context.input(0).dtype, std::move(attributes.dims));
@@ -41,16 +43,19 @@ base::Status infer_transpose(InferContext &context) {
   const size_t rank = context.rank(0);
   std::vector<int64_t> &permutation = attributes.permutation;
   if (permutation.empty()) {
-    for (size_t i = rank; i > 0; --i) permutation.push_back(static_cast<int64_t>(i) - 1);
+    for (size_t i = rank; i > 0; --i)
+      permutation.push_back(static_cast<int64_t>(i) - 1);
   }
   if (permutation.size() != rank) {
-    return context.attribute_error("permutation", base::concat("is ", permutation, ", expected ", rank, " axes for input ", to_string(context.dims(0))));
+    return context.attribute_error("permutation", base::concat("is ", permutation, ", expected ", rank,
+                                                               " axes for input ", to_string(context.dims(0))));
   }
   std::vector<bool> seen(rank, false);
   Dims dims;
   for (int64_t &axis : permutation) {
     TUTTI_ASSIGN(axis, context.normalize_axis("permutation", axis, rank));
-    if (seen[static_cast<size_t>(axis)]) return context.attribute_error("permutation", base::concat("names axis ", axis, " twice"));
+    if (seen[static_cast<size_t>(axis)])
+      return context.attribute_error("permutation", base::concat("names axis ", axis, " twice"));
     seen[static_cast<size_t>(axis)] = true;
     dims.push_back(context.dims(0)[static_cast<size_t>(axis)]);
   }
@@ -62,7 +67,8 @@ base::Status infer_transpose(InferContext &context) {
 base::Status gradient_transpose(GradientContext &context) {
   TUTTI_ASSIGN(const TransposeAttributes attributes, TransposeAttributes::from(context.node()));
   std::vector<int64_t> inverse(attributes.permutation.size());
-  for (size_t i = 0; i < inverse.size(); ++i) inverse[static_cast<size_t>(attributes.permutation[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < inverse.size(); ++i)
+    inverse[static_cast<size_t>(attributes.permutation[i])] = static_cast<int64_t>(i);
   context.set(0, context.builder().transpose(context.output_gradient(0), std::move(inverse)));
   return {};
 }
@@ -72,7 +78,8 @@ base::Status infer_broadcast_to(InferContext &context) {
   TUTTI_TRY(require_shape(context, "dims", attributes.dims));
   const std::optional<Dims> dims = broadcast_dims(context.dims(0), attributes.dims);
   if (!dims || *dims != attributes.dims) {
-    return context.input_error(0, base::concat("does not broadcast to ", to_string(attributes.dims), ": dimensions must be equal or 1"));
+    return context.input_error(
+        0, base::concat("does not broadcast to ", to_string(attributes.dims), ": dimensions must be equal or 1"));
   }
   context.add_output(context.input(0).dtype, std::move(attributes.dims));
   return {};
@@ -92,7 +99,8 @@ base::Status infer_concat(InferContext &context) {
   for (size_t i = 1; i < context.input_count(); ++i) {
     const Dims &other = context.dims(i);
     bool fits = other.size() == dims.size();
-    for (size_t k = 0; fits && k < dims.size(); ++k) fits = static_cast<int64_t>(k) == axis || dims[k] == other[k];
+    for (size_t k = 0; fits && k < dims.size(); ++k)
+      fits = static_cast<int64_t>(k) == axis || dims[k] == other[k];
     if (!fits) return context.inputs_error(0, i, base::concat("must have equal shapes but for axis ", axis));
     joined = joined + other[static_cast<size_t>(axis)];
   }

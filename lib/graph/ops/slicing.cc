@@ -21,9 +21,11 @@ base::Status infer_slice(InferContext &context) {
   TUTTI_ASSIGN(SliceAttributes attributes, SliceAttributes::from(context.node()));
   const Dims &dims = context.dims(0);
   if (attributes.strides.empty()) attributes.strides.assign(dims.size(), 1);
-  if (attributes.begin.size() != dims.size() || attributes.size.size() != dims.size() || attributes.strides.size() != dims.size()) {
-    return context.input_error(0, base::concat("needs ", dims.size(), " elements in begin ", to_string(attributes.begin), ", size ",
-                                               to_string(attributes.size), " and strides ", attributes.strides));
+  if (attributes.begin.size() != dims.size() || attributes.size.size() != dims.size() ||
+      attributes.strides.size() != dims.size()) {
+    return context.input_error(
+        0, base::concat("needs ", dims.size(), " elements in begin ", to_string(attributes.begin), ", size ",
+                        to_string(attributes.size), " and strides ", attributes.strides));
   }
   for (size_t i = 0; i < dims.size(); ++i) {
     Dim &begin = attributes.begin[i], &size = attributes.size[i];
@@ -31,8 +33,8 @@ base::Status infer_slice(InferContext &context) {
     if (size == -1) size = ceil_divide(dims[i] - begin, attributes.strides[i]);
     const bool negative = (begin.is_constant() && begin.constant() < 0) || (size.is_constant() && size.constant() < 0);
     if (negative || !fits(begin, size, attributes.strides[i], dims[i])) {
-      return context.input_error(0, base::concat("has no block that begins at ", begin, " with ", size, " elements and stride ",
-                                                 attributes.strides[i], " along axis ", i));
+      return context.input_error(0, base::concat("has no block that begins at ", begin, " with ", size,
+                                                 " elements and stride ", attributes.strides[i], " along axis ", i));
     }
   }
   context.normalize("begin", attributes.begin);
@@ -80,9 +82,11 @@ base::Status infer_pad(InferContext &context) {
   TUTTI_ASSIGN(const PadAttributes attributes, PadAttributes::from(context.node()));
   Dims dims = context.dims(0);
   if (attributes.low.size() != dims.size() || attributes.high.size() != dims.size()) {
-    return context.input_error(0, base::concat("needs ", dims.size(), " elements in low ", attributes.low, " and high ", attributes.high));
+    return context.input_error(
+        0, base::concat("needs ", dims.size(), " elements in low ", attributes.low, " and high ", attributes.high));
   }
-  for (size_t i = 0; i < dims.size(); ++i) dims[i] = dims[i] + attributes.low[i] + attributes.high[i];
+  for (size_t i = 0; i < dims.size(); ++i)
+    dims[i] = dims[i] + attributes.low[i] + attributes.high[i];
   context.add_output(context.input(0).dtype, std::move(dims));
   return {};
 }
@@ -111,7 +115,8 @@ base::Status gradient_gather(GradientContext &context) {
   GatherGradientAttributes gradient;
   gradient.axis = attributes.axis;
   gradient.dims = context.dims(context.input(0));
-  context.set(0, context.builder().op("gather_gradient", {context.output_gradient(0), context.input(1)}, gradient.to_attributes()));
+  context.set(0, context.builder().op("gather_gradient", {context.output_gradient(0), context.input(1)},
+                                      gradient.to_attributes()));
   return {};
 }
 
@@ -133,13 +138,15 @@ base::Status infer_gather_gradient(InferContext &context) {
 
 base::Status gradient_gather_gradient(GradientContext &context) {
   TUTTI_ASSIGN(const GatherGradientAttributes attributes, GatherGradientAttributes::from(context.node()));
-  context.set(0, context.builder().op("gather", {context.output_gradient(0), context.input(1)}, {{"axis", attributes.axis}}));
+  context.set(
+      0, context.builder().op("gather", {context.output_gradient(0), context.input(1)}, {{"axis", attributes.axis}}));
   return {};
 }
 
 base::Status infer_one_hot(InferContext &context) {
   TUTTI_ASSIGN(const OneHotAttributes attributes, OneHotAttributes::from(context.node()));
-  if (attributes.dtype == tensor::DType::bytes) return context.attribute_error("dtype", "is bytes, expected numbers or boolean");
+  if (attributes.dtype == tensor::DType::bytes)
+    return context.attribute_error("dtype", "is bytes, expected numbers or boolean");
   Dims dims = context.dims(0);
   dims.push_back(attributes.depth);
   context.add_output(attributes.dtype, std::move(dims));
@@ -151,7 +158,8 @@ base::Status infer_iota(InferContext &context) {
   TUTTI_TRY(require_shape(context, "dims", attributes.dims));
   TUTTI_ASSIGN(const int64_t axis, context.normalize_axis("axis", attributes.axis, attributes.dims.size()));
   if (!tensor::is_floating(attributes.dtype) && !tensor::is_integer(attributes.dtype)) {
-    return context.attribute_error("dtype", base::concat("is ", tensor::name(attributes.dtype), ", expected a number dtype"));
+    return context.attribute_error("dtype",
+                                   base::concat("is ", tensor::name(attributes.dtype), ", expected a number dtype"));
   }
   context.normalize("axis", axis);
   context.add_output(attributes.dtype, std::move(attributes.dims));

@@ -23,7 +23,8 @@ ValueId sum_along(GraphBuilder &b, ValueId x, int64_t axis) { return b.reduce_su
 base::Status infer_along_axis(InferContext &context) {
   TUTTI_ASSIGN(const int64_t given, axis_of(context.node()));
   TUTTI_ASSIGN(const int64_t axis, context.normalize_axis("axis", given, context.rank(0)));
-  for (size_t i = 1; i < context.input_count(); ++i) TUTTI_TRY(require_same_dims(context, 0, i));
+  for (size_t i = 1; i < context.input_count(); ++i)
+    TUTTI_TRY(require_same_dims(context, 0, i));
   context.normalize("axis", axis);
   context.add_output(context.input(0).dtype, context.dims(0));
   return {};
@@ -37,7 +38,8 @@ base::Status gradient_softmax(GradientContext &context) {
 
 base::Status gradient_log_softmax(GradientContext &context) {
   const Attributes attributes = context.node().attributes;
-  context.set(0, context.builder().op("log_softmax_gradient", {context.output_gradient(0), context.output(0)}, attributes));
+  context.set(
+      0, context.builder().op("log_softmax_gradient", {context.output_gradient(0), context.output(0)}, attributes));
   return {};
 }
 
@@ -58,7 +60,8 @@ base::Status gradient_softmax_gradient(GradientContext &context) {
 base::Status gradient_log_softmax_gradient(GradientContext &context) {
   TUTTI_ASSIGN(const int64_t axis, axis_of(context.node()));
   GraphBuilder &b = context.builder();
-  const ValueId g = context.output_gradient(0), dy = context.input(0), weighted = b.mul(g, b.unary("exp", context.input(1)));
+  const ValueId g = context.output_gradient(0), dy = context.input(0),
+                weighted = b.mul(g, b.unary("exp", context.input(1)));
   if (context.needs(0)) context.set(0, b.sub(g, sum_along(b, weighted, axis)));
   if (context.needs(1)) context.set(1, b.neg(b.mul(weighted, sum_along(b, dy, axis))));
   return {};
@@ -68,7 +71,8 @@ base::Status infer_in_top_k(InferContext &context) {
   const Dims &logits = context.dims(0);
   if (logits.empty()) return context.input_error(0, "is a scalar, expected a last axis of classes");
   const Dims rows(logits.begin(), logits.end() - 1);
-  if (context.dims(1) != rows) return context.inputs_error(0, 1, base::concat("do not fit: expected labels ", to_string(rows)));
+  if (context.dims(1) != rows)
+    return context.inputs_error(0, 1, base::concat("do not fit: expected labels ", to_string(rows)));
   context.add_output(tensor::DType::boolean, rows);
   return {};
 }
