@@ -46,6 +46,7 @@ class Iterator;
 class RandomAccess;
 class Stage;
 class State;
+class WorkerThreads;
 using DatasetRef = base::Ref<Dataset>;
 
 /// Which thread asked the outermost iterator last. A feed uses it to refuse a push that could never end.
@@ -70,8 +71,9 @@ struct IteratorContext {
   int32_t threads = 0;
   /// Who runs graphs; null makes maps and filters by graph an error.
   std::shared_ptr<GraphRunner> graphs;
-  /// Set by make_iterator().
+  // Set by make_iterator():
   std::shared_ptr<ConsumerThread> consumer;
+  std::shared_ptr<WorkerThreads> workers;
 };
 
 /// An immutable description. Made by the functions of sources.h and by Pipeline.
@@ -99,7 +101,7 @@ class Dataset : public base::Object {
     in_order,  // read forward, perhaps not to the end: only what costs nothing before it is read
     anywhere,  // read everything in any order: filling a cache first is in order
   };
-  /// The elements of one pass by position; null when the dataset has no such access. Shapes and dtypes are static then.
+  /// The elements of one pass by position; null when the dataset has no such access.
   virtual base::Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context,
                                                                     Access access) const;
 

@@ -45,7 +45,7 @@ class GraphFunction {
  public:
   virtual ~GraphFunction() = default;
 
-  /// In the order in which run() takes and fills them.
+  /// Inputs in the order of Graph::inputs(), outputs in that of Graph::results(): so does run() take and fill them.
   virtual const std::vector<GraphPort> &inputs() const = 0;
   virtual const std::vector<GraphPort> &outputs() const = 0;
   /// One pointer per port, each aligned to 64 bytes. Allocates nothing.

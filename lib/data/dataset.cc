@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/dataset.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/thread.h"
+#include "data/stage.h"
+#include "data/state.h"
+#include "data/worker_threads.h"
+
+namespace tutti::impl::data {
+
+using base::Json;
+using base::Result;
+using base::Status;
+
+Dataset::Dataset(std::string kind, ElementSpec spec, Cardinality cardinality, std::vector<DatasetRef> inputs)
+    : shuffle_depth_(0),
+      kind_(std::move(kind)),
+      spec_(std::move(spec)),
+      cardinality_(cardinality),
+      inputs_(std::move(inputs)) {
+  for (const DatasetRef &input : inputs_)
+    shuffle_depth_ = std::max(shuffle_depth_, input->shuffle_depth());
+}
+
+Result<std::unique_ptr<RandomAccess>> Dataset::random_access(const IteratorContext &, Access) const {
+  return std::unique_ptr<RandomAccess>();
+}
+
+Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context) const {
+  TUTTI_TRY(base::check_not_forked());
+  context.consumer = std::make_shared<ConsumerThread>();
+  context.workers = std::make_shared<WorkerThreads>(context.threads);
+  TUTTI_ASSIGN(std::unique_ptr<Stage> stage, open(context));
+  return std::make_unique<Iterator>(DatasetRef::share(const_cast<Dataset *>(this)), std::move(context),
+                                    std::move(stage));
+}
+
+// What next() will answer, and the state before it.
+struct Iterator::Peeked {
+  Element element;
+  Result<bool> more;
+  State before;
+};
+
+Iterator::Iterator(DatasetRef dataset, IteratorContext context, std::unique_ptr<Stage> stage)
+    : dataset_(std::move(dataset)), context_(std::move(context)), stage_(std::move(stage)) {}
+
+Iterator::~Iterator() = default;
+
+Result<bool> Iterator::next(Element &element) {
+  if (peeked_ != nullptr) {
+    const std::unique_ptr<Peeked> peeked = std::move(peeked_);
+    std::swap(element, peeked->element);
+    return std::move(peeked->more);
+  }
+  started_ = true;
+  context_.consumer->mark();
+  TUTTI_TRY(base::check(context_.cancel.get()));
+  return stage_->next(element);
+}
+
+Result<bool> Iterator::peek(Element &element) {
+  if (peeked_ == nullptr) {
+    auto peeked = std::make_unique<Peeked>(Peeked{{}, false, {}});
+    stage_->save(peeked->before);
+    peeked->more = next(peeked->element);
+    peeked_ = std::move(peeked);
+  }
+  element = peeked_->element;
+  return peeked_->more;
+}
+
+Json Iterator::save() const {
+  if (peeked_ != nullptr) return peeked_->before.to_json();
+  State state;
+  stage_->save(state);
+  return state.to_json();
+}
+
+Status Iterator::restore(const Json &state) {
+  if (started_) return base::failed_precondition("an iterator can be restored only before its first element is taken");
+  started_ = true;
+  context_.consumer->mark();
+  const Status status = stage_->restore(base::JsonReader(state, "iterator"));
+  return status.ok() ? status : status.wrap("the iterator state does not fit this dataset");
+}
+
+Result<std::vector<Element>> peek(const Dataset &dataset, int64_t count, const IteratorContext &context) {
+  TUTTI_ASSIGN(const std::unique_ptr<Iterator> iterator, dataset.make_iterator(context));
+  std::vector<Element> elements;
+  for (int64_t i = 0; i < count; ++i) {
+    Element element;
+    TUTTI_ASSIGN(const bool more, iterator->next(element));
+    if (!more) break;
+    elements.push_back(std::move(element));
+  }
+  return elements;
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the generated table reads parameters: check_parameters() has seen names, types and bounds before, so reading
+// cannot fail. Pure functions.
+#ifndef TUTTI_DATA_PARAMETER_READER_H_
+#define TUTTI_DATA_PARAMETER_READER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/status.h"
+#include "data/pipeline.h"
+#include "graph/attribute.h"
+
+namespace tutti::impl::data {
+
+/// Known names, right types, values within bounds, nothing required missing; the error names the parameter.
+base::Status check_parameters(const TransformDefinition &definition, const graph::Attributes &attributes);
+
+/// Sets `value` if the attribute is there.
+template <typename T>
+void read_parameter(const graph::Attributes &attributes, std::string_view name, T &value) {
+  const auto found = attributes.find(name);
+  if (found == attributes.end()) return;
+  if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>) {
+    if (const int64_t *integer = std::get_if<int64_t>(&found->second)) {
+      value = static_cast<double>(*integer);
+      return;
+    }
+  }
+  if constexpr (requires { typename T::value_type; } && !std::is_same_v<T, std::string>) {
+    value = std::get<typename T::value_type>(found->second);
+  } else {
+    value = std::get<T>(found->second);
+  }
+}
+
+inline bool has_others(const TransformArguments &arguments) { return !arguments.others.empty(); }
+inline bool has_graph(const TransformArguments &arguments) { return arguments.graph != nullptr; }
+inline bool has_map(const TransformArguments &arguments) { return arguments.map != nullptr; }
+inline bool has_filter(const TransformArguments &arguments) { return arguments.filter != nullptr; }
+
+inline base::Status require_argument(bool present, std::string_view what) {
+  if (present) return base::Status();
+  return base::invalid_argument("expected the argument '", what, "', which is missing");
+}
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_PARAMETER_READER_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A shuffle over elements that cannot be indexed. It holds up to `capacity` elements, but saves none of them: its state
+// is the number of draws, from which the positions in the buffer follow, and a state of the input from which the
+// elements at these positions can be read again.
+//
+// Threads: the stage belongs to one.
+#ifndef TUTTI_DATA_SHUFFLE_ELEMENTS_H_
+#define TUTTI_DATA_SHUFFLE_ELEMENTS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "base/philox.h"
+#include "data/stage.h"
+
+namespace tutti::impl::data {
+
+std::unique_ptr<Stage> open_element_shuffle(std::unique_ptr<Stage> input, base::RandomKey key, int64_t capacity);
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_SHUFFLE_ELEMENTS_H_

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "data/sources.h"
+#include "data/stage.h"
+
+namespace tutti::impl::data {
+
+using base::CancelToken;
+using base::Deadline;
+using base::JsonReader;
+using base::Ref;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// What host and walk share. Lives as long as either.
+class Channel : public base::Object {
+ public:
+  Channel(ElementSpec spec, int64_t capacity) : spec_(std::move(spec)), capacity_(static_cast<size_t>(capacity)) {}
+
+  const ElementSpec &spec() const { return spec_; }
+
+  Status push(Element element, const CancelToken *cancel, Deadline deadline) {
+    TUTTI_TRY(check_element(element, spec_, "feed"));
+    std::unique_lock lock(mutex_);
+    const auto ready = [&] { return waiting_.size() < capacity_ || ended_ || walk_ == Walk::gone; };
+    if (!ready()) {
+      if (consumer_ != nullptr && consumer_->is_this_thread()) {
+        return base::failed_precondition("feed: full with ", capacity_,
+                                         " elements; a push from the thread that takes them out would never end");
+      }
+      TUTTI_TRY(base::wait_until(room_, lock, cancel, deadline, ready));
+    }
+    if (ended_) return base::failed_precondition("feed: push after the end of the feed");
+    if (walk_ == Walk::gone) return base::failed_precondition("feed: nobody takes elements out any more");
+    element.lineage = {0, resume_position_ + pushed_};
+    waiting_.push_back(std::move(element));
+    ++pushed_;
+    lock.unlock();
+    arrived_.notify_one();
+    return Status();
+  }
+
+  Status close(Status failure) {
+    {
+      std::lock_guard lock(mutex_);
+      if (ended_) return base::failed_precondition("feed: it has ended already");
+      ended_ = true;
+      failure_ = std::move(failure);
+    }
+    arrived_.notify_all();
+    room_.notify_all();
+    return Status();
+  }
+
+  // The walk begins: only one ever does.
+  Status attach(std::shared_ptr<ConsumerThread> consumer) {
+    std::lock_guard lock(mutex_);
+    if (walk_ != Walk::none) {
+      return base::failed_precondition(
+          "feed: its elements can be walked over once only; put cache before repeat to see them again");
+    }
+    walk_ = Walk::attached;
+    consumer_ = std::move(consumer);
+    return Status();
+  }
+  Status resume_at(int64_t position) {
+    std::lock_guard lock(mutex_);
+    if (pushed_ > 0 && position != 0) {
+      return base::failed_precondition("feed: the saved walk goes on with element ", position, ", but ", pushed_,
+                                       " elements were pushed before; push from the resume position on");
+    }
+    resume_position_ = position;
+    return Status();
+  }
+  void detach() {
+    std::deque<Element> dropped;
+    {
+      std::lock_guard lock(mutex_);
+      walk_ = Walk::gone;
+      dropped.swap(waiting_);
+    }
+    room_.notify_all();
+    started_.notify_all();
+  }
+
+  Result<bool> take(Element &element, const CancelToken *cancel) {
+    std::unique_lock lock(mutex_);
+    if (walk_ == Walk::attached) {
+      walk_ = Walk::started;
+      started_.notify_all();
+    }
+    const auto ready = [&] { return !waiting_.empty() || ended_; };
+    if (!ready()) TUTTI_TRY(base::wait_until(arrived_, lock, cancel, Deadline::never(), ready));
+    if (waiting_.empty()) {
+      if (failure_.ok()) return false;
+      return failure_.wrap(base::Code::aborted, "feed: the host reported a failure");
+    }
+    std::swap(element, waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    room_.notify_one();
+    return true;
+  }
+
+  Status wait_started(const CancelToken *cancel, Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    return base::wait_until(started_, lock, cancel, deadline,
+                            [&] { return walk_ == Walk::started || walk_ == Walk::gone; });
+  }
+
+  int64_t resume_position() const { return locked(resume_position_); }
+  int64_t pushed() const { return locked(pushed_); }
+  int64_t waiting() const {
+    std::lock_guard lock(mutex_);
+    return static_cast<int64_t>(waiting_.size());
+  }
+
+ private:
+  enum class Walk { none, attached, started, gone };
+
+  int64_t locked(const int64_t &value) const {
+    std::lock_guard lock(mutex_);
+    return value;
+  }
+
+  const ElementSpec spec_;
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  std::condition_variable room_;
+  std::condition_variable arrived_;
+  std::condition_variable started_;
+  // Guarded by mutex_:
+  std::deque<Element> waiting_;
+  int64_t pushed_ = 0;
+  int64_t resume_position_ = 0;
+  bool ended_ = false;
+  Status failure_;
+  Walk walk_ = Walk::none;
+  std::shared_ptr<ConsumerThread> consumer_;
+};
+
+class FeedStage : public Stage {
+ public:
+  FeedStage(Ref<Channel> channel, Ref<CancelToken> cancel, int64_t epoch)
+      : channel_(std::move(channel)), cancel_(std::move(cancel)), epoch_(epoch) {}
+  ~FeedStage() override { channel_->detach(); }
+
+  Result<bool> next(Element &element) override {
+    TUTTI_ASSIGN(const bool more, channel_->take(element, cancel_.get()));
+    if (!more) return false;
+    element.lineage = {epoch_, position_++};
+    return true;
+  }
+  void save(State &state) const override {
+    state.open("feed");
+    state.number("position", position_);
+    state.close();
+  }
+  Status restore(const JsonReader &state) override {
+    TUTTI_TRY(expect_kind(state, "feed"));
+    TUTTI_ASSIGN(position_, saved_count(state, "position"));
+    return channel_->resume_at(position_);
+  }
+
+ private:
+  Ref<Channel> channel_;
+  Ref<CancelToken> cancel_;
+  int64_t epoch_;
+  int64_t position_ = 0;
+};
+
+class FeedDataset : public Dataset {
+ public:
+  explicit FeedDataset(Ref<Channel> channel)
+      : Dataset("feed", channel->spec(), Cardinality::unknown(), {}), channel_(std::move(channel)) {}
+
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    TUTTI_TRY(channel_->attach(context.consumer));
+    return std::unique_ptr<Stage>(std::make_unique<FeedStage>(channel_, context.cancel, context.epoch));
+  }
+
+ private:
+  Ref<Channel> channel_;
+};
+
+class ChannelFeed : public Feed {
+ public:
+  explicit ChannelFeed(Ref<Channel> channel)
+      : channel_(std::move(channel)), dataset_(base::make_ref<FeedDataset>(channel_)) {}
+  ~ChannelFeed() override {
+    // The host is gone without a word: whoever waits for elements must hear it.
+    (void)channel_->close(base::aborted("the feed was released before its end"));
+  }
+
+  DatasetRef dataset() override { return dataset_; }
+  Status push(Element element, const CancelToken *cancel, Deadline deadline) override {
+    return channel_->push(std::move(element), cancel, deadline);
+  }
+  Status end() override { return channel_->close(Status()); }
+  Status fail(Status status) override {
+    if (status.ok()) return base::invalid_argument("feed: expected an error to fail with");
+    return channel_->close(std::move(status));
+  }
+  int64_t resume_position() const override { return channel_->resume_position(); }
+  Status wait_started(const CancelToken *cancel, Deadline deadline) override {
+    return channel_->wait_started(cancel, deadline);
+  }
+  int64_t pushed() const override { return channel_->pushed(); }
+  int64_t waiting() const override { return channel_->waiting(); }
+
+ private:
+  Ref<Channel> channel_;
+  DatasetRef dataset_;
+};
+
+}  // namespace
+
+Result<Ref<Feed>> Feed::create(ElementSpec spec, int64_t capacity) {
+  TUTTI_TRY(check(spec));
+  if (capacity < 1) return base::invalid_argument("feed: expected a capacity of at least 1, got ", capacity);
+  return Ref<Feed>(base::make_ref<ChannelFeed>(base::make_ref<Channel>(std::move(spec), capacity)));
+}
+
+}  // namespace tutti::impl::data

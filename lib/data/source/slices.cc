@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <utility>
+
+#include "base/memory.h"
+#include "data/sources.h"
+#include "data/stage.h"
+
+namespace tutti::impl::data {
+
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+namespace {
+
+struct Column {
+  const std::byte *data;
+  int64_t row_bytes;
+};
+
+// Rows are copied a known number of bytes at a time where that is a register's width.
+template <size_t kBytes>
+void gather_small(const std::byte *source, std::span<const int64_t> positions, std::byte *target) {
+  for (size_t i = 0; i < positions.size(); ++i) {
+    std::memcpy(target + i * kBytes, source + static_cast<size_t>(positions[i]) * kBytes, kBytes);
+  }
+}
+
+void gather_rows(const Column &column, std::span<const int64_t> positions, std::byte *target) {
+  constexpr size_t kAhead = 4;  // rows whose first lines are fetched early
+  const auto bytes = static_cast<size_t>(column.row_bytes);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (i + kAhead < positions.size()) {
+      const std::byte *later = column.data + positions[i + kAhead] * column.row_bytes;
+      __builtin_prefetch(later);
+      __builtin_prefetch(later + bytes / 2);
+    }
+    std::memcpy(target + i * bytes, column.data + positions[i] * column.row_bytes, bytes);
+  }
+}
+
+void gather_column(const Column &column, std::span<const int64_t> positions, std::byte *target) {
+  switch (column.row_bytes) {
+    case 0:
+      return;
+    case 1:
+      return gather_small<1>(column.data, positions, target);
+    case 4:
+      return gather_small<4>(column.data, positions, target);
+    case 8:
+      return gather_small<8>(column.data, positions, target);
+    default:
+      return gather_rows(column, positions, target);
+  }
+}
+
+// Views need the alignment that a batch buffer would have.
+bool is_aligned(const Tensor &tensor) { return reinterpret_cast<uintptr_t>(tensor.data()) % base::kAlignment == 0; }
+
+class SlicesAccess : public RandomAccess {
+ public:
+  explicit SlicesAccess(const std::vector<Tensor> &tensors) : tensors_(tensors) {
+    for (const Tensor &tensor : tensors_) {
+      columns_.push_back({tensor.data_as<std::byte>(), tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows()});
+    }
+  }
+
+  int64_t size() const override { return tensors_[0].rows(); }
+  int64_t lineage(int64_t position) const override { return position; }
+
+  Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
+    for (size_t i = 0; i < columns_.size(); ++i)
+      gather_column(columns_[i], positions, targets[i].data);
+    return Status();
+  }
+
+  Status element(int64_t position, Element &element) override {
+    element.components.resize(tensors_.size());
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      TUTTI_ASSIGN(element.components[i], tensors_[i].row(position));
+    }
+    return Status();
+  }
+
+  bool view(int64_t first, int64_t count, Element &batch) override {
+    batch.components.resize(tensors_.size());
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      Result<Tensor> rows = tensors_[i].slice_rows(first, first + count);
+      if (!rows.ok() || !is_aligned(*rows)) return false;
+      batch.components[i] = rows.take();
+    }
+    return true;
+  }
+
+ private:
+  const std::vector<Tensor> &tensors_;  // the dataset's, which outlives its iterators' stages
+  std::vector<Column> columns_;
+};
+
+class SlicesDataset : public Dataset {
+ public:
+  SlicesDataset(ElementSpec spec, std::vector<Tensor> tensors)
+      : Dataset("slices", std::move(spec), Cardinality::exactly(tensors[0].rows()), {}), tensors_(std::move(tensors)) {}
+
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    return open_indexed(*this, context);
+  }
+  Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &, Access) const override {
+    return std::unique_ptr<RandomAccess>(std::make_unique<SlicesAccess>(tensors_));
+  }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+Status check_first_dimensions(const std::vector<NamedTensor> &tensors) {
+  const NamedTensor &first = tensors[0];
+  for (const NamedTensor &named : tensors) {
+    if (named.tensor.empty()) return base::invalid_argument("slices: component '", named.name, "' has no tensor");
+    if (named.tensor.rank() == 0) {
+      return base::invalid_argument("slices: component '", named.name, "' is a scalar; expected at least one axis");
+    }
+    if (named.tensor.rows() != first.tensor.rows()) {
+      return base::invalid_argument("slices: component '", first.name, "' has ", first.tensor.rows(),
+                                    " rows but component '", named.name, "' has ", named.tensor.rows(),
+                                    "; expected equal first dimensions");
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<DatasetRef> from_slices(std::vector<NamedTensor> tensors) {
+  if (tensors.empty()) return base::invalid_argument("slices: expected at least one tensor");
+  TUTTI_TRY(check_first_dimensions(tensors));
+  ElementSpec spec;
+  std::vector<Tensor> columns;
+  for (NamedTensor &named : tensors) {
+    const tensor::Shape row = named.tensor.shape().row_shape();
+    spec.components.push_back(
+        {std::move(named.name), named.role, named.tensor.dtype(), graph::Dims(row.begin(), row.end())});
+    columns.push_back(std::move(named.tensor));
+  }
+  TUTTI_TRY(check(spec));
+  return DatasetRef(base::make_ref<SlicesDataset>(std::move(spec), std::move(columns)));
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/stage.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "tensor/dtype.h"
+
+namespace tutti::impl::data {
+
+using base::Code;
+using base::JsonReader;
+using base::Result;
+using base::Status;
+
+std::vector<int64_t> row_bytes(const ElementSpec &spec) {
+  std::vector<int64_t> bytes;
+  for (const ComponentSpec &component : spec.components) {
+    bytes.push_back(graph::element_count(component.dims).constant() *
+                    static_cast<int64_t>(tensor::size_bytes(component.dtype)));
+  }
+  return bytes;
+}
+
+Status copy_to_row(const Element &element, std::span<const RowTarget> targets, int64_t row) {
+  if (element.components.size() != targets.size()) return base::internal_error("row with a wrong number of components");
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const tensor::Tensor &component = element.components[i];
+    if (component.size_bytes() != targets[i].row_bytes) {
+      return base::internal_error("row of ", component.size_bytes(), " bytes where ", targets[i].row_bytes, " belong");
+    }
+    if (targets[i].row_bytes > 0) std::memcpy(targets[i].from_row(row).data, component.data(), component.size_bytes());
+  }
+  return Status();
+}
+
+bool is_final(const Status &status) {
+  return status.code() == Code::cancelled || status.code() == Code::deadline_exceeded || status.code() == Code::aborted;
+}
+
+std::span<const RowTarget> from_row(std::span<const RowTarget> targets, int64_t row, std::vector<RowTarget> &moved) {
+  moved.assign(targets.begin(), targets.end());
+  for (RowTarget &target : moved)
+    target = target.from_row(row);
+  return moved;
+}
+
+Status Stage::next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) {
+  Status first_error;
+  for (done = 0; done < count && !is_final(first_error); ++done) {
+    const Result<bool> more = next(scratch_);
+    if (more.ok() && !*more) break;
+    Status status = more.ok() ? copy_to_row(scratch_, targets, done) : more.status();
+    if (!status.ok() && (first_error.ok() || is_final(status))) first_error = std::move(status);
+  }
+  scratch_.components.clear();  // lets go of buffers that a pool waits for
+  return first_error;
+}
+
+bool Stage::next_view(int64_t, Element &) { return false; }
+
+bool RandomAccess::view(int64_t, int64_t, Element &) { return false; }
+
+Status MappedAccess::gather(std::span<int64_t> positions, std::span<const RowTarget> targets) {
+  map(positions);
+  return base_->gather(positions, targets);
+}
+
+Status MappedAccess::element(int64_t position, Element &element) {
+  map({&position, 1});
+  return base_->element(position, element);
+}
+
+int64_t MappedAccess::lineage(int64_t position) const {
+  map({&position, 1});
+  return base_->lineage(position);
+}
+
+void StridedAccess::map(std::span<int64_t> positions) const {
+  for (int64_t &position : positions)
+    position = first_ + position * step_;
+}
+
+bool StridedAccess::view(int64_t first, int64_t count, Element &batch) {
+  return step_ == 1 && base().view(first_ + first, count, batch);
+}
+
+Result<bool> IndexedStage::next(Element &element) {
+  if (position_ >= access_->size()) return false;
+  element.lineage = {epoch_, access_->lineage(position_)};
+  TUTTI_TRY(access_->element(position_++, element));
+  return true;
+}
+
+Status IndexedStage::next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) {
+  done = std::clamp<int64_t>(access_->size() - position_, 0, count);
+  if (done == 0) return Status();
+  positions_.resize(static_cast<size_t>(done));
+  std::iota(positions_.begin(), positions_.end(), position_);
+  position_ += done;
+  return access_->gather(positions_, targets);
+}
+
+bool IndexedStage::next_view(int64_t count, Element &batch) {
+  count = std::min(count, access_->size() - position_);
+  if (count <= 0 || !access_->view(position_, count, batch)) return false;
+  position_ += count;
+  return true;
+}
+
+void IndexedStage::save(State &state) const {
+  state.open("indexed");
+  state.number("position", position_);
+  state.close();
+}
+
+Status IndexedStage::restore(const JsonReader &state) {
+  TUTTI_TRY(expect_kind(state, "indexed"));
+  TUTTI_ASSIGN(position_, saved_count(state, "position", 0, access_->size()));
+  return Status();
+}
+
+Result<std::unique_ptr<Stage>> open_indexed(const Dataset &dataset, const IteratorContext &context) {
+  TUTTI_ASSIGN(std::unique_ptr<RandomAccess> access, dataset.random_access(context, Dataset::Access::in_order));
+  if (access == nullptr) return std::unique_ptr<Stage>();
+  return std::unique_ptr<Stage>(std::make_unique<IndexedStage>(std::move(access), context.epoch));
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stage: the working part of an iterator, one per transform and source, each drawing from its inputs. And RandomAccess:
+// the elements of one pass by position, which lets a shuffle move positions instead of rows and a batch be one gather.
+//
+//   slices ── shuffle ── batch
+//   RandomAccess(slices) ← positions permuted ← IndexedStage::next_rows(targets, 64): 64 rows copied into the batch
+//   buffer
+//
+// Rows: where shapes are static (ElementSpec::is_static), an element is one row of fixed size per component, and
+// next_rows() and gather() write rows straight to where they are wanted.
+//
+// Errors: an element that fails is consumed. next_rows() goes on behind a failing element and reports the first error,
+// so what comes later does not depend on how elements are grouped.
+//
+// Threads: a Stage or RandomAccess belongs to one thread at a time, with all its inputs.
+#ifndef TUTTI_DATA_STAGE_H_
+#define TUTTI_DATA_STAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/element.h"
+#include "data/state.h"
+
+namespace tutti::impl::data {
+
+/// Where the rows of one component go: row r to data + r * row_bytes.
+struct RowTarget {
+  std::byte *data = nullptr;
+  int64_t row_bytes = 0;
+
+  RowTarget from_row(int64_t row) const { return {data + row * row_bytes, row_bytes}; }
+};
+
+/// Bytes of one row of each component; the spec must be static.
+std::vector<int64_t> row_bytes(const ElementSpec &spec);
+/// All targets moved down by some rows; `moved` is where the result lives.
+std::span<const RowTarget> from_row(std::span<const RowTarget> targets, int64_t row, std::vector<RowTarget> &moved);
+/// Copies an element with static shapes to row `row` of the targets.
+base::Status copy_to_row(const Element &element, std::span<const RowTarget> targets, int64_t row);
+/// Errors that every further call would give too: going on is of no use.
+bool is_final(const base::Status &status);
+
+class Stage {
+ public:
+  virtual ~Stage() = default;
+
+  /// As Iterator::next(). `element` may hold anything before; components that fit may be reused.
+  virtual base::Result<bool> next(Element &element) = 0;
+  /// Writes up to `count` elements as rows. `done` becomes the number of elements consumed, rows of failing ones being
+  /// undefined: fewer than `count` only at the end or after a final error. Static specs only. The default goes through
+  /// next().
+  virtual base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done);
+  /// Gives the next `count` elements (fewer at the end, at least one) as one batch of views if they already lie
+  /// together in memory, aligned, without errors; false means that nothing happened.
+  virtual bool next_view(int64_t count, Element &batch);
+
+  /// Appends one object that describes the state after the elements given out so far.
+  virtual void save(State &state) const = 0;
+  /// Continues from such an object; called before the first next().
+  virtual base::Status restore(const base::JsonReader &state) = 0;
+
+ private:
+  Element scratch_;  // of the default next_rows()
+};
+
+class RandomAccess {
+ public:
+  virtual ~RandomAccess() = default;
+
+  virtual int64_t size() const = 0;
+  /// Writes the elements at `positions` (each in 0 .. size-1) to rows 0, 1, ... of the targets; the first error. Static
+  /// specs only. Overwrites `positions`.
+  virtual base::Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) = 0;
+  virtual base::Status element(int64_t position, Element &element) = 0;
+  /// Where the element at a position came from.
+  virtual int64_t lineage(int64_t position) const = 0;
+  /// As Stage::next_view(), for elements first .. first+count-1.
+  virtual bool view(int64_t first, int64_t count, Element &batch);
+};
+
+/// Another order or choice of the positions of an access.
+class MappedAccess : public RandomAccess {
+ public:
+  MappedAccess(std::unique_ptr<RandomAccess> base, int64_t size) : base_(std::move(base)), size_(size) {}
+  /// As many as the base has.
+  explicit MappedAccess(std::unique_ptr<RandomAccess> base) : base_(std::move(base)), size_(base_->size()) {}
+
+  int64_t size() const override { return size_; }
+  base::Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override;
+  base::Status element(int64_t position, Element &element) override;
+  int64_t lineage(int64_t position) const override;
+
+ protected:
+  /// Replaces each position by the position in the base.
+  virtual void map(std::span<int64_t> positions) const = 0;
+
+  RandomAccess &base() { return *base_; }
+
+ private:
+  std::unique_ptr<RandomAccess> base_;
+  int64_t size_;
+};
+
+/// Positions first, first + step, ... of an access: take, skip, shard and split.
+class StridedAccess : public MappedAccess {
+ public:
+  StridedAccess(std::unique_ptr<RandomAccess> base, int64_t first, int64_t step, int64_t size)
+      : MappedAccess(std::move(base), size), first_(first), step_(step) {}
+  bool view(int64_t first, int64_t count, Element &batch) override;
+
+ protected:
+  void map(std::span<int64_t> positions) const override;
+
+ private:
+  int64_t first_;
+  int64_t step_;
+};
+
+/// Walks over an access in order; its state is the position.
+class IndexedStage : public Stage {
+ public:
+  IndexedStage(std::unique_ptr<RandomAccess> access, int64_t epoch) : access_(std::move(access)), epoch_(epoch) {}
+
+  base::Result<bool> next(Element &element) override;
+  base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override;
+  bool next_view(int64_t count, Element &batch) override;
+  void save(State &state) const override;
+  base::Status restore(const base::JsonReader &state) override;
+
+ private:
+  std::unique_ptr<RandomAccess> access_;
+  int64_t epoch_;
+  int64_t position_ = 0;
+  std::vector<int64_t> positions_;
+};
+
+/// An IndexedStage if the dataset has access in order, else null.
+base::Result<std::unique_ptr<Stage>> open_indexed(const Dataset &dataset, const IteratorContext &context);
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_STAGE_H_

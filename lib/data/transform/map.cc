@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Maps by graph. Three ways, chosen by what the specs say, never by threads:
+//   rows      single examples of static shape: whole chunks of rows go through the graph, so that a batch behind the
+//   map
+//             is filled directly (a graph that is not rowwise, or random, goes row by row);
+//   batches   batches whose rows have static shape, by a rowwise graph: the same chunks;
+//   elements  everything else: one run per element.
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "data/graph_calls.h"
+#include "data/graph_plan.h"
+#include "data/transform_parameters.h"
+#include "data/worker_threads.h"
+
+namespace tutti::impl::data {
+
+using base::JsonReader;
+using base::Result;
+using base::Status;
+using tensor::Shape;
+using tensor::Tensor;
+
+namespace {
+
+// Where the rows of the map's input go: what passes through, straight to its place; the rest, into scratch memory.
+class RowFlow {
+ public:
+  RowFlow(const GraphPlan &plan, const ElementSpec &input) : plan_(plan), input_row_bytes_(row_bytes(input)) {
+    scratch_.resize(input_row_bytes_.size());
+    into_.resize(input_row_bytes_.size());
+    graph_inputs_.resize(plan.inputs.size());
+    graph_results_.resize(plan.results.size());
+  }
+
+  Status reserve(int64_t rows) {
+    if (rows <= reserved_rows_) return Status();
+    for (size_t i = 0; i < scratch_.size(); ++i) {
+      if (plan_.passed_to(static_cast<int32_t>(i)) >= 0) continue;
+      TUTTI_ASSIGN(scratch_[i], base::allocate_aligned(static_cast<size_t>(rows * input_row_bytes_[i])));
+    }
+    reserved_rows_ = rows;
+    return Status();
+  }
+  // For rows that are to end up at row `first` of the targets.
+  std::span<const RowTarget> into(std::span<const RowTarget> targets, int64_t first) {
+    for (size_t i = 0; i < into_.size(); ++i) {
+      const int32_t passed = plan_.passed_to(static_cast<int32_t>(i));
+      into_[i] = passed >= 0 ? targets[static_cast<size_t>(passed)].from_row(first)
+                             : RowTarget{static_cast<std::byte *>(scratch_[i].get()), input_row_bytes_[i]};
+    }
+    return into_;
+  }
+  std::span<const RowTarget> graph_inputs() {
+    for (size_t i = 0; i < graph_inputs_.size(); ++i) {
+      graph_inputs_[i] = into_[static_cast<size_t>(plan_.inputs[i].component)];
+    }
+    return graph_inputs_;
+  }
+  std::span<const RowTarget> graph_results(std::span<const RowTarget> targets, int64_t first) {
+    for (size_t i = 0; i < plan_.sources.size(); ++i) {
+      const int32_t result = plan_.sources[i].result;
+      if (result >= 0) graph_results_[static_cast<size_t>(result)] = targets[i].from_row(first);
+    }
+    return graph_results_;
+  }
+
+ private:
+  const GraphPlan &plan_;
+  std::vector<int64_t> input_row_bytes_;
+  std::vector<base::AlignedMemory> scratch_;  // by component; of those that do not pass through
+  int64_t reserved_rows_ = 0;
+  std::vector<RowTarget> into_, graph_inputs_, graph_results_;
+};
+
+class MapAccess : public RandomAccess {
+ public:
+  MapAccess(std::unique_ptr<RandomAccess> input, const GraphTarget &target, const ElementSpec &spec,
+            base::ThreadPool *pool, int64_t epoch)
+      : input_(std::move(input)), plan_(*target.plan), epoch_(epoch), calls_(target) {
+    if (!spec.is_static()) return;
+    rows_ = std::make_unique<RowCalls>(target, spec, pool);
+    flow_ = std::make_unique<RowFlow>(plan_, spec);
+  }
+
+  int64_t size() const override { return input_->size(); }
+  int64_t lineage(int64_t position) const override { return input_->lineage(position); }
+  Status element(int64_t position, Element &element) override {
+    source_.lineage = {epoch_, input_->lineage(position)};
+    TUTTI_TRY(input_->element(position, source_));
+    return calls_.map(source_, element);
+  }
+  Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
+    Status first_error;
+    const auto count = static_cast<int64_t>(positions.size());
+    const int64_t step = !plan_.is_rowwise ? 1 : rows_->is_parallel() ? count : rows_->chunk_rows();
+    TUTTI_TRY(flow_->reserve(step));
+    for (int64_t first = 0; first < count; first += step) {
+      const int64_t rows = std::min(step, count - first);
+      const Status status =
+          gather_chunk(positions.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)), targets, first);
+      if (first_error.ok()) first_error = status;
+    }
+    return first_error;
+  }
+
+ private:
+  Status gather_chunk(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {
+    const Lineage lineage{epoch_, plan_.is_rowwise ? 0 : input_->lineage(positions[0])};
+    const auto rows = static_cast<int64_t>(positions.size());
+    TUTTI_TRY(input_->gather(positions, flow_->into(targets, first)));
+    const std::span<const RowTarget> results = flow_->graph_results(targets, first);
+    const Status status = plan_.is_rowwise ? rows_->run(rows, flow_->graph_inputs(), results)
+                                           : rows_->run_one(flow_->graph_inputs(), results, lineage);
+    return status.ok() ? status : status.wrap("map: the graph failed");
+  }
+
+  std::unique_ptr<RandomAccess> input_;
+  const GraphPlan &plan_;
+  int64_t epoch_;
+  GraphCalls calls_;
+  std::unique_ptr<RowCalls> rows_;  // static shapes only, like flow_
+  std::unique_ptr<RowFlow> flow_;
+  Element source_;
+};
+
+class MapStage : public Stage {
+ public:
+  MapStage(std::unique_ptr<Stage> input, const GraphTarget &target) : input_(std::move(input)), calls_(target) {}
+
+  Result<bool> next(Element &element) override {
+    TUTTI_ASSIGN(const bool more, input_->next(source_));
+    if (!more) return false;
+    TUTTI_TRY(map_element(source_, element));
+    source_.components.clear();
+    return true;
+  }
+  void save(State &state) const override {
+    state.open("map");
+    state.key("input");
+    input_->save(state);
+    state.close();
+  }
+  Status restore(const JsonReader &state) override {
+    TUTTI_TRY(expect_kind(state, "map"));
+    TUTTI_ASSIGN(const JsonReader input, state.get("input"));
+    return input_->restore(input);
+  }
+
+ protected:
+  virtual Status map_element(const Element &input, Element &output) { return calls_.map(input, output); }
+
+  std::unique_ptr<Stage> input_;
+
+ private:
+  GraphCalls calls_;
+  Element source_;
+};
+
+// Rows in chunks, for single examples of static shape that cannot be indexed.
+class MapRowsStage : public MapStage {
+ public:
+  MapRowsStage(std::unique_ptr<Stage> input, const GraphTarget &target, const ElementSpec &spec, base::ThreadPool *pool)
+      : MapStage(std::move(input), target), rows_(target, spec, pool), flow_(*target.plan, spec) {}
+
+  Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
+    Status first_error;
+    const int64_t step = rows_.is_parallel() ? count : rows_.chunk_rows();
+    TUTTI_TRY(flow_.reserve(step));
+    for (done = 0; done < count && !is_final(first_error);) {
+      const int64_t wanted = std::min(step, count - done);
+      int64_t rows = 0;
+      Status status = input_->next_rows(flow_.into(targets, done), wanted, rows);
+      if (status.ok() && rows > 0) {
+        status = rows_.run(rows, flow_.graph_inputs(), flow_.graph_results(targets, done));
+        if (!status.ok()) status = status.wrap("map: the graph failed");
+      }
+      if (first_error.ok() || is_final(status)) first_error = status;
+      done += rows;
+      if (rows < wanted) break;
+    }
+    return first_error;
+  }
+
+ private:
+  RowCalls rows_;
+  RowFlow flow_;
+};
+
+// Batches in chunks of rows.
+class MapBatchesStage : public MapStage {
+ public:
+  MapBatchesStage(std::unique_ptr<Stage> input, const GraphTarget &target, const ElementSpec &spec,
+                  base::ThreadPool *pool)
+      : MapStage(std::move(input), target), plan_(*target.plan), rows_(target, spec, pool) {}
+
+ protected:
+  Status map_element(const Element &input, Element &output) override {
+    const int64_t rows = input.rows();
+    output.lineage = input.lineage;
+    inputs_.clear();
+    for (const GraphPlan::Input &one : plan_.inputs) {
+      const Tensor &component = input.components[static_cast<size_t>(one.component)];
+      const auto address = reinterpret_cast<uintptr_t>(component.data());
+      // Batches from elsewhere than a batch stage may lie anywhere.
+      if (address % base::kAlignment != 0 || component.rows() != rows) return MapStage::map_element(input, output);
+      inputs_.push_back({component.mutable_data_as<std::byte>(), rows == 0 ? 0 : component.size_bytes() / rows});
+    }
+    TUTTI_TRY(make_outputs(input, rows, output));
+    const Status status = rows_.run(rows, inputs_, results_);
+    if (status.ok()) return status;
+    return status.wrap(base::concat("map: the graph failed for the batch at row ", input.lineage.index, " of epoch ",
+                                    input.lineage.epoch));
+  }
+
+ private:
+  Status make_outputs(const Element &input, int64_t rows, Element &output) {
+    output.components.resize(plan_.sources.size());
+    results_.resize(plan_.results.size());
+    pools_.resize(plan_.sources.size());
+    for (size_t i = 0; i < plan_.sources.size(); ++i) {
+      const GraphPlan::Source &source = plan_.sources[i];
+      if (source.component >= 0) {
+        output.components[i] = input.components[static_cast<size_t>(source.component)];
+        continue;
+      }
+      const ComponentSpec &component = plan_.spec.components[i];
+      std::vector<int64_t> extents{rows};
+      for (size_t axis = 1; axis < component.dims.size(); ++axis)
+        extents.push_back(component.dims[axis].constant());
+      TUTTI_ASSIGN(const Shape shape, Shape::make(extents));
+      const auto value_bytes = static_cast<int64_t>(tensor::size_bytes(component.dtype));
+      const int64_t bytes = std::max<int64_t>(shape.elements() * value_bytes, 1);
+      // The last batch of an epoch may be shorter; blocks of the longest serve it too.
+      if (pools_[i] == nullptr || pools_[i]->block_bytes() < bytes) {
+        TUTTI_ASSIGN(pools_[i], tensor::BufferPool::create(bytes));
+      }
+      TUTTI_ASSIGN(base::Ref<tensor::Buffer> buffer, pools_[i]->acquire());
+      results_[static_cast<size_t>(source.result)] = {static_cast<std::byte *>(buffer->data()),
+                                                      shape.elements_from(1) * value_bytes};
+      TUTTI_ASSIGN(output.components[i], Tensor::from_buffer(component.dtype, shape, std::move(buffer)));
+    }
+    return Status();
+  }
+
+  const GraphPlan &plan_;
+  RowCalls rows_;
+  std::vector<base::Ref<tensor::BufferPool>> pools_;
+  std::vector<RowTarget> inputs_, results_;
+};
+
+// Are all dims but the first constants, in every component?
+bool has_static_rows(const ElementSpec &spec) {
+  for (const ComponentSpec &component : spec.components) {
+    if (component.dtype == tensor::DType::bytes || component.dims.empty()) return false;
+    if (!graph::constant_shape({component.dims.begin() + 1, component.dims.end()})) return false;
+  }
+  return true;
+}
+
+class MapDataset : public Dataset {
+ public:
+  MapDataset(const DatasetRef &input, GraphPlan plan, int64_t parallelism)
+      : Dataset("map", plan.spec, input->cardinality(), {input}), plan_(std::move(plan)), parallelism_(parallelism) {}
+
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    TUTTI_ASSIGN(std::unique_ptr<Stage> indexed, open_indexed(*this, context));
+    if (indexed != nullptr) return indexed;
+    const ElementSpec &from = inputs()[0]->spec();
+    TUTTI_ASSIGN(const GraphTarget target, make_target(context));
+    TUTTI_ASSIGN(base::ThreadPool *const pool, context.workers->pool(context.workers->resolve(parallelism_)));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    if (plan_.is_rowwise && plan_.is_batched && has_static_rows(from) && has_static_rows(spec())) {
+      return std::unique_ptr<Stage>(std::make_unique<MapBatchesStage>(std::move(input), target, from, pool));
+    }
+    if (plan_.is_rowwise && !plan_.is_batched && from.is_static() && spec().is_static()) {
+      return std::unique_ptr<Stage>(std::make_unique<MapRowsStage>(std::move(input), target, from, pool));
+    }
+    return std::unique_ptr<Stage>(std::make_unique<MapStage>(std::move(input), target));
+  }
+
+  Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access access) const override {
+    if (plan_.is_batched) return std::unique_ptr<RandomAccess>();
+    TUTTI_ASSIGN(std::unique_ptr<RandomAccess> input, inputs()[0]->random_access(context, access));
+    if (input == nullptr) return input;
+    TUTTI_ASSIGN(const GraphTarget target, make_target(context));
+    TUTTI_ASSIGN(base::ThreadPool *const pool, context.workers->pool(context.workers->resolve(parallelism_)));
+    return std::unique_ptr<RandomAccess>(
+        std::make_unique<MapAccess>(std::move(input), target, inputs()[0]->spec(), pool, context.epoch));
+  }
+
+ private:
+  Result<GraphTarget> make_target(const IteratorContext &context) const {
+    if (context.graphs == nullptr) {
+      return base::failed_precondition("map: this iterator's context has nothing that runs graphs");
+    }
+    // Tables belong to the runner that made them.
+    std::lock_guard lock(mutex_);
+    if (tables_ == nullptr || tables_runner_.lock() != context.graphs) {
+      TUTTI_ASSIGN(std::vector<ByteTable> tables, make_byte_tables(plan_, *context.graphs));
+      tables_ = std::make_shared<const std::vector<ByteTable>>(std::move(tables));
+      tables_runner_ = context.graphs;
+    }
+    return GraphTarget{&plan_, context.graphs, tables_, context.seed};
+  }
+
+  GraphPlan plan_;
+  int64_t parallelism_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  mutable std::shared_ptr<const std::vector<ByteTable>> tables_;
+  mutable std::weak_ptr<GraphRunner> tables_runner_;
+};
+
+}  // namespace
+
+Result<DatasetRef> apply_map(const DatasetRef &input, const MapParameters &parameters, TransformArguments &arguments) {
+  TUTTI_ASSIGN(GraphPlan plan,
+               plan_graph(std::move(arguments.graph), input->spec(), arguments.labels, arguments.weights));
+  return DatasetRef(base::make_ref<MapDataset>(input, std::move(plan), parameters.parallelism));
+}
+
+}  // namespace tutti::impl::data

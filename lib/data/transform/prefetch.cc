@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/thread.h"
+#include "data/sleep_point.h"
+#include "data/stage.h"
+#include "data/transform_parameters.h"
+
+namespace tutti::impl::data {
+
+using base::CancelToken;
+using base::JsonReader;
+using base::Ref;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int64_t kMostAutomatic = 32;
+
+// What the background thread hands over: an element, an error, or the end; and the input's state behind it.
+struct Slot {
+  Element element;
+  Result<bool> more{false};
+  State state;
+};
+
+// A ring with one producer (the background thread) and one consumer. Slots [taken_, made_) are the consumer's, the
+// others the producer's.
+class PrefetchStage : public Stage {
+ public:
+  PrefetchStage(std::unique_ptr<Stage> input, int64_t buffer_size, Ref<CancelToken> cancel, Ref<CancelToken> own)
+      : input_(std::move(input)),
+        cancel_(std::move(cancel)),
+        own_(std::move(own)),
+        slots_(static_cast<size_t>(buffer_size > 0 ? buffer_size : kMostAutomatic)),
+        limit_(buffer_size > 0 ? buffer_size : 2) {}
+
+  ~PrefetchStage() override {
+    // Waits that the thread is in, in any stage before this one, see the token.
+    own_->cancel();
+    stopping_.store(true);
+    room_.wake();
+  }
+
+  Result<bool> next(Element &element) override {
+    if (ended_) return final_status_.ok() ? Result<bool>(false) : final_status_;
+    if (!thread_.running()) TUTTI_TRY(start());
+    const int64_t taken = taken_.load(std::memory_order_relaxed);
+    if (made_.load() == taken) {
+      grow(taken);
+      TUTTI_TRY(filled_.wait(cancel_.get(), [&] { return made_.load() != taken; }));
+    }
+    Slot &slot = slots_[static_cast<size_t>(taken) % slots_.size()];
+    Result<bool> more = std::move(slot.more);
+    std::swap(element, slot.element);
+    committed_.swap(slot.state);
+    slot.element.components.clear();
+    if (is_last(more)) {
+      ended_ = true;
+      final_status_ = more.status();
+    }
+    taken_.store(taken + 1);
+    // Waking costs the consumer a system call: only when there is a good deal to do.
+    if (made_.load() - taken - 1 <= limit_.load(std::memory_order_relaxed) / 2) room_.wake();
+    return more;
+  }
+  void save(State &state) const override {
+    state.open("prefetch");
+    state.key("input");
+    if (committed_.empty()) {
+      input_->save(state);
+    } else {
+      state.append(committed_);
+    }
+    state.close();
+  }
+  Status restore(const JsonReader &state) override {
+    TUTTI_TRY(expect_kind(state, "prefetch"));
+    TUTTI_ASSIGN(const JsonReader input, state.get("input"));
+    return input_->restore(input);
+  }
+
+ private:
+  static bool is_last(const Result<bool> &more) { return more.ok() ? !*more : is_final(more.status()); }
+
+  Status start() {
+    // From now on the input belongs to the thread.
+    input_->save(committed_);
+    TUTTI_ASSIGN(thread_, base::Thread::start("tutti-prefetch", [this] { produce(); }));
+    return Status();
+  }
+
+  // The consumer waits although the ring had been full before: a longer ring would have helped.
+  void grow(int64_t taken) {
+    const int64_t limit = limit_.load(std::memory_order_relaxed);
+    if (limit < static_cast<int64_t>(slots_.size()) && taken > 0 && was_full_.exchange(false)) {
+      limit_.store(std::min<int64_t>(limit * 2, static_cast<int64_t>(slots_.size())));
+    }
+    room_.wake();
+  }
+
+  void produce() {
+    for (int64_t made = 0;; ++made) {
+      const auto has_room = [&] { return stopping_.load() || made - taken_.load() < limit_.load(); };
+      if (!has_room()) {
+        was_full_.store(true);
+        // Half of the ring empty, so that the thread does not wake for every single slot.
+        const auto has_much_room = [&] { return stopping_.load() || made - taken_.load() <= limit_.load() / 2; };
+        (void)room_.wait(nullptr, has_much_room);
+      }
+      if (stopping_.load()) return;
+      Slot &slot = slots_[static_cast<size_t>(made) % slots_.size()];
+      slot.more = input_->next(slot.element);
+      slot.state.clear();
+      input_->save(slot.state);
+      const bool last = is_last(slot.more);
+      made_.store(made + 1);
+      filled_.wake();
+      if (last) return;
+    }
+  }
+
+  std::unique_ptr<Stage> input_;
+  Ref<CancelToken> cancel_;  // the iterator's
+  Ref<CancelToken> own_;     // of the stages before this one
+  std::vector<Slot> slots_;
+  State committed_;  // of the input behind the last element given out; empty before the first
+  bool ended_ = false;
+  Status final_status_;
+
+  std::atomic<int64_t> limit_;  // slots in use
+  std::atomic<bool> was_full_{false};
+  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<int64_t> made_{0};
+  alignas(64) std::atomic<int64_t> taken_{0};
+  SleepPoint filled_;
+  SleepPoint room_;
+  base::Thread thread_;  // last: joined before anything else goes
+};
+
+class PrefetchDataset : public Dataset {
+ public:
+  PrefetchDataset(const DatasetRef &input, int64_t buffer_size)
+      : Dataset("prefetch", input->spec(), input->cardinality(), {input}), buffer_size_(buffer_size) {}
+
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    IteratorContext own = context;
+    own.cancel = CancelToken::create_child(context.cancel);
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(own));
+    return std::unique_ptr<Stage>(
+        std::make_unique<PrefetchStage>(std::move(input), buffer_size_, context.cancel, own.cancel));
+  }
+
+ private:
+  int64_t buffer_size_;
+};
+
+}  // namespace
+
+Result<DatasetRef> apply_prefetch(const DatasetRef &input, const PrefetchParameters &parameters, TransformArguments &) {
+  return DatasetRef(base::make_ref<PrefetchDataset>(input, parameters.buffer_size));
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/shuffle_elements.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "data/reservoir.h"
+
+namespace tutti::impl::data {
+
+using base::JsonReader;
+using base::RandomKey;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// States of the input are taken this often at most.
+constexpr int64_t kLeastSnapshotDistance = 64;
+
+class ElementShuffleStage : public Stage {
+ public:
+  ElementShuffleStage(std::unique_ptr<Stage> input, RandomKey key, int64_t capacity)
+      : input_(std::move(input)), key_(key), capacity_(capacity), reservoir_(key, capacity) {}
+
+  Result<bool> next(Element &element) override {
+    if (replay_pending_) TUTTI_TRY(replay());
+    TUTTI_TRY(fill());
+    if (reservoir_.empty()) return false;
+    const size_t slot = reservoir_.pick();
+    reservoir_.remove(slot);
+    std::swap(element, held_[slot]);
+    if (slot + 1 != held_.size()) std::swap(held_[slot], held_.back());
+    held_.pop_back();
+    ++draws_;
+    return true;
+  }
+  void save(State &state) const override;
+  Status restore(const JsonReader &state) override;
+
+ private:
+  // A state of the input before it gave the element at `position`.
+  struct Snapshot {
+    int64_t position;
+    State state;
+  };
+
+  // Takes elements until the buffer is full. One that fails is gone, and its error comes out at once.
+  Status fill() {
+    while (!ended_ && reservoir_.has_room()) {
+      take_snapshot();
+      Element element;
+      const Result<bool> more = input_->next(element);
+      if (more.ok() && !*more) {
+        ended_ = true;
+        return Status();
+      }
+      const int64_t position = pulled_++;
+      if (!more.ok()) {
+        failed_.insert(position);
+        return more.status();
+      }
+      reservoir_.add(position);
+      held_.push_back(std::move(element));
+    }
+    return Status();
+  }
+
+  void take_snapshot() {
+    if (!snapshots_.empty() && pulled_ < snapshots_.back().position + std::max(capacity_, kLeastSnapshotDistance)) {
+      return;
+    }
+    int64_t oldest = pulled_;
+    for (size_t slot = 0; slot < reservoir_.size(); ++slot)
+      oldest = std::min(oldest, reservoir_.position(slot));
+    while (snapshots_.size() > 1 && snapshots_[1].position <= oldest)
+      snapshots_.pop_front();
+    snapshots_.push_back({pulled_, {}});
+    input_->save(snapshots_.back().state);
+  }
+
+  Status replay();
+
+  std::unique_ptr<Stage> input_;
+  const RandomKey key_;
+  const int64_t capacity_;
+  Reservoir reservoir_;
+  std::vector<Element> held_;       // by slot of the reservoir
+  std::deque<Snapshot> snapshots_;  // the first is from before the oldest element held
+  std::set<int64_t> failed_;        // positions of elements that failed
+  int64_t pulled_ = 0;
+  int64_t draws_ = 0;
+  bool ended_ = false;
+
+  // Set between restore() and the first next(), which reads again what the buffer held.
+  bool replay_pending_ = false;
+};
+
+void ElementShuffleStage::save(State &state) const {
+  state.open("element_shuffle");
+  state.number("draws", draws_);
+  state.number("pulled", pulled_);
+  state.number("ended", ended_ ? 1 : 0);
+  state.number("buffer_size", capacity_);
+  if (!failed_.empty()) {
+    state.key("failed");
+    state.open_list();
+    for (const int64_t position : failed_) {
+      state.open("failed");
+      state.number("position", position);
+      state.close();
+    }
+    state.close();
+  }
+  const bool fresh = snapshots_.empty();
+  state.number("input_position", fresh ? 0 : snapshots_.front().position);
+  state.key("input");
+  if (fresh) {
+    input_->save(state);
+  } else {
+    state.append(snapshots_.front().state);
+  }
+  state.close();
+}
+
+Status ElementShuffleStage::restore(const JsonReader &state) {
+  TUTTI_TRY(expect_kind(state, "element_shuffle"));
+  TUTTI_ASSIGN(draws_, saved_count(state, "draws"));
+  TUTTI_ASSIGN(pulled_, saved_count(state, "pulled", draws_));
+  TUTTI_ASSIGN(const int64_t ended, saved_count(state, "ended", 0, 1));
+  ended_ = ended == 1;
+  TUTTI_ASSIGN(const int64_t capacity, saved_count(state, "buffer_size"));
+  if (capacity != capacity_) {
+    return base::invalid_argument(state.path(), ": the saved shuffle has buffer_size ", capacity, ", the pipeline has ",
+                                  capacity_);
+  }
+  if (state.has("failed")) {
+    TUTTI_ASSIGN(const JsonReader list, state.get("failed"));
+    TUTTI_ASSIGN(const std::vector<JsonReader> failed, list.elements());
+    for (const JsonReader &entry : failed) {
+      TUTTI_ASSIGN(const int64_t position, saved_count(entry, "position", 0, pulled_ - 1));
+      failed_.insert(position);
+    }
+  }
+  TUTTI_ASSIGN(const int64_t from, saved_count(state, "input_position", 0, pulled_));
+  TUTTI_ASSIGN(const JsonReader input, state.get("input"));
+  TUTTI_TRY(input_->restore(input));
+  snapshots_.push_back({from, {}});
+  input_->save(snapshots_.back().state);
+  replay_pending_ = pulled_ > 0;
+  return Status();
+}
+
+// Draws again on positions alone, then reads the elements that the buffer held.
+Status ElementShuffleStage::replay() {
+  replay_pending_ = false;
+  int64_t added = 0;
+  const auto top_up = [&] {
+    for (; reservoir_.has_room() && added < pulled_; ++added) {
+      if (!failed_.contains(added)) reservoir_.add(added);
+    }
+  };
+  for (int64_t draw = 0; draw < draws_; ++draw) {
+    top_up();
+    if (reservoir_.empty()) return base::invalid_argument("shuffle: the saved state counts more draws than elements");
+    reservoir_.remove(reservoir_.pick());
+  }
+  top_up();
+  std::map<int64_t, size_t> wanted;
+  for (size_t slot = 0; slot < reservoir_.size(); ++slot)
+    wanted[reservoir_.position(slot)] = slot;
+  held_.resize(reservoir_.size());
+  for (int64_t position = snapshots_.front().position; position < pulled_; ++position) {
+    Element element;
+    const Result<bool> more = input_->next(element);
+    const auto found = wanted.find(position);
+    if (is_final(more.status()) || (!more.ok() && found != wanted.end())) {
+      return more.status().wrap(base::concat("shuffle: element ", position, " cannot be read again"));
+    }
+    if (more.ok() && !*more) return base::data_loss("shuffle: the input ends before element ", position);
+    if (found == wanted.end()) continue;
+    held_[found->second] = std::move(element);
+    wanted.erase(found);
+  }
+  if (wanted.empty()) return Status();
+  return base::invalid_argument("shuffle: the saved input state lies behind element ", wanted.begin()->first);
+}
+
+}  // namespace
+
+std::unique_ptr<Stage> open_element_shuffle(std::unique_ptr<Stage> input, RandomKey key, int64_t capacity) {
+  return std::make_unique<ElementShuffleStage>(std::move(input), key, capacity);
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "data/stage.h"
+#include "data/transform_parameters.h"
+
+namespace tutti::impl::data {
+
+using base::JsonReader;
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+namespace {
+
+class UnbatchStage : public Stage {
+ public:
+  explicit UnbatchStage(std::unique_ptr<Stage> input) : input_(std::move(input)) {}
+
+  Result<bool> next(Element &element) override {
+    while (row_ == rows_) {
+      TUTTI_ASSIGN(const bool more, pull());
+      if (!more) return false;
+    }
+    element.components.resize(batch_.components.size());
+    for (size_t i = 0; i < batch_.components.size(); ++i) {
+      TUTTI_ASSIGN(element.components[i], batch_.components[i].row(row_));
+    }
+    element.lineage = {batch_.lineage.epoch, position_++};
+    ++row_;
+    return true;
+  }
+  void save(State &state) const override {
+    state.open("unbatch");
+    state.number("position", position_);
+    state.number("row", row_ < rows_ ? row_ : 0);
+    state.key("input");
+    if (row_ < rows_) {
+      state.append(before_);
+    } else {
+      input_->save(state);
+    }
+    state.close();
+  }
+  Status restore(const JsonReader &state) override {
+    TUTTI_TRY(expect_kind(state, "unbatch"));
+    TUTTI_ASSIGN(position_, saved_count(state, "position"));
+    TUTTI_ASSIGN(start_row_, saved_count(state, "row"));
+    TUTTI_ASSIGN(const JsonReader input, state.get("input"));
+    return input_->restore(input);
+  }
+
+ private:
+  Result<bool> pull() {
+    row_ = rows_ = 0;
+    before_.clear();
+    input_->save(before_);
+    const int64_t first = std::exchange(start_row_, 0);
+    TUTTI_ASSIGN(const bool more, input_->next(batch_));
+    if (!more) return false;
+    for (const Tensor &component : batch_.components) {
+      if (component.rank() > 0 && component.rows() == batch_.rows()) continue;
+      return base::invalid_argument("unbatch: components of ", batch_.components[0].describe(), " and ",
+                                    component.describe(), "; expected equal first dimensions");
+    }
+    rows_ = batch_.rows();
+    row_ = std::min(first, rows_);
+    return true;
+  }
+
+  std::unique_ptr<Stage> input_;
+  Element batch_;
+  State before_;  // of the input, before it gave the batch
+  int64_t row_ = 0;
+  int64_t rows_ = 0;
+  int64_t start_row_ = 0;
+  int64_t position_ = 0;
+};
+
+class UnbatchDataset : public Dataset {
+ public:
+  UnbatchDataset(const DatasetRef &input, ElementSpec spec, Cardinality cardinality)
+      : Dataset("unbatch", std::move(spec), cardinality, {input}) {}
+
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    return std::unique_ptr<Stage>(std::make_unique<UnbatchStage>(std::move(input)));
+  }
+};
+
+Cardinality rows_of(const Dataset &input) {
+  const Cardinality batches = input.cardinality();
+  if (!batches.is_exact() || batches.value() == 0) return batches;
+  const graph::Dim &rows = input.spec().components[0].dims[0];
+  int64_t per_batch = 0;
+  if (rows.is_constant()) {
+    per_batch = rows.constant();
+  } else if (input.spec().exact_batches) {
+    per_batch = input.spec().batch_size;
+  } else {
+    return Cardinality::unknown();
+  }
+  int64_t product = 0;
+  if (__builtin_mul_overflow(batches.value(), per_batch, &product)) return Cardinality::unknown();
+  return Cardinality::exactly(product);
+}
+
+}  // namespace
+
+Result<DatasetRef> apply_unbatch(const DatasetRef &input, const UnbatchParameters &, TransformArguments &) {
+  ElementSpec spec = input->spec();
+  for (ComponentSpec &component : spec.components) {
+    if (component.dims.empty()) {
+      return base::invalid_argument("component '", component.name, "' is a scalar; expected at least one axis");
+    }
+    component.dims.erase(component.dims.begin());
+  }
+  spec.batch_size = 0;
+  spec.exact_batches = false;
+  return DatasetRef(base::make_ref<UnbatchDataset>(input, std::move(spec), rows_of(*input)));
+}
+
+}  // namespace tutti::impl::data

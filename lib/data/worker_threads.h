@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads for the computing parts of one iterator (maps by graph), started when first wanted and shared by its stages
+// over all passes. Callbacks of users, which may block, have threads of their own instead.
+//
+// Threads: belongs to the thread of the iterator; several background stages of one iterator may ask concurrently.
+#ifndef TUTTI_DATA_WORKER_THREADS_H_
+#define TUTTI_DATA_WORKER_THREADS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/status.h"
+#include "base/thread.h"
+
+namespace tutti::impl::data {
+
+class WorkerThreads {
+ public:
+  /// `budget` is what automatic parallelism means; 0 = the cores of the process.
+  explicit WorkerThreads(int32_t budget) : budget_(budget > 0 ? budget : base::available_cores()) {}
+
+  /// The parallelism that a parameter stands for: itself, or the budget when it is 0.
+  int32_t resolve(int64_t parallelism) const {
+    return parallelism > 0 ? static_cast<int32_t>(parallelism < kMost ? parallelism : kMost) : budget_;
+  }
+  /// A pool that together with its caller makes `parallelism` threads; null for 1.
+  base::Result<base::ThreadPool *> pool(int32_t parallelism) {
+    if (parallelism <= 1) return static_cast<base::ThreadPool *>(nullptr);
+    std::lock_guard lock(mutex_);
+    std::unique_ptr<base::ThreadPool> &pool = pools_[parallelism];
+    if (pool == nullptr) {
+      TUTTI_ASSIGN(pool, base::ThreadPool::create("tutti-data", parallelism - 1));
+    }
+    return pool.get();
+  }
+
+  /// No transform gets more threads than this.
+  static constexpr int64_t kMost = 256;
+
+ private:
+  const int32_t budget_;
+  std::mutex mutex_;
+  std::map<int32_t, std::unique_ptr<base::ThreadPool>> pools_;  // guarded by mutex_
+};
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_WORKER_THREADS_H_
