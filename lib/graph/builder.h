@@ -65,6 +65,8 @@ class GraphBuilder {
   /// Scope names are joined with '/'. A name given twice in the same scope is a different scope the second time when
   /// `unique` is set ("dense", "dense_1"), else the same one. Returns the full name of the scope.
   std::string push_scope(std::string_view scope_name, bool unique = false);
+  /// A scope by its full name, whatever the current one is.
+  void push_root_scope(std::string full_name) { scopes_.push_back(std::move(full_name)); }
   void pop_scope();
   const std::string &scope() const { return scopes_.back(); }
   /// scope + '/' + kind, with _1, _2, ... from the second time on.
@@ -73,7 +75,9 @@ class GraphBuilder {
   // ---- nodes ----
   static Dim batch() { return Dim::symbol(kBatchSymbol); }
   /// A node of the newest revision with one output.
-  ValueId op(std::string_view op_name, std::initializer_list<ValueId> inputs, Attributes attributes = {});
+  ValueId op(std::string_view op_name, std::initializer_list<ValueId> inputs, Attributes attributes = {}) {
+    return op(op_name, Values(inputs), std::move(attributes));
+  }
   ValueId op(std::string_view op_name, const Values &inputs, Attributes attributes = {});
   /// Any number of outputs; all kNoValue after an error. `outputs` is their number when an error hides it.
   Values op_n(std::string_view op_name, const Values &inputs, Attributes attributes = {}, size_t outputs = 0);
@@ -83,6 +87,8 @@ class GraphBuilder {
   Values copy_node(const Graph &source, const Node &node, const Values &inputs);
 
   const Graph &graph() const { return graph_; }
+  /// The region under construction; the top one outside of region functions.
+  const Region &region() const { return frames_.back().region; }
   const ValueInfo &info(ValueId value) const { return graph_.value(value); }
   /// Shape of a value; empty for kNoValue.
   const Dims &dims(ValueId value) const;
@@ -130,7 +136,7 @@ class GraphBuilder {
   Values call(const Values &inputs, const RegionFunction &body);
   /// backward(inputs..., outputs..., output gradients...) returns one gradient for each input. No captures.
   Values custom_gradient(const Values &inputs, const RegionFunction &forward, const RegionFunction &backward);
-  /// body(states..., one element of each sequence..., ) returns new states..., elements of stacked results....
+  /// body(states..., one element of each sequence...) returns new states..., elements of stacked results...
   Values scan(const Values &states, const Values &sequences, const RegionFunction &body, int64_t axis = 0,
               bool reverse = false);
   Values cond(ValueId predicate, const RegionFunction &then_region, const RegionFunction &else_region);
@@ -165,21 +171,35 @@ class GraphBuilder {
   base::Result<Model> finish();
 
  private:
-  struct Frame;  // a region under construction
+  // A region under construction, and what it captured from the enclosing one.
+  struct Frame {
+    int32_t id = 0;
+    Region region;
+    bool captures_allowed = true;
+    std::string owner;                    // op that will own the region, for messages
+    std::vector<ValueId> captures;        // values of the enclosing frame, in the order of their parameters
+    std::map<ValueId, ValueId> captured;  // any outer value → its parameter here
+  };
+  struct BuiltRegion {
+    Region region;
+    std::vector<ValueId> captures;
+  };
 
-  Values insert(Node node, size_t outputs);
-  Values pass_through(size_t outputs) const;
-  base::Status resolve_inputs(Node &node);
+  Values insert(Node node, size_t outputs, size_t frame);
+  bool resolve_inputs(const OpDefinition &definition, Node &node, size_t frame);
+  void name_node(Node &node);
   ValueId capture(ValueId value, size_t frame);
-  struct BuiltRegion;
-  base::Result<BuiltRegion> build_region(const std::vector<ValueInfo> &parameters, const RegionFunction &function,
-                                         bool allow_captures, std::string_view what);
-  Values insert_region_node(std::string_view op_name, const Values &inputs, Attributes attributes,
-                            std::vector<Region> regions);
+  ValueId add_value(ValueInfo info, int32_t frame_id);
+  ValueId expand_batch_mean(ValueId x, const Attributes &attributes);
+  void push_frame(std::string_view owner, bool captures_allowed);
+  bool build_region(std::string_view owner, const std::vector<ValueInfo> &parameters, const RegionFunction &function,
+                    bool captures_allowed, BuiltRegion *built);
+  std::vector<ValueInfo> infos(const Values &values) const;
+  Region copy_region(const Graph &source, const Region &region, std::string_view owner);
   ValueId model_input(std::vector<InputSpec> &list, std::string_view role, std::string_view name, tensor::DType dtype,
                       Dims dims);
-  void name_value(std::map<std::string, ValueId, std::less<>> &map, std::string_view what, std::string_view name,
-                  ValueId value);
+  bool check_top(std::string_view what, ValueId value);
+  bool check_free(std::string_view what, std::string_view name, bool taken);
 
   Graph graph_;
   Model model_;
@@ -187,7 +207,7 @@ class GraphBuilder {
   std::vector<std::string> scopes_{""};
   std::map<std::string, int64_t, std::less<>> name_counts_;
   std::set<std::string, std::less<>> names_;
-  std::vector<int32_t> frame_of_value_;  // which region under construction a value belongs to; -1 = finished
+  std::vector<int32_t> frame_of_value_;  // id of the frame a value belongs to; -1 = of a finished region
   std::vector<Frame> frames_;            // enclosing regions under construction, the top region first
   int32_t frame_count_ = 0;
 };

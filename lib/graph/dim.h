@@ -9,7 +9,7 @@
 //   Dim rows = Dim::symbol("batch");
 //   (rows * 28) * 28 == rows * 784                      // true
 //   floor_divide(rows * 784, 784) == rows               // true
-//   floor_divide(rows - 1, 2).to_string()               // "(floordiv (sub batch 1) 2)"
+//   ceil_divide(rows, 2).to_string()                    // "(floordiv (add batch 1) 2)"
 //
 // Threads: a Dim is an immutable value; copies share the expression. Arithmetic never fails: a result that overflows or
 // whose expression grows beyond the bounds below becomes Dim::unrepresentable(), which shape inference refuses.

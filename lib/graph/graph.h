@@ -102,7 +102,7 @@ class Graph {
 
 using SealedGraph = std::shared_ptr<const Graph>;
 
-/// Whether anything in `region` or below mentions the symbol in a shape.
+/// All symbols that shapes of the graph mention, sorted.
 std::vector<std::string> symbols_of(const Graph &graph);
 /// A readable listing, one node a line:  %4:f32[batch, 10] = matmul(%2, %3) {transpose_b: true}  # dense/matmul
 std::string to_text(const Graph &graph);

@@ -42,43 +42,43 @@ enum class Effect { pure, state, random, collective, region };
 enum class Differentiability { differentiable, none, unimplemented };
 
 struct InputDefinition {
-  std::string_view name;
+  std::string_view name{};
   DTypeClass dtype_class = DTypeClass::any;
   tensor::DType dtype{};  // for DTypeClass::exactly
   char match = 0;         // inputs with the same letter have the same dtype; 0 = free
   bool optional = false;
   bool variadic = false;      // last input only
   int32_t minimum_count = 0;  // of a variadic input
-  std::string_view doc;
+  std::string_view doc{};
 };
 
 struct OutputDefinition {
   std::string_view name;
   bool variadic = false;
-  std::string_view doc;
+  std::string_view doc{};
 };
 
 struct AttributeDefinition {
   std::string_view name;
   AttributeType type = AttributeType::i64;
   bool required = false;
-  Attribute default_value;                // when not required
-  std::vector<std::string_view> choices;  // of an enumeration
-  int64_t length = -1;                    // exact length of a list, -1 = any
+  Attribute default_value{};                // when not required
+  std::vector<std::string_view> choices{};  // of an enumeration
+  int64_t length = -1;                      // exact length of a list, -1 = any
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
   bool exclusive_minimum = false;
   bool exclusive_maximum = false;
-  std::string_view doc;
+  std::string_view doc{};
 };
 
 struct OpDefinition {
   std::string_view name;
   int32_t revision = 1;
-  std::vector<InputDefinition> inputs;
-  std::vector<OutputDefinition> outputs;
-  std::vector<AttributeDefinition> attributes;
-  std::vector<std::string_view> regions;
+  std::vector<InputDefinition> inputs{};
+  std::vector<OutputDefinition> outputs{};
+  std::vector<AttributeDefinition> attributes{};
+  std::vector<std::string_view> regions{};
   BatchBehaviour batch = BatchBehaviour::rowwise;
   BatchReduction reduction = BatchReduction::sum;
   Effect effect = Effect::pure;
@@ -87,7 +87,7 @@ struct OpDefinition {
   bool is_public = true;
   InferFunction infer = nullptr;
   GradientFunction gradient = nullptr;  // null unless differentiable
-  std::string_view doc;
+  std::string_view doc{};
 
   const AttributeDefinition *find_attribute(std::string_view attribute_name) const;
   bool has_variadic_input() const { return !inputs.empty() && inputs.back().variadic; }
@@ -105,6 +105,8 @@ base::Result<const OpDefinition *> require_op(std::string_view name, int32_t rev
 /// Checks number, presence and dtypes of the inputs and names, types and bounds of the attributes. `node` is only named
 /// in messages when it has a scope name.
 base::Status check_node(const OpDefinition &definition, const Graph &graph, const Node &node);
+/// The part of check_node() about attributes.
+base::Status check_attributes(const OpDefinition &definition, const Node &node);
 /// The attribute as set on the node, else its default; null when it is required and missing, or unknown.
 const Attribute *resolve_attribute(const OpDefinition &definition, const Node &node, std::string_view name);
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GraphBuilder: the parts of a model.
+#include "base/text.h"
+#include "graph/batch.h"
+#include "graph/builder.h"
+#include "graph/dim_expression.h"
+#include "graph/ops/op_attributes.h"
+
+namespace tutti::impl::graph {
+
+// A name that is not taken, or an error.
+bool GraphBuilder::check_free(std::string_view what, std::string_view name, bool taken) {
+  if (name.empty()) fail(base::invalid_argument("a ", what, " in scope '", scope(), "' has an empty name"));
+  if (taken) fail(base::already_exists("there is already a ", what, " '", name, "'"));
+  return ok();
+}
+
+// A value of the top region, or an error unless one has been reported.
+bool GraphBuilder::check_top(std::string_view what, ValueId value) {
+  if (!ok()) return false;
+  if (!graph_.contains(value)) {
+    fail(base::invalid_argument(what, " is value ", value, ", which does not exist"));
+  } else if (frame_of_value_[static_cast<size_t>(value)] != 0) {
+    fail(base::invalid_argument(what, " is a value of a region, expected one of the top level"));
+  }
+  return ok();
+}
+
+ValueId GraphBuilder::model_input(std::vector<InputSpec> &list, std::string_view role, std::string_view name,
+                                  tensor::DType dtype, Dims dims) {
+  if (!ok()) return kNoValue;
+  const BatchAxis batch = batch_axis(dims);
+  if (batch.kind != BatchAxis::Kind::carried || batch.axis != 0 || batch.factor != 1) {
+    return fail(base::invalid_argument(role, " '", name, "' has shape ", to_string(dims),
+                                       ", expected the batch on axis 0 alone"));
+  }
+  const ValueId value = input(name, dtype, dims);
+  if (ok()) list.push_back({std::string(name), dtype, std::move(dims), value});
+  return value;
+}
+
+ValueId GraphBuilder::feature(std::string_view name, tensor::DType dtype, Dims dims) {
+  return model_input(model_.features, "feature", name, dtype, std::move(dims));
+}
+
+ValueId GraphBuilder::label(std::string_view name, tensor::DType dtype, Dims dims) {
+  return model_input(model_.labels, "label", name, dtype, std::move(dims));
+}
+
+ValueId GraphBuilder::variable(std::string_view name, tensor::DType dtype, std::vector<int64_t> dims,
+                               InitializerSpec initializer, VariableOptions options) {
+  if (!ok()) return kNoValue;
+  const std::string full = scope().empty() ? std::string(name) : base::concat(scope(), "/", name);
+  if (!check_free("variable", full, find_variable(full) != kNoValue)) return kNoValue;
+  if (!is_dim_symbol("v." + full)) {
+    return fail(base::invalid_argument("variable ", base::quoted(full),
+                                       ": a name has letters, digits, '_', '.', '-' and '/' only"));
+  }
+  if (options.trainable && !tensor::is_floating(dtype)) {
+    return fail(base::invalid_argument("variable '", full, "' has dtype ", tensor::name(dtype),
+                                       "; a trainable one is floating point"));
+  }
+  Node node;
+  node.op = "variable";
+  node.scope_name = names_.count(full) == 0 ? full : unique_name(name);
+  node.attributes = ops::VariableAttributes{full, dtype, to_dims(dims)}.to_attributes();
+  const ValueId value = insert(std::move(node), 1, 0)[0];
+  if (!ok()) return kNoValue;
+  set_value_name(value, full);
+  VariableSpec spec;
+  spec.name = full;
+  spec.dtype = dtype;
+  spec.dims = std::move(dims);
+  spec.initializer = std::move(initializer);
+  spec.trainable = options.trainable && options.aggregation == Aggregation::trained;
+  spec.aggregation = options.aggregation;
+  spec.creator = scope();
+  spec.automatic_name = options.automatic_name;
+  spec.value = value;
+  model_.variables.push_back(std::move(spec));
+  return value;
+}
+
+ValueId GraphBuilder::find_variable(std::string_view full_name) const {
+  const VariableSpec *variable = model_.find_variable(full_name);
+  return variable == nullptr ? kNoValue : variable->value;
+}
+
+void GraphBuilder::set_loss(ValueId loss) {
+  if (!check_top("the loss", loss)) return;
+  if (!dims(loss).empty() || !tensor::is_floating(dtype(loss))) {
+    fail(base::invalid_argument("the loss is ", tensor::name(dtype(loss)), " ", to_string(dims(loss)),
+                                ", expected a floating point scalar: reduce it, for example with reduce_mean"));
+  } else if (model_.loss != kNoValue) {
+    fail(base::already_exists("the loss is set twice"));
+  } else {
+    model_.loss = loss;
+  }
+}
+
+void GraphBuilder::set_output(std::string_view name, ValueId value) {
+  const std::string what = base::concat("output '", name, "'");
+  if (!check_top(what, value) || !check_free("output", name, model_.outputs.count(name) != 0)) return;
+  const BatchAxis batch = batch_axis(dims(value));
+  if (batch.kind != BatchAxis::Kind::carried || batch.axis != 0 || batch.factor != 1) {
+    fail(base::invalid_argument(what, " has shape ", to_string(dims(value)),
+                                ", expected one row for each row of the batch on axis 0"));
+    return;
+  }
+  model_.outputs.emplace(std::string(name), value);
+}
+
+void GraphBuilder::add_metric(std::string_view name, ValueId value) {
+  const std::string what = base::concat("metric '", name, "'");
+  if (!check_top(what, value) || !check_free("metric", name, model_.metrics.count(name) != 0)) return;
+  if (!dims(value).empty()) {
+    fail(base::invalid_argument(what, " has shape ", to_string(dims(value)), ", expected a scalar"));
+    return;
+  }
+  model_.metrics.emplace(std::string(name), value);
+}
+
+void GraphBuilder::assign(std::string_view variable_full_name, ValueId new_value) {
+  const std::string what = base::concat("the new value of variable '", variable_full_name, "'");
+  if (!check_top(what, new_value) ||
+      !check_free("assignment to", variable_full_name, model_.assignments.count(variable_full_name) != 0)) {
+    return;
+  }
+  const VariableSpec *variable = model_.find_variable(variable_full_name);
+  if (variable == nullptr) {
+    std::vector<std::string> known;
+    for (const VariableSpec &one : model_.variables)
+      known.push_back(one.name);
+    fail(base::not_found("there is no variable '", variable_full_name, "' to assign",
+                         base::did_you_mean(variable_full_name, known)));
+  } else if (variable->aggregation == Aggregation::trained && variable->trainable) {
+    fail(base::invalid_argument("variable '", variable_full_name,
+                                "' is trained; only aggregated and per_replica ones are assigned"));
+  } else if (dtype(new_value) != variable->dtype || dims(new_value) != to_dims(variable->dims)) {
+    fail(base::invalid_argument(what, " is ", tensor::name(dtype(new_value)), " ", to_string(dims(new_value)),
+                                ", the variable is ", tensor::name(variable->dtype), " ",
+                                to_string(to_dims(variable->dims))));
+  } else {
+    model_.assignments.emplace(std::string(variable_full_name), new_value);
+  }
+}
+
+void GraphBuilder::set_train(TrainSpec train) {
+  if (!check_top("the learning rate", train.optimizer.learning_rate)) return;
+  if (model_.train && !model_.train->optimizer.op.empty()) {
+    fail(base::already_exists("the optimizer is set twice"));
+    return;
+  }
+  const ValueId rate = train.optimizer.learning_rate;
+  if (!dims(rate).empty() || !tensor::is_floating(dtype(rate))) {
+    fail(base::invalid_argument("the learning rate is ", tensor::name(dtype(rate)), " ", to_string(dims(rate)),
+                                ", expected a floating point scalar"));
+    return;
+  }
+  const base::Result<const OpDefinition *> update = require_op(train.optimizer.op, train.optimizer.revision);
+  if (!update.ok()) {
+    fail(update.status());
+    return;
+  }
+  Node probe;
+  probe.op = train.optimizer.op;
+  probe.attributes = train.optimizer.attributes;
+  if (base::Status checked = check_attributes(**update, probe); !checked.ok()) {
+    fail(std::move(checked));
+    return;
+  }
+  for (const auto &[name, gradient] : train.gradients) {
+    const VariableSpec *variable = model_.find_variable(name);
+    if (!check_top(base::concat("the gradient of '", name, "'"), gradient)) return;
+    if (variable == nullptr || dtype(gradient) != variable->dtype || dims(gradient) != to_dims(variable->dims)) {
+      fail(base::invalid_argument("the gradient given for variable '", name, "' is ", tensor::name(dtype(gradient)),
+                                  " ", to_string(dims(gradient)),
+                                  variable == nullptr
+                                      ? ", but there is no such variable"
+                                      : base::concat(", the variable is ", tensor::name(variable->dtype), " ",
+                                                     to_string(to_dims(variable->dims)))));
+      return;
+    }
+  }
+  if (model_.train) train.clip_global_norm = model_.train->clip_global_norm;
+  model_.train = std::move(train);
+}
+
+void GraphBuilder::set_clip_global_norm(double norm) {
+  if (!ok()) return;
+  if (!(norm > 0)) {
+    fail(base::invalid_argument("gradients are clipped to global norm ", norm, ", expected more than 0"));
+    return;
+  }
+  if (!model_.train) {
+    model_.train.emplace();
+    model_.train->optimizer.op.clear();
+  }
+  model_.train->clip_global_norm = norm;
+}
+
+ValueId GraphBuilder::host_scalar(std::string_view name, double initial) {
+  bool taken = false;
+  for (const HostScalarSpec &known : model_.host_scalars)
+    taken = taken || known.name == name;
+  if (!ok() || !check_free("host scalar", name, taken)) return kNoValue;
+  const ValueId value = state_read(base::concat("host/", name), tensor::DType::f32, {});
+  if (ok()) model_.host_scalars.push_back({std::string(name), initial});
+  return value;
+}
+
+base::Result<Model> GraphBuilder::finish() {
+  if (ok() && model_.train && model_.train->optimizer.op.empty()) {
+    fail(base::failed_precondition("gradients are clipped but there is no optimizer"));
+  }
+  if (ok() && model_.train && model_.loss == kNoValue && model_.train->gradients.empty()) {
+    fail(base::failed_precondition("there is an optimizer but neither a loss nor gradients"));
+  }
+  Model model = std::move(model_);
+  model_ = Model();
+  TUTTI_ASSIGN(model.graph, finish_graph());
+  return model;
+}
+
+}  // namespace tutti::impl::graph

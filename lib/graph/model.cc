@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/model.h"
+
+#include "graph/builder.h"
+#include "graph/clone.h"
+
+namespace tutti::impl::graph {
+
+std::string_view name(Aggregation aggregation) {
+  switch (aggregation) {
+    case Aggregation::trained:
+      return "trained";
+    case Aggregation::aggregated:
+      return "aggregated";
+    case Aggregation::per_replica:
+      return "per_replica";
+  }
+  return "unknown";
+}
+
+const VariableSpec *Model::find_variable(std::string_view variable_name) const {
+  for (const VariableSpec &variable : variables) {
+    if (variable.name == variable_name) return &variable;
+  }
+  return nullptr;
+}
+
+const InputSpec *Model::find_feature(std::string_view feature_name) const {
+  for (const InputSpec &feature : features) {
+    if (feature.name == feature_name) return &feature;
+  }
+  return nullptr;
+}
+
+base::Result<Model> predict_model(const Model &model) {
+  if (model.outputs.empty()) return base::failed_precondition("the model has no outputs to predict");
+  GraphBuilder builder;
+  NodeCloner cloner(model.graph, builder);
+  Model result;
+  // Every feature stays, used or not: it is part of what a predictor is asked with.
+  for (InputSpec feature : model.features) {
+    TUTTI_ASSIGN(feature.value, cloner.clone_value(feature.value));
+    result.features.push_back(std::move(feature));
+  }
+  for (const auto &[name, value] : model.outputs) {
+    TUTTI_ASSIGN(result.outputs[name], cloner.clone_value(value));
+  }
+  for (const InputSpec &label : model.labels) {
+    if (cloner.is_mapped(label.value)) {
+      return base::failed_precondition("a predicted output depends on label '", label.name, "'");
+    }
+  }
+  for (VariableSpec variable : model.variables) {
+    if (!cloner.is_mapped(variable.value)) continue;
+    variable.value = cloner.mapped(variable.value);
+    result.variables.push_back(std::move(variable));
+  }
+  TUTTI_ASSIGN(result.graph, builder.finish_graph());
+  return result;
+}
+
+}  // namespace tutti::impl::graph
