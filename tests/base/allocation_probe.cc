@@ -28,12 +28,25 @@ int64_t operator_new_calls() { return calls.load(std::memory_order_relaxed); }
 
 }  // namespace tutti::testing
 
-// The array and nothrow forms of the standard library call these.
+// All forms that allocate: under a sanitizer those left out would be the sanitizer's own.
 void *operator new(size_t size) { return counted(std::malloc(size > 0 ? size : 1)); }
 void *operator new(size_t size, std::align_val_t alignment) {
   return counted(std::aligned_alloc(static_cast<size_t>(alignment), rounded(size > 0 ? size : 1, alignment)));
 }
+void *operator new[](size_t size) { return operator new(size); }
+void *operator new[](size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
+void *operator new(size_t size, const std::nothrow_t &) noexcept {
+  calls.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(size > 0 ? size : 1);
+}
+void *operator new[](size_t size, const std::nothrow_t &nothrow) noexcept { return operator new(size, nothrow); }
 void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void *memory, const std::nothrow_t &) noexcept { std::free(memory); }
+void operator delete[](void *memory) noexcept { std::free(memory); }
+void operator delete[](void *memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void *memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void *memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void *memory, const std::nothrow_t &) noexcept { std::free(memory); }
