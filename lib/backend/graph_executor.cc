@@ -37,7 +37,8 @@ GraphExecutor::GraphExecutor(DeviceRef device, const graph::Graph &graph, GraphE
     input_names_.push_back(name);
     input_infos_.push_back(graph.value(value));
   }
-  for (const auto &[name, value] : graph.results()) output_names_.push_back(name);
+  for (const auto &[name, value] : graph.results())
+    output_names_.push_back(name);
 }
 
 GraphExecutor::~GraphExecutor() = default;

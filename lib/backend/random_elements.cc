@@ -19,8 +19,10 @@ RandomRows RandomRows::of(const LoweredGraph &lowered, const graph::Node &node, 
   result.has_batch = true;
   result.factor = batch.factor;
   result.rows = value.dims[axis] / batch.factor;
-  for (size_t i = 0; i < axis; ++i) result.outer *= value.dims[i];
-  for (size_t i = axis + 1; i < value.dims.size(); ++i) result.inner *= value.dims[i];
+  for (size_t i = 0; i < axis; ++i)
+    result.outer *= value.dims[i];
+  for (size_t i = axis + 1; i < value.dims.size(); ++i)
+    result.inner *= value.dims[i];
   return result;
 }
 

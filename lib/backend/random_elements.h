@@ -49,8 +49,9 @@ struct RandomRows {
 /// A float in [low, high): rounding never reaches high.
 inline float uniform_in(double low, double high, uint32_t word) {
   const float value = static_cast<float>(low + static_cast<double>(base::uniform_float(word)) * (high - low));
-  return value < static_cast<float>(high) || low >= high ? value
-                                                         : std::nextafter(static_cast<float>(high), static_cast<float>(low));
+  return value < static_cast<float>(high) || low >= high
+             ? value
+             : std::nextafter(static_cast<float>(high), static_cast<float>(low));
 }
 
 }  // namespace tutti::impl::backend

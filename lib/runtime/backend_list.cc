@@ -34,7 +34,8 @@ Result<BackendRef> open_backend(std::string_view name, std::string_view options_
   }
   if (std::find(std::begin(kPlugins), std::end(kPlugins), name) == std::end(kPlugins)) {
     std::vector<std::string> known(std::begin(kPlugins), std::end(kPlugins));
-    for (const LinkedBackend &linked : kLinked) known.emplace_back(linked.name);
+    for (const LinkedBackend &linked : kLinked)
+      known.emplace_back(linked.name);
     return base::not_found("there is no backend ", base::quoted(name), base::did_you_mean(name, known));
   }
   TUTTI_ASSIGN(const std::string path, plugin_path(name));

@@ -118,10 +118,12 @@ Result<Kernel> make_batch_norm_training(KernelRequest &request) {
     const double *const offset = arrays.take_parameter(plan.parameter, frame.input(2));
     const double count = static_cast<double>(std::max<int64_t>(plan.rows, 1));
     for_rows(plan, frame.input(0), x, [&](int64_t) {
-      for (int64_t c = 0; c < plan.channels; ++c) mean[c] += x[c] / count;
+      for (int64_t c = 0; c < plan.channels; ++c)
+        mean[c] += x[c] / count;
     });
     for_rows(plan, frame.input(0), x, [&](int64_t) {
-      for (int64_t c = 0; c < plan.channels; ++c) variance[c] += (x[c] - mean[c]) * (x[c] - mean[c]) / count;
+      for (int64_t c = 0; c < plan.channels; ++c)
+        variance[c] += (x[c] - mean[c]) * (x[c] - mean[c]) / count;
     });
     normalize(plan, frame, x, scale, offset, mean, variance);
     store_channels(plan, statistics, frame.output(1), mean);
@@ -143,7 +145,8 @@ Result<Kernel> make_batch_norm_training_gradient(KernelRequest &request) {
     gradient_sums(plan, frame, x, dy, mean, sum_dy, sum_dy_xc);
     gradient_apply(plan, frame, x, dy, scale, mean, variance, sum_dy, sum_dy_xc,
                    static_cast<double>(std::max<int64_t>(plan.rows, 1)));
-    for (int64_t c = 0; c < plan.channels; ++c) sum_dy_xc[c] /= std::sqrt(variance[c] + plan.epsilon);
+    for (int64_t c = 0; c < plan.channels; ++c)
+      sum_dy_xc[c] /= std::sqrt(variance[c] + plan.epsilon);
     store_channels(plan, plan.parameter, frame.output(1), sum_dy_xc);
     store_channels(plan, plan.parameter, frame.output(2), sum_dy);
     return Status();
@@ -157,7 +160,8 @@ Result<Kernel> make_batch_norm_inference(KernelRequest &request) {
     ChannelArrays arrays(plan, frame);
     double *const x = arrays.take();
     const double *parameters[4];
-    for (int32_t i = 0; i < 4; ++i) parameters[i] = arrays.take_parameter(plan.parameter, frame.input(1 + i));
+    for (int32_t i = 0; i < 4; ++i)
+      parameters[i] = arrays.take_parameter(plan.parameter, frame.input(1 + i));
     normalize(plan, frame, x, parameters[0], parameters[1], parameters[2], parameters[3]);
     return Status();
   });

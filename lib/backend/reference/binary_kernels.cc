@@ -31,15 +31,21 @@ C wrapped(C a, C b, Function function) {
 
 struct Add {
   template <typename C>
-  static C apply(C a, C b) { return wrapped(a, b, [](auto x, auto y) { return x + y; }); }
+  static C apply(C a, C b) {
+    return wrapped(a, b, [](auto x, auto y) { return x + y; });
+  }
 };
 struct Sub {
   template <typename C>
-  static C apply(C a, C b) { return wrapped(a, b, [](auto x, auto y) { return x - y; }); }
+  static C apply(C a, C b) {
+    return wrapped(a, b, [](auto x, auto y) { return x - y; });
+  }
 };
 struct Mul {
   template <typename C>
-  static C apply(C a, C b) { return wrapped(a, b, [](auto x, auto y) { return x * y; }); }
+  static C apply(C a, C b) {
+    return wrapped(a, b, [](auto x, auto y) { return x * y; });
+  }
 };
 struct Div {
   template <typename C>
@@ -53,7 +59,9 @@ struct Div {
 };
 struct Pow {
   template <typename C>
-  static C apply(C a, C b) { return static_cast<C>(std::pow(a, b)); }
+  static C apply(C a, C b) {
+    return static_cast<C>(std::pow(a, b));
+  }
 };
 struct Maximum {
   template <typename C>
@@ -99,15 +107,21 @@ struct Mod {
 };
 struct ReluGradient {
   template <typename C>
-  static C apply(C dy, C y) { return y > 0 ? dy : 0; }
+  static C apply(C dy, C y) {
+    return y > 0 ? dy : 0;
+  }
 };
 struct SigmoidGradient {
   template <typename C>
-  static C apply(C dy, C y) { return dy * y * (1 - y); }
+  static C apply(C dy, C y) {
+    return dy * y * (1 - y);
+  }
 };
 struct TanhGradient {
   template <typename C>
-  static C apply(C dy, C y) { return dy * (1 - y * y); }
+  static C apply(C dy, C y) {
+    return dy * (1 - y * y);
+  }
 };
 struct GeluGradient {
   template <typename C>
@@ -127,39 +141,57 @@ struct ApproximateGeluGradient {
 };
 struct Equal {
   template <typename C>
-  static bool apply(C a, C b) { return a == b; }
+  static bool apply(C a, C b) {
+    return a == b;
+  }
 };
 struct NotEqual {
   template <typename C>
-  static bool apply(C a, C b) { return a != b; }
+  static bool apply(C a, C b) {
+    return a != b;
+  }
 };
 struct Less {
   template <typename C>
-  static bool apply(C a, C b) { return a < b; }
+  static bool apply(C a, C b) {
+    return a < b;
+  }
 };
 struct LessEqual {
   template <typename C>
-  static bool apply(C a, C b) { return a <= b; }
+  static bool apply(C a, C b) {
+    return a <= b;
+  }
 };
 struct Greater {
   template <typename C>
-  static bool apply(C a, C b) { return a > b; }
+  static bool apply(C a, C b) {
+    return a > b;
+  }
 };
 struct GreaterEqual {
   template <typename C>
-  static bool apply(C a, C b) { return a >= b; }
+  static bool apply(C a, C b) {
+    return a >= b;
+  }
 };
 struct LogicalAnd {
   template <typename C>
-  static bool apply(C a, C b) { return a != 0 && b != 0; }
+  static bool apply(C a, C b) {
+    return a != 0 && b != 0;
+  }
 };
 struct LogicalOr {
   template <typename C>
-  static bool apply(C a, C b) { return a != 0 || b != 0; }
+  static bool apply(C a, C b) {
+    return a != 0 || b != 0;
+  }
 };
 struct LogicalXor {
   template <typename C>
-  static bool apply(C a, C b) { return (a != 0) != (b != 0); }
+  static bool apply(C a, C b) {
+    return (a != 0) != (b != 0);
+  }
 };
 
 /// Operands of a broadcasting op: 0 = result, then the inputs.
@@ -179,7 +211,8 @@ void apply_runs(const StridedWalk &walk, DType dtype, DType result, const Frame 
       C a[kRun], b[kRun];
       load(dtype, frame.input(0), offsets[1] + first * walk.step(1), walk.step(1), length, a);
       load(dtype, frame.input(1), offsets[2] + first * walk.step(2), walk.step(2), length, b);
-      for (int64_t i = 0; i < length; ++i) a[i] = static_cast<C>(Op::template apply<C>(a[i], b[i]));
+      for (int64_t i = 0; i < length; ++i)
+        a[i] = static_cast<C>(Op::template apply<C>(a[i], b[i]));
       store(result, frame.output(0), offsets[0] + first, length, a);
     });
   });

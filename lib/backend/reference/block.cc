@@ -24,7 +24,8 @@ std::string signature(const LoweredGraph &lowered, const Node &node) {
   std::vector<std::string_view> inputs, outputs;
   for (const ValueId value : node.inputs)
     inputs.push_back(value == kNoValue ? std::string_view("-") : name(lowered.value(value).dtype));
-  for (const ValueId value : node.outputs) outputs.push_back(name(lowered.value(value).dtype));
+  for (const ValueId value : node.outputs)
+    outputs.push_back(name(lowered.value(value).dtype));
   return base::join(inputs, ", ") + " -> " + base::join(outputs, ", ");
 }
 
@@ -75,7 +76,8 @@ void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const
     if (is_new) locals_.push_back({});
     return found->second;
   };
-  for (const ValueId value : region.parameters) parameters_.push_back(place(value));
+  for (const ValueId value : region.parameters)
+    parameters_.push_back(place(value));
   for (const NodeId id : region.nodes) {
     const Node &node = lowered.graph().node(id);
     if (node.op != "constant") continue;
@@ -84,8 +86,8 @@ void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const
   }
 
   std::vector<MemoryBlock> blocks;
-  std::vector<int32_t> owners;       // position of each block's value
-  std::vector<int32_t> block_of;     // by position
+  std::vector<int32_t> owners;    // position of each block's value
+  std::vector<int32_t> block_of;  // by position
   const int32_t end = static_cast<int32_t>(calls_.size());
   const auto use = [&](ValueId value, int32_t step) {
     const size_t at = static_cast<size_t>(place(value));
@@ -131,13 +133,14 @@ void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const
 void Block::begin(void *scratch) const {
   for (size_t i = 0; i < locals_.size(); ++i) {
     const Local &local = locals_[i];
-    table(scratch)[i] = local.offset >= 0 ? static_cast<char *>(scratch) + local.offset
-                                          : const_cast<void *>(local.constant);
+    table(scratch)[i] =
+        local.offset >= 0 ? static_cast<char *>(scratch) + local.offset : const_cast<void *>(local.constant);
   }
 }
 
 Status Block::run(void *scratch, const int64_t *scalars) const {
-  for (const KernelCall &call : calls_) TUTTI_TRY(call.run(table(scratch), scratch, scalars));
+  for (const KernelCall &call : calls_)
+    TUTTI_TRY(call.run(table(scratch), scratch, scalars));
   return Status();
 }
 

@@ -29,12 +29,13 @@ struct KernelCall {
   std::string trace_name;
 
   base::Status run(void *const *table, void *workspace, const int64_t *scalars) const {
-    return kernel(Frame(table, inputs.data(), outputs.data(), static_cast<char *>(workspace) + scratch_offset, scalars));
+    return kernel(
+        Frame(table, inputs.data(), outputs.data(), static_cast<char *>(workspace) + scratch_offset, scalars));
   }
 };
 
-/// Makes the call of a node: its kernel, operands by value id, scratch size in `scratch_bytes`. An error names op, dtype
-/// and what is missing.
+/// Makes the call of a node: its kernel, operands by value id, scratch size in `scratch_bytes`. An error names op,
+/// dtype and what is missing.
 base::Result<KernelCall> make_call(const LoweredGraph &lowered, const graph::Node &node, int64_t *scratch_bytes);
 
 class Block {

@@ -46,9 +46,11 @@ struct ScanLine {
 
 ScanLine scan_line(const LoweredValue &value, size_t axis) {
   ScanLine line;
-  for (size_t i = 0; i < axis; ++i) line.outer *= value.dims[i];
+  for (size_t i = 0; i < axis; ++i)
+    line.outer *= value.dims[i];
   line.inner_bytes = static_cast<int64_t>(tensor::size_bytes(value.dtype));
-  for (size_t i = axis + 1; i < value.dims.size(); ++i) line.inner_bytes *= value.dims[i];
+  for (size_t i = axis + 1; i < value.dims.size(); ++i)
+    line.inner_bytes *= value.dims[i];
   return line;
 }
 
@@ -165,7 +167,8 @@ Result<Kernel> make_scan(KernelRequest &request) {
     plan->lines.push_back(line);
     plan->element_offsets.push_back(reserve(total, line.outer * line.inner_bytes));
   }
-  for (size_t i = states; i < request.node.outputs.size(); ++i) plan->stacked.push_back(scan_line(request.output(i), axis));
+  for (size_t i = states; i < request.node.outputs.size(); ++i)
+    plan->stacked.push_back(scan_line(request.output(i), axis));
   request.scratch_bytes = total;
   return Kernel([plan = std::shared_ptr<const ScanPlan>(plan)](const Frame &frame) { return run_scan(*plan, frame); });
 }

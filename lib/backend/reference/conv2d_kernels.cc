@@ -68,7 +68,8 @@ template <typename Function>
 void for_results(const ImageWindow &window, Function function) {
   for (int64_t n = 0; n < window.rows; ++n) {
     for (int64_t p = 0; p < window.y.output; ++p) {
-      for (int64_t q = 0; q < window.x.output; ++q) function(n, p, q);
+      for (int64_t q = 0; q < window.x.output; ++q)
+        function(n, p, q);
     }
   }
 }
@@ -77,14 +78,16 @@ void for_results(const ImageWindow &window, Function function) {
 template <typename T>
 void convolve(const ConvPlan &plan, const T *x, const T *kernel, const T *bias, T *y, double *sums) {
   for_results(plan.window, [&](int64_t n, int64_t p, int64_t q) {
-    for (int64_t f = 0; f < plan.filters; ++f) sums[f] = bias == nullptr ? 0 : as_double(bias[f]);
+    for (int64_t f = 0; f < plan.filters; ++f)
+      sums[f] = bias == nullptr ? 0 : as_double(bias[f]);
     for_window(plan.window, p, q, [&](int64_t i, int64_t j, int64_t h, int64_t w) {
       const T *pixel = x + plan.image_at(n, h, w);
       for (int64_t c = 0; c < plan.channels; ++c) {
         const int64_t group = c / plan.group_channels, begin = group * plan.group_filters;
         const T *row = kernel + plan.kernel_at(i, j, c % plan.group_channels);
         const double value = as_double(pixel[c]);
-        for (int64_t f = begin; f < begin + plan.group_filters; ++f) sums[f] += value * as_double(row[f]);
+        for (int64_t f = begin; f < begin + plan.group_filters; ++f)
+          sums[f] += value * as_double(row[f]);
       }
     });
     store(tensor::dtype_of<T>, y, plan.result_at(n, p, q), plan.filters, sums);
@@ -107,7 +110,8 @@ void convolve_input_gradient(const ConvPlan &plan, const T *dy, const T *kernel,
             const int64_t begin = c / plan.group_channels * plan.group_filters;
             const T *row = kernel + plan.kernel_at(i, j, c % plan.group_channels);
             double sum = 0;
-            for (int64_t f = begin; f < begin + plan.group_filters; ++f) sum += as_double(result[f]) * as_double(row[f]);
+            for (int64_t f = begin; f < begin + plan.group_filters; ++f)
+              sum += as_double(result[f]) * as_double(row[f]);
             pixel[c] += sum;
           }
         });
@@ -127,7 +131,8 @@ void convolve_kernel_gradient(const ConvPlan &plan, const T *x, const T *dy, dou
         const int64_t begin = c / plan.group_channels * plan.group_filters;
         double *row = sums + plan.kernel_at(i, j, c % plan.group_channels);
         const double value = as_double(pixel[c]);
-        for (int64_t f = begin; f < begin + plan.group_filters; ++f) row[f] += value * as_double(result[f]);
+        for (int64_t f = begin; f < begin + plan.group_filters; ++f)
+          row[f] += value * as_double(result[f]);
       }
     });
   });

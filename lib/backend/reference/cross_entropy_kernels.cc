@@ -42,7 +42,8 @@ RowPlan row_plan(KernelRequest &request, size_t logits, size_t labels, double sm
 double log_sum_exp(const double *x, int64_t count) {
   const double largest = *std::max_element(x, x + count);
   double sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += std::exp(x[i] - largest);
+  for (int64_t i = 0; i < count; ++i)
+    sum += std::exp(x[i] - largest);
   return largest + std::log(sum);
 }
 
@@ -61,7 +62,8 @@ Status target_from_label(const RowPlan &plan, const void *labels, int64_t row, d
 Status target_from_probabilities(const RowPlan &plan, const void *targets, int64_t row, double *target) {
   load(plan.label_dtype, targets, row * plan.classes, 1, plan.classes, target);
   const double share = plan.smoothing / static_cast<double>(plan.classes);
-  for (int64_t i = 0; i < plan.classes; ++i) target[i] = target[i] * (1 - plan.smoothing) + share;
+  for (int64_t i = 0; i < plan.classes; ++i)
+    target[i] = target[i] * (1 - plan.smoothing) + share;
   return Status();
 }
 
@@ -76,7 +78,8 @@ Kernel loss_kernel(RowPlan plan, TargetFunction read_target) {
       TUTTI_TRY(read_target(plan, frame.input(1), row, target));
       const double total = log_sum_exp(x, plan.classes);
       double loss = 0;
-      for (int64_t i = 0; i < plan.classes; ++i) loss += target[i] == 0 ? 0 : target[i] * (total - x[i]);
+      for (int64_t i = 0; i < plan.classes; ++i)
+        loss += target[i] == 0 ? 0 : target[i] * (total - x[i]);
       store(plan.dtype, frame.output(0), row, 1, &loss);
     }
     return Status();
@@ -92,8 +95,10 @@ Kernel gradient_kernel(RowPlan plan, TargetFunction read_target) {
       TUTTI_TRY(read_target(plan, frame.input(2), row, target));
       const double dloss = load_one(plan.dtype, frame.input(0), row), total = log_sum_exp(x, plan.classes);
       double weight = 0;
-      for (int64_t i = 0; i < plan.classes; ++i) weight += target[i];
-      for (int64_t i = 0; i < plan.classes; ++i) x[i] = (std::exp(x[i] - total) * weight - target[i]) * dloss;
+      for (int64_t i = 0; i < plan.classes; ++i)
+        weight += target[i];
+      for (int64_t i = 0; i < plan.classes; ++i)
+        x[i] = (std::exp(x[i] - total) * weight - target[i]) * dloss;
       store(plan.dtype, frame.output(0), row * plan.classes, plan.classes, x);
     }
     return Status();
@@ -147,7 +152,8 @@ Result<Kernel> make_in_top_k(KernelRequest &request) {
       load(plan.dtype, frame.input(0), row * plan.classes, 1, plan.classes, x);
       load(plan.label_dtype, frame.input(1), row, 1, 1, &label);
       bool is_usable = label >= 0 && label < plan.classes && std::isfinite(x[label]);
-      for (int64_t i = 0; is_usable && i < plan.classes; ++i) larger += x[i] > x[label];
+      for (int64_t i = 0; is_usable && i < plan.classes; ++i)
+        larger += x[i] > x[label];
       frame.output_as<bool>(0)[row] = is_usable && larger < k;
     }
     return Status();

@@ -73,9 +73,11 @@ void load(DType dtype, const void *source, int64_t first, int64_t stride, int64_
   tensor::visit_dtype(dtype, [&]<typename T>(T) {
     const T *from = static_cast<const T *>(source) + first;
     if (stride == 1) {
-      for (int64_t i = 0; i < count; ++i) out[i] = widen<C>(from[i]);
+      for (int64_t i = 0; i < count; ++i)
+        out[i] = widen<C>(from[i]);
     } else {
-      for (int64_t i = 0; i < count; ++i) out[i] = widen<C>(from[i * stride]);
+      for (int64_t i = 0; i < count; ++i)
+        out[i] = widen<C>(from[i * stride]);
     }
   });
 }
@@ -84,7 +86,8 @@ template <typename C>
 void store(DType dtype, void *target, int64_t first, int64_t count, const C *in) {
   tensor::visit_dtype(dtype, [&]<typename T>(T) {
     T *to = static_cast<T *>(target) + first;
-    for (int64_t i = 0; i < count; ++i) to[i] = narrow<T>(in[i]);
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = narrow<T>(in[i]);
   });
 }
 

@@ -51,7 +51,8 @@ inline double load_one(tensor::DType dtype, const void *source, int64_t index = 
 /// Calls function(first, count) for runs of at most kRun that make up 0 .. count-1.
 template <typename Function>
 void for_runs(int64_t count, Function &&function) {
-  for (int64_t first = 0; first < count; first += kRun) function(first, std::min(kRun, count - first));
+  for (int64_t first = 0; first < count; first += kRun)
+    function(first, std::min(kRun, count - first));
 }
 
 /// Calls function(C{}) with the type that arithmetic on a dtype is done in.
@@ -70,10 +71,14 @@ void visit_arithmetic(tensor::DType dtype, Function &&function) {
 template <typename Function>
 void visit_floating(tensor::DType dtype, Function &&function) {
   switch (dtype) {
-    case tensor::DType::f64: return function(double{});
-    case tensor::DType::f16: return function(tensor::Half{});
-    case tensor::DType::bf16: return function(tensor::BFloat16{});
-    default: return function(float{});
+    case tensor::DType::f64:
+      return function(double{});
+    case tensor::DType::f16:
+      return function(tensor::Half{});
+    case tensor::DType::bf16:
+      return function(tensor::BFloat16{});
+    default:
+      return function(float{});
   }
 }
 

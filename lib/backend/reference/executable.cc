@@ -31,7 +31,8 @@ Kernel add_kernel(tensor::DType dtype, int64_t count) {
         C entry[kRun], value[kRun];
         load(dtype, frame.output(0), first, 1, length, entry);
         load(dtype, frame.input(0), first, 1, length, value);
-        for (int64_t i = 0; i < length; ++i) entry[i] += value[i];
+        for (int64_t i = 0; i < length; ++i)
+          entry[i] += value[i];
         store(dtype, frame.output(0), first, length, entry);
       });
     });
@@ -149,16 +150,23 @@ Result<std::unique_ptr<ReferenceProgram>> ReferenceProgram::bind(const Reference
     const int32_t place = static_cast<int32_t>(i);
     char *base = nullptr;
     switch (location.place) {
-      case Place::none: break;
-      case Place::workspace: base = static_cast<char *>(request.workspace); break;
+      case Place::none:
+        break;
+      case Place::workspace:
+        base = static_cast<char *>(request.workspace);
+        break;
       case Place::arena:
         if (location.index >= request.arena_count || request.arenas[location.index] == nullptr)
           return base::invalid_argument("binding needs arena '",
                                         executable.lowered_.state().arenas()[static_cast<size_t>(location.index)], "'");
         base = static_cast<char *>(request.arenas[location.index]);
         break;
-      case Place::input: program->inputs_.push_back({place, location.index}); break;
-      case Place::output: program->outputs_.push_back({place, location.index}); break;
+      case Place::input:
+        program->inputs_.push_back({place, location.index});
+        break;
+      case Place::output:
+        program->outputs_.push_back({place, location.index});
+        break;
       case Place::constant: {
         const Node &node = executable.lowered_.graph().node(location.index);
         base = static_cast<char *>(std::get<tensor::Tensor>(node.attributes.at("value")).mutable_data());
@@ -176,7 +184,8 @@ Status ReferenceProgram::run(int32_t segment, const tutti_run_arguments &argumen
     return base::out_of_range("segment ", segment, " of ", ends.size());
   for (const PortPointer &port : inputs_)
     table_[static_cast<size_t>(port.place)] = const_cast<void *>(arguments.inputs[port.port]);
-  for (const PortPointer &port : outputs_) table_[static_cast<size_t>(port.place)] = arguments.outputs[port.port];
+  for (const PortPointer &port : outputs_)
+    table_[static_cast<size_t>(port.place)] = arguments.outputs[port.port];
   const int32_t begin = segment == 0 ? 0 : ends[static_cast<size_t>(segment) - 1];
   const tutti_backend_host *host = executable_.host_;
   for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i) {

@@ -23,8 +23,10 @@ struct GatherShape {
 GatherShape gather_shape(const std::vector<int64_t> &params, int64_t axis, int64_t picks) {
   GatherShape shape;
   const size_t at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(params.size()) : axis);
-  for (size_t i = 0; i < at; ++i) shape.outer *= params[i];
-  for (size_t i = at + 1; i < params.size(); ++i) shape.inner *= params[i];
+  for (size_t i = 0; i < at; ++i)
+    shape.outer *= params[i];
+  for (size_t i = at + 1; i < params.size(); ++i)
+    shape.inner *= params[i];
   shape.length = params[at];
   shape.picks = picks;
   return shape;
@@ -74,7 +76,8 @@ Result<Kernel> make_gather_gradient(KernelRequest &request) {
         for_runs(shape.inner, [&](int64_t first, int64_t length) {
           double dy[kRun];
           load(dtype, frame.input(0), (outer * shape.picks + pick) * shape.inner + first, 1, length, dy);
-          for (int64_t i = 0; i < length; ++i) to[first + i] += dy[i];
+          for (int64_t i = 0; i < length; ++i)
+            to[first + i] += dy[i];
         });
       }
     }
@@ -93,7 +96,8 @@ Result<Kernel> make_one_hot(KernelRequest &request) {
       load(index_dtype, frame.input(0), row, 1, 1, &index);
       for_runs(depth, [&](int64_t first, int64_t length) {
         double y[kRun];
-        for (int64_t i = 0; i < length; ++i) y[i] = first + i == index ? on : off;
+        for (int64_t i = 0; i < length; ++i)
+          y[i] = first + i == index ? on : off;
         store(dtype, frame.output(0), row * depth + first, length, y);
       });
     }

@@ -52,8 +52,8 @@ struct ImageWindow {
       axis.window = window[i];
       axis.stride = stride[i];
       axis.dilation = dilation[i];
-      axis.pad_before = window_pad_before(padding, pads[2 * i], axis.input, axis.output, axis.window, axis.stride,
-                                          axis.dilation);
+      axis.pad_before =
+          window_pad_before(padding, pads[2 * i], axis.input, axis.output, axis.window, axis.stride, axis.dilation);
     }
     return made;
   }

@@ -131,14 +131,16 @@ constexpr KernelEntry kKernels[] = {
 }  // namespace
 
 KernelFactory find_kernel(std::string_view op) {
-  const auto *const found = std::lower_bound(std::begin(kKernels), std::end(kKernels), op,
-                                             [](const KernelEntry &entry, std::string_view name) { return entry.op < name; });
+  const auto *const found =
+      std::lower_bound(std::begin(kKernels), std::end(kKernels), op,
+                       [](const KernelEntry &entry, std::string_view name) { return entry.op < name; });
   return found != std::end(kKernels) && found->op == op ? found->factory : nullptr;
 }
 
 std::vector<std::string_view> kernel_ops() {
   std::vector<std::string_view> names;
-  for (const KernelEntry &entry : kKernels) names.push_back(entry.op);
+  for (const KernelEntry &entry : kKernels)
+    names.push_back(entry.op);
   return names;
 }
 

@@ -49,10 +49,13 @@ Result<Kernel> make_layer_norm(KernelRequest &request) {
     for (int64_t row = 0; row < plan.rows; ++row) {
       load(plan.dtype, frame.input(0), row * plan.width, 1, plan.width, x);
       double mean = 0, variance = 0;
-      for (int64_t i = 0; i < plan.width; ++i) mean += x[i] / width;
-      for (int64_t i = 0; i < plan.width; ++i) variance += (x[i] - mean) * (x[i] - mean) / width;
+      for (int64_t i = 0; i < plan.width; ++i)
+        mean += x[i] / width;
+      for (int64_t i = 0; i < plan.width; ++i)
+        variance += (x[i] - mean) * (x[i] - mean) / width;
       const double rstd = 1 / std::sqrt(variance + plan.epsilon);
-      for (int64_t i = 0; i < plan.width; ++i) x[i] = (x[i] - mean) * rstd * scale[i] + offset[i];
+      for (int64_t i = 0; i < plan.width; ++i)
+        x[i] = (x[i] - mean) * rstd * scale[i] + offset[i];
       store(plan.dtype, frame.output(0), row * plan.width, plan.width, x);
       store(plan.statistics, frame.output(1), row, 1, &mean);
       store(plan.statistics, frame.output(2), row, 1, &rstd);
@@ -86,7 +89,8 @@ Result<Kernel> make_layer_norm_gradient(KernelRequest &request) {
         average += dy[i] / width;
         projection += dy[i] * x[i] / width;
       }
-      for (int64_t i = 0; i < plan.width; ++i) x[i] = rstd * (dy[i] - average - x[i] * projection);
+      for (int64_t i = 0; i < plan.width; ++i)
+        x[i] = rstd * (dy[i] - average - x[i] * projection);
       store(plan.dtype, frame.output(0), row * plan.width, plan.width, x);
     }
     store(plan.parameter, frame.output(1), 0, plan.width, dscale);

@@ -34,7 +34,8 @@ void multiply(const MatmulPlan &plan, const T *a, const T *b, T *y) {
       for (int64_t p = 0; p < plan.k; ++p) {
         const double factor = as_double(a[i * plan.a.row + p * plan.a.column]);
         const T *row = b + p * plan.b.row + first * plan.b.column;
-        for (int64_t j = 0; j < length; ++j) sums[j] += factor * as_double(row[j * plan.b.column]);
+        for (int64_t j = 0; j < length; ++j)
+          sums[j] += factor * as_double(row[j * plan.b.column]);
       }
       store(tensor::dtype_of<T>, y, i * plan.n + first, length, sums);
     });
@@ -62,7 +63,8 @@ void multiply_by_dots(const MatmulPlan &plan, const T *a, const T *b, T *y) {
 Extents batch_strides(const Extents &dims, const Extents &to) {
   const Extents batch(dims.begin(), dims.end() - 2);
   Extents strides = broadcast_strides(batch, to);
-  for (int64_t &stride : strides) stride *= dims[dims.size() - 2] * dims[dims.size() - 1];
+  for (int64_t &stride : strides)
+    stride *= dims[dims.size() - 2] * dims[dims.size() - 1];
   return strides;
 }
 

@@ -49,7 +49,8 @@ PoolPlan pool_plan(const Attributes &attributes, const std::vector<int64_t> &ima
 template <typename Function>
 void for_results(const ImageWindow &window, int64_t n, Function function) {
   for (int64_t p = 0; p < window.y.output; ++p) {
-    for (int64_t q = 0; q < window.x.output; ++q) function(n, p, q);
+    for (int64_t q = 0; q < window.x.output; ++q)
+      function(n, p, q);
   }
 }
 
@@ -143,9 +144,11 @@ Result<Kernel> make_avg_pool2d(KernelRequest &request) {
         std::fill(sums, sums + plan.channels, 0.0);
         const int64_t inside = for_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           load(plan.dtype, frame.input(0), plan.image_at(n, h, w), 1, plan.channels, x);
-          for (int64_t c = 0; c < plan.channels; ++c) sums[c] += x[c];
+          for (int64_t c = 0; c < plan.channels; ++c)
+            sums[c] += x[c];
         });
-        for (int64_t c = 0; c < plan.channels; ++c) sums[c] *= window_share(plan, inside);
+        for (int64_t c = 0; c < plan.channels; ++c)
+          sums[c] *= window_share(plan, inside);
         store(plan.dtype, frame.output(0), plan.result_at(n, p, q), plan.channels, sums);
       });
     }
@@ -169,7 +172,8 @@ Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request) {
         const double share = window_share(plan, inside);
         for_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           double *const pixel = dx + plan.image_at(0, h, w);
-          for (int64_t c = 0; c < plan.channels; ++c) pixel[c] += dy[c] * share;
+          for (int64_t c = 0; c < plan.channels; ++c)
+            pixel[c] += dy[c] * share;
         });
       });
       store(plan.dtype, frame.output(0), n * image, image, dx);

@@ -67,13 +67,14 @@ Result<Kernel> make_dropout(KernelRequest &request) {
 Result<Kernel> make_random_uniform(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::RandomUniformAttributes::from(request.node));
   const RandomRows plan = RandomRows::of(request.lowered, request.node, attributes.key);
-  return Kernel([plan, dtype = request.output(0).dtype, low = attributes.low, high = attributes.high](const Frame &frame) {
-    for_elements(plan, frame.scalars(), [&](int64_t position, const PhiloxWords &words, size_t which) {
-      const double value = uniform_in(low, high, words[which]);
-      store(dtype, frame.output(0), position, 1, &value);
-    });
-    return Status();
-  });
+  return Kernel(
+      [plan, dtype = request.output(0).dtype, low = attributes.low, high = attributes.high](const Frame &frame) {
+        for_elements(plan, frame.scalars(), [&](int64_t position, const PhiloxWords &words, size_t which) {
+          const double value = uniform_in(low, high, words[which]);
+          store(dtype, frame.output(0), position, 1, &value);
+        });
+        return Status();
+      });
 }
 
 Result<Kernel> make_random_normal(KernelRequest &request) {

@@ -46,7 +46,9 @@ C highest(DType dtype) {
 
 struct Sum {
   template <typename C>
-  static C start(DType) { return 0; }
+  static C start(DType) {
+    return 0;
+  }
   template <typename C>
   static void add(C &total, C x) {
     if constexpr (std::is_integral_v<C>) {
@@ -58,7 +60,9 @@ struct Sum {
 };
 struct Product {
   template <typename C>
-  static C start(DType) { return 1; }
+  static C start(DType) {
+    return 1;
+  }
   template <typename C>
   static void add(C &total, C x) {
     if constexpr (std::is_integral_v<C>) {
@@ -70,7 +74,9 @@ struct Product {
 };
 struct Max {
   template <typename C>
-  static C start(DType dtype) { return lowest<C>(dtype); }
+  static C start(DType dtype) {
+    return lowest<C>(dtype);
+  }
   template <typename C>
   static void add(C &total, C x) {
     if (x > total || x != x) total = x;
@@ -78,7 +84,9 @@ struct Max {
 };
 struct Min {
   template <typename C>
-  static C start(DType dtype) { return highest<C>(dtype); }
+  static C start(DType dtype) {
+    return highest<C>(dtype);
+  }
   template <typename C>
   static void add(C &total, C x) {
     if (x < total || x != x) total = x;
@@ -104,7 +112,8 @@ ReducePlan make_plan(const LoweredValue &x, const std::vector<int64_t> &axes) {
     (is_reduced ? reduced_strides : kept_strides).push_back(strides[axis]);
   }
   ReducePlan plan;
-  for (const int64_t dim : reduced) plan.count *= dim;
+  for (const int64_t dim : reduced)
+    plan.count *= dim;
   plan.results = StridedWalk(kept);
   plan.results.add(kept_strides);
   plan.results.finish();
@@ -127,7 +136,8 @@ void reduce(const ReducePlan &plan, double scale, const Frame &frame) {
           C x[kRun];
           const int64_t step = plan.elements.step(0);
           load(plan.dtype, frame.input(0), origin + offsets[0] + first * step, step, run, x);
-          for (int64_t j = 0; j < run; ++j) Op::add(total, x[j]);
+          for (int64_t j = 0; j < run; ++j)
+            Op::add(total, x[j]);
         });
       });
       if constexpr (std::is_same_v<C, double>) total /= scale;
@@ -208,7 +218,8 @@ Result<Kernel> make_all_finite(KernelRequest &request) {
     for_runs(count, [&](int64_t first, int64_t length) {
       double x[kRun];
       load(dtype, frame.input(0), first, 1, length, x);
-      for (int64_t i = 0; i < length; ++i) is_finite &= std::isfinite(x[i]);
+      for (int64_t i = 0; i < length; ++i)
+        is_finite &= std::isfinite(x[i]);
     });
     *frame.output_as<bool>(0) = is_finite;
     return Status();

@@ -14,7 +14,9 @@ using base::Status;
 
 namespace {
 
-ReferenceExecutable &executable_of(tutti_executable *handle) { return *reinterpret_cast<ReferenceExecutable *>(handle); }
+ReferenceExecutable &executable_of(tutti_executable *handle) {
+  return *reinterpret_cast<ReferenceExecutable *>(handle);
+}
 ReferenceProgram &program_of(tutti_program *handle) { return *reinterpret_cast<ReferenceProgram *>(handle); }
 
 int32_t create(const tutti_backend_host *host, const char *options, tutti_backend **backend, tutti_error_sink *sink) {

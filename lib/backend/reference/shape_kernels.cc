@@ -23,7 +23,8 @@ void move_elements(const StridedWalk &walk, T *to, const T *from) {
     T *y = to + offsets[0];
     const T *x = from + offsets[1];
     const int64_t y_step = walk.step(0), x_step = walk.step(1);
-    for (int64_t i = 0; i < count; ++i) y[i * y_step] = x[i * x_step];
+    for (int64_t i = 0; i < count; ++i)
+      y[i * y_step] = x[i * x_step];
   });
 }
 
@@ -33,10 +34,14 @@ void move_elements(const StridedWalk &walk, size_t element_bytes, void *to, int6
     move_elements(walk, static_cast<T *>(to) + to_origin, static_cast<const T *>(from) + from_origin);
   };
   switch (element_bytes) {
-    case 1: return move(uint8_t{});
-    case 2: return move(uint16_t{});
-    case 4: return move(uint32_t{});
-    default: return move(uint64_t{});
+    case 1:
+      return move(uint8_t{});
+    case 2:
+      return move(uint16_t{});
+    case 4:
+      return move(uint32_t{});
+    default:
+      return move(uint64_t{});
   }
 }
 
@@ -56,7 +61,8 @@ void fill(DType dtype, void *target, int64_t count, double value) {
   visit_arithmetic(dtype, [&]<typename C>(C) {
     for_runs(count, [&](int64_t first, int64_t length) {
       C run[kRun];
-      for (int64_t i = 0; i < length; ++i) run[i] = static_cast<C>(value);
+      for (int64_t i = 0; i < length; ++i)
+        run[i] = static_cast<C>(value);
       store(dtype, target, first, length, run);
     });
   });
@@ -64,12 +70,14 @@ void fill(DType dtype, void *target, int64_t count, double value) {
 
 int64_t dot(const Extents &a, const Extents &b) {
   int64_t sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += a[i] * b[i];
   return sum;
 }
 
 Extents scaled(Extents strides, const std::vector<int64_t> &factors) {
-  for (size_t i = 0; i < factors.size(); ++i) strides[i] *= factors[i];
+  for (size_t i = 0; i < factors.size(); ++i)
+    strides[i] *= factors[i];
   return strides;
 }
 
@@ -93,7 +101,8 @@ Result<Kernel> make_transpose(KernelRequest &request) {
   const size_t rank = dense.size();
   Extents strides(rank);
   for (size_t axis = 0; axis < rank; ++axis)
-    strides[axis] = dense[attributes.permutation.empty() ? rank - 1 - axis : axis_of(attributes.permutation[axis], dense)];
+    strides[axis] =
+        dense[attributes.permutation.empty() ? rank - 1 - axis : axis_of(attributes.permutation[axis], dense)];
   const LoweredValue &y = request.output(0);
   return move_kernel(y.dims, dense_strides(y.dims), 0, strides, 0, y.dtype);
 }
@@ -109,12 +118,14 @@ Result<Kernel> make_concat(KernelRequest &request) {
   const size_t axis = axis_of(attributes.axis, y.dims);
   const size_t element = tensor::size_bytes(y.dtype);
   int64_t outer = 1;
-  for (size_t i = 0; i < axis; ++i) outer *= y.dims[i];
+  for (size_t i = 0; i < axis; ++i)
+    outer *= y.dims[i];
   std::vector<size_t> bytes;  // of each input per index of the outer axes
   size_t row_bytes = 0;
   for (size_t i = 0; i < request.input_count(); ++i) {
     int64_t inner = 1;
-    for (size_t j = axis; j < y.dims.size(); ++j) inner *= request.input(i).dims[j];
+    for (size_t j = axis; j < y.dims.size(); ++j)
+      inner *= request.input(i).dims[j];
     bytes.push_back(static_cast<size_t>(inner) * element);
     row_bytes += bytes.back();
   }
@@ -143,8 +154,8 @@ Result<Kernel> make_slice_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const Extents begin, request.lowered.evaluate(attributes.begin));
   const LoweredValue &dy = request.input(0), &dx = request.output(0);
   const Extents dense = dense_strides(dx.dims);
-  Kernel scatter = move_kernel(dy.dims, scaled(dense, attributes.strides), dot(begin, dense), dense_strides(dy.dims), 0,
-                               dx.dtype);
+  Kernel scatter =
+      move_kernel(dy.dims, scaled(dense, attributes.strides), dot(begin, dense), dense_strides(dy.dims), 0, dx.dtype);
   return Kernel([scatter = std::move(scatter), bytes = dx.bytes](const Frame &frame) {
     if (bytes != 0) std::memset(frame.output(0), 0, static_cast<size_t>(bytes));
     return scatter(frame);
@@ -156,11 +167,11 @@ Result<Kernel> make_pad(KernelRequest &request) {
   const LoweredValue &x = request.input(0), &y = request.output(0);
   const Extents dense = dense_strides(y.dims);
   Kernel inside = move_kernel(x.dims, dense, dot(attributes.low, dense), dense_strides(x.dims), 0, y.dtype);
-  return Kernel([inside = std::move(inside), dtype = y.dtype, count = y.elements,
-                 value = attributes.value](const Frame &frame) {
-    fill(dtype, frame.output(0), count, value);
-    return inside(frame);
-  });
+  return Kernel(
+      [inside = std::move(inside), dtype = y.dtype, count = y.elements, value = attributes.value](const Frame &frame) {
+        fill(dtype, frame.output(0), count, value);
+        return inside(frame);
+      });
 }
 
 Result<Kernel> make_iota(KernelRequest &request) {
@@ -171,7 +182,8 @@ Result<Kernel> make_iota(KernelRequest &request) {
   return Kernel([=, dtype = y.dtype, count = y.elements](const Frame &frame) {
     for_runs(count, [&](int64_t first, int64_t run) {
       int64_t index[kRun];
-      for (int64_t i = 0; i < run; ++i) index[i] = (first + i) / stride % length;
+      for (int64_t i = 0; i < run; ++i)
+        index[i] = (first + i) / stride % length;
       store(dtype, frame.output(0), first, run, index);
     });
     return Status();

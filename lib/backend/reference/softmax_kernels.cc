@@ -27,8 +27,10 @@ struct LinePlan {
 LinePlan line_plan(const LoweredValue &x, int64_t axis, bool is_log) {
   LinePlan plan;
   const size_t at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.dims.size()) : axis);
-  for (size_t i = 0; i < at; ++i) plan.outer *= x.dims[i];
-  for (size_t i = at + 1; i < x.dims.size(); ++i) plan.inner *= x.dims[i];
+  for (size_t i = 0; i < at; ++i)
+    plan.outer *= x.dims[i];
+  for (size_t i = at + 1; i < x.dims.size(); ++i)
+    plan.inner *= x.dims[i];
   plan.length = x.dims[at];
   plan.dtype = x.dtype;
   plan.is_log = is_log;
@@ -39,12 +41,14 @@ LinePlan line_plan(const LoweredValue &x, int64_t axis, bool is_log) {
 template <typename Function>
 void for_lines(const LinePlan &plan, Function function) {
   for (int64_t i = 0; i < plan.outer; ++i) {
-    for (int64_t j = 0; j < plan.inner; ++j) function(i * plan.length * plan.inner + j);
+    for (int64_t j = 0; j < plan.inner; ++j)
+      function(i * plan.length * plan.inner + j);
   }
 }
 
 void store_line(const LinePlan &plan, void *target, int64_t first, const double *line) {
-  for (int64_t i = 0; i < plan.length; ++i) store(plan.dtype, target, first + i * plan.inner, 1, line + i);
+  for (int64_t i = 0; i < plan.length; ++i)
+    store(plan.dtype, target, first + i * plan.inner, 1, line + i);
 }
 
 Result<int64_t> read_axis(const graph::Node &node) {
@@ -64,7 +68,8 @@ Result<Kernel> make_softmax(KernelRequest &request) {
       load(plan.dtype, frame.input(0), first, plan.inner, plan.length, line);
       const double largest = *std::max_element(line, line + plan.length);
       double sum = 0;
-      for (int64_t i = 0; i < plan.length; ++i) sum += std::exp(line[i] - largest);
+      for (int64_t i = 0; i < plan.length; ++i)
+        sum += std::exp(line[i] - largest);
       for (int64_t i = 0; i < plan.length; ++i)
         line[i] = plan.is_log ? line[i] - largest - std::log(sum) : std::exp(line[i] - largest) / sum;
       store_line(plan, frame.output(0), first, line);
@@ -83,7 +88,8 @@ Result<Kernel> make_softmax_gradient(KernelRequest &request) {
       load(plan.dtype, frame.input(0), first, plan.inner, plan.length, dy);
       load(plan.dtype, frame.input(1), first, plan.inner, plan.length, y);
       double sum = 0;
-      for (int64_t i = 0; i < plan.length; ++i) sum += plan.is_log ? dy[i] : dy[i] * y[i];
+      for (int64_t i = 0; i < plan.length; ++i)
+        sum += plan.is_log ? dy[i] : dy[i] * y[i];
       for (int64_t i = 0; i < plan.length; ++i)
         dy[i] = plan.is_log ? dy[i] - std::exp(y[i]) * sum : y[i] * (dy[i] - sum);
       store_line(plan, frame.output(0), first, dy);

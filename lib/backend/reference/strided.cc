@@ -29,18 +29,19 @@ void StridedWalk::finish() {
   const bool is_empty = std::find(dims_.begin(), dims_.end(), 0) != dims_.end();
   // An axis joins the one before it when every operand steps over it without a gap; axes of length 1 vanish.
   for (size_t axis = dims_.size(); axis-- > 0;) {
-    const bool is_mergeable = dims_[axis] == 1 || (axis > 0 && std::all_of(strides_.begin(), strides_.end(),
-                                                                           [&](const Extents &strides) {
-                                                                             return strides[axis - 1] ==
-                                                                                    strides[axis] * dims_[axis];
-                                                                           }));
+    const bool is_mergeable =
+        dims_[axis] == 1 || (axis > 0 && std::all_of(strides_.begin(), strides_.end(), [&](const Extents &strides) {
+                               return strides[axis - 1] == strides[axis] * dims_[axis];
+                             }));
     if (!is_mergeable) continue;
     if (dims_[axis] != 1) {
       dims_[axis - 1] *= dims_[axis];
-      for (Extents &strides : strides_) strides[axis - 1] = strides[axis];
+      for (Extents &strides : strides_)
+        strides[axis - 1] = strides[axis];
     }
     dims_.erase(dims_.begin() + static_cast<std::ptrdiff_t>(axis));
-    for (Extents &strides : strides_) strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
+    for (Extents &strides : strides_)
+      strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
   }
   run_length_ = is_empty ? 0 : dims_.empty() ? 1 : dims_.back();
   for (size_t operand = 0; operand < strides_.size(); ++operand)

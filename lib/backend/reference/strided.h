@@ -55,7 +55,8 @@ class StridedWalk {
     if (axis + 1 >= dims_.size()) return static_cast<void>(function(offsets.data(), run_length_));
     for (int64_t i = 0; i < dims_[axis]; ++i) {
       walk_axis(axis + 1, offsets, function);
-      for (size_t operand = 0; operand < strides_.size(); ++operand) offsets[operand] += strides_[operand][axis];
+      for (size_t operand = 0; operand < strides_.size(); ++operand)
+        offsets[operand] += strides_[operand][axis];
     }
   }
 

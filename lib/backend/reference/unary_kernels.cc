@@ -99,7 +99,8 @@ Result<Kernel> make_unary(KernelRequest &request) {
       for_runs(count, [&](int64_t first, int64_t length) {
         double x[kRun];
         load(dtype, frame.input(0), first, 1, length, x);
-        for (int64_t i = 0; i < length; ++i) x[i] = function(x[i], parameter);
+        for (int64_t i = 0; i < length; ++i)
+          x[i] = function(x[i], parameter);
         store(dtype, frame.output(0), first, length, x);
       });
       return Status();
@@ -110,7 +111,8 @@ Result<Kernel> make_unary(KernelRequest &request) {
     for_runs(count, [&](int64_t first, int64_t length) {
       int64_t x[kRun];
       load(dtype, frame.input(0), first, 1, length, x);
-      for (int64_t i = 0; i < length; ++i) x[i] = function(x[i]);
+      for (int64_t i = 0; i < length; ++i)
+        x[i] = function(x[i]);
       store(dtype, frame.output(0), first, length, x);
     });
     return Status();
@@ -135,7 +137,8 @@ Result<Kernel> make_cast(KernelRequest &request) {
 Result<Kernel> make_logical_not(KernelRequest &request) {
   const int64_t count = request.output(0).elements;
   return Kernel([=](const Frame &frame) {
-    for (int64_t i = 0; i < count; ++i) frame.output_as<bool>(0)[i] = !frame.input_as<bool>(0)[i];
+    for (int64_t i = 0; i < count; ++i)
+      frame.output_as<bool>(0)[i] = !frame.input_as<bool>(0)[i];
     return Status();
   });
 }
@@ -147,7 +150,8 @@ Result<Kernel> make_is_finite(KernelRequest &request) {
     for_runs(count, [&](int64_t first, int64_t length) {
       double x[kRun];
       load(dtype, frame.input(0), first, 1, length, x);
-      for (int64_t i = 0; i < length; ++i) frame.output_as<bool>(0)[first + i] = std::isfinite(x[i]);
+      for (int64_t i = 0; i < length; ++i)
+        frame.output_as<bool>(0)[first + i] = std::isfinite(x[i]);
     });
     return Status();
   });

@@ -41,10 +41,12 @@ void keep(const UpdatePlan &plan, const Frame &frame, int32_t slots) {
   const size_t slot_bytes = static_cast<size_t>(plan.count) * tensor::size_bytes(plan.slot);
   if (plan.count == 0) return;
   std::memmove(frame.output(0), frame.input(0), bytes);
-  for (int32_t slot = 0; slot < slots; ++slot) std::memmove(frame.output(1 + slot), frame.input(2 + slot), slot_bytes);
+  for (int32_t slot = 0; slot < slots; ++slot)
+    std::memmove(frame.output(1 + slot), frame.input(2 + slot), slot_bytes);
 }
 
-/// Calls rule(w, g, first slot, second slot) for each element, as doubles, and stores what it leaves in w and the slots.
+/// Calls rule(w, g, first slot, second slot) for each element, as doubles, and stores what it leaves in w and the
+/// slots.
 template <int32_t Slots, typename Rule>
 void update(const UpdatePlan &plan, const Frame &frame, Rule rule) {
   if (!*frame.input_as<bool>(plan.ok_input)) return keep(plan, frame, Slots);
@@ -52,10 +54,13 @@ void update(const UpdatePlan &plan, const Frame &frame, Rule rule) {
     double w[kRun], g[kRun], slots[2][kRun];
     load(plan.weight, frame.input(0), first, 1, length, w);
     load(plan.gradient, frame.input(1), first, 1, length, g);
-    for (int32_t slot = 0; slot < Slots; ++slot) load(plan.slot, frame.input(2 + slot), first, 1, length, slots[slot]);
-    for (int64_t i = 0; i < length; ++i) rule(w[i], g[i], slots[0][i], slots[1][i]);
+    for (int32_t slot = 0; slot < Slots; ++slot)
+      load(plan.slot, frame.input(2 + slot), first, 1, length, slots[slot]);
+    for (int64_t i = 0; i < length; ++i)
+      rule(w[i], g[i], slots[0][i], slots[1][i]);
     store(plan.weight, frame.output(0), first, length, w);
-    for (int32_t slot = 0; slot < Slots; ++slot) store(plan.slot, frame.output(1 + slot), first, length, slots[slot]);
+    for (int32_t slot = 0; slot < Slots; ++slot)
+      store(plan.slot, frame.output(1 + slot), first, length, slots[slot]);
   });
 }
 
