@@ -62,6 +62,7 @@ class RepeatStage : public Stage {
     TUTTI_TRY(expect_kind(state, "repeat"));
     TUTTI_ASSIGN(pass_, saved_count(state, "pass", 0, count_ < 0 ? INT64_MAX : count_));
     TUTTI_ASSIGN(const int64_t given, saved_count(state, "given", 0, 1));
+    given_ = given;
     if (!state.has("input")) return Status();
     TUTTI_ASSIGN(const bool any, open_pass());
     given_ = given;
