@@ -33,8 +33,14 @@ constexpr bool is_unused(uint64_t word) { return (word & 0xffffffffff) == 0; }
 
 uint64_t bits_of(const void *handle) { return reinterpret_cast<uintptr_t>(handle); }
 
+// "a dataset handle", "an estimator handle".
+std::string described(const HandleTypeBase &type) {
+  const bool vowel = std::string_view("aeiou").find(type.name()[0]) != std::string_view::npos;
+  return concat(vowel ? "an " : "a ", type.name(), " handle");
+}
+
 Status not_live(const HandleTypeBase &type, std::string_view argument, std::string_view got) {
-  return invalid_argument("argument '", argument, "': expected a ", type.name(), " handle, got ", got);
+  return invalid_argument("argument '", argument, "': expected ", described(type), ", got ", got);
 }
 
 }  // namespace
@@ -126,7 +132,7 @@ Status HandleTable::explain(const void *handle, const HandleTypeBase &type, std:
   if (slot_of(bits) == nullptr) return not_live(type, argument, "a pointer that is no handle of this library");
   Slot *slot = pin_slot(bits);
   if (slot == nullptr) return not_live(type, argument, "one that was already released");
-  Status status = not_live(type, argument, concat("a ", slot->type->name(), " handle"));
+  Status status = not_live(type, argument, described(*slot->type));
   unpin(slot);
   return status;
 }
@@ -148,7 +154,7 @@ HandleTable::Slot *HandleTable::take_free_slot() {
 }
 
 Result<void *> HandleTable::insert_object(Ref<Object> object, HandleTypeBase &type) {
-  if (object == nullptr) return internal_error("a ", type.name(), " handle needs an object");
+  if (object == nullptr) return internal_error(described(type), " needs an object");
   Slot *slot = take_free_slot();
   if (slot == nullptr)
     return resource_exhausted("no room for another ", type.name(), " handle: ", live_count(), " live");
@@ -170,7 +176,7 @@ Status HandleTable::ref(const void *handle, const HandleTypeBase &type) {
     if (word_references(word) == 0) {
       status = not_live(type, type.name(), "one that was already released");
     } else if (word_references(word) == kField) {
-      status = resource_exhausted("a ", type.name(), " handle has ", kField, " references already");
+      status = resource_exhausted(described(type), " has ", kField, " references already");
     }
   } while (status.ok() && !slot->word.compare_exchange_weak(word, word + kReference, std::memory_order_relaxed));
   unpin(slot);

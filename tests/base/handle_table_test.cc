@@ -45,7 +45,7 @@ void every_wrong_handle_is_named(void **) {
   assert_ok(table.unref(gone, apples));
   int local = 0;
   const auto find = [&](const void *handle) { return table.find(handle, apples, "fruit"); };
-  assert_error_contains(find(nullptr), "argument 'fruit': expected a apple handle, got NULL");
+  assert_error_contains(find(nullptr), "argument 'fruit': expected an apple handle, got NULL");
   assert_error_contains(find(pear), "got a pear handle");
   assert_error_contains(find(gone), "already released");
   assert_error_contains(find(&local), "no handle of this library");
