@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/build_id.h"
 #include "base/json.h"
 
 namespace tutti::impl::backend {
@@ -44,6 +45,8 @@ Status check_table(const tutti_backend_api *api, std::string_view build_id) {
 }
 
 }  // namespace
+
+const char *build_id() { return kBuildId; }
 
 Backend::Backend(const tutti_backend_api *api, HostOptions host)
     : api_(api), name_(api->name), host_(std::move(host)) {}

@@ -78,13 +78,10 @@ class Backend : public std::enable_shared_from_this<Backend> {
   const tutti_backend_api &api() const { return *api_; }
   /// Bytes the instance holds of the host's memory.
   int64_t bytes_in_use() const { return host_.bytes_in_use(); }
-  /// Keeps something (a plug-in's module handle) alive until the instance is gone.
-  void keep_alive(std::shared_ptr<void> owner) { owner_ = std::move(owner); }
 
  private:
   Backend(const tutti_backend_api *api, HostOptions host);
 
-  std::shared_ptr<void> owner_;
   const tutti_backend_api *api_;
   std::string name_;
   HostServices host_;

@@ -33,7 +33,7 @@ void AlignedFree::operator()(void *memory) const {
 
 Result<AlignedMemory> allocate_aligned(size_t size_bytes) {
   const size_t alignment = size_bytes >= kHugeFrom ? kHugePage : kAlignment;
-  constexpr size_t kMost = size_t{1} << 62;
+  constexpr size_t kMost = size_t{1} << 47;  // no address space is larger
   void *memory = nullptr;
   if (size_bytes < kMost) memory = std::aligned_alloc(alignment, round_up(size_bytes > 0 ? size_bytes : 1, alignment));
   if (memory == nullptr) return resource_exhausted("out of memory: cannot allocate ", size_bytes, " bytes");

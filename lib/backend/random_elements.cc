@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/random_elements.h"
+
+#include "graph/batch.h"
+
+namespace tutti::impl::backend {
+
+RandomRows RandomRows::of(const LoweredGraph &lowered, const graph::Node &node, int64_t key_attribute) {
+  const graph::ValueId id = node.outputs[0];
+  const LoweredValue &value = lowered.value(id);
+  RandomRows result;
+  result.stream = static_cast<uint64_t>(key_attribute != 0 ? key_attribute : node.stable_id);
+  const graph::BatchAxis batch = graph::batch_axis(lowered.graph().value(id));
+  if (batch.kind != graph::BatchAxis::Kind::carried) {
+    result.inner = value.elements;
+    return result;
+  }
+  const size_t axis = static_cast<size_t>(batch.axis);
+  result.has_batch = true;
+  result.factor = batch.factor;
+  result.rows = value.dims[axis] / batch.factor;
+  for (size_t i = 0; i < axis; ++i)
+    result.outer *= value.dims[i];
+  for (size_t i = axis + 1; i < value.dims.size(); ++i)
+    result.inner *= value.dims[i];
+  return result;
+}
+
+}  // namespace tutti::impl::backend

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops that pick by index: gather, its gradient, one_hot.
+#include <cstring>
+
+#include "backend/reference/elements.h"
+#include "backend/reference/kernels.h"
+#include "graph/ops/op_attributes.h"
+
+namespace tutti::impl::backend::reference {
+
+using base::Result;
+using base::Status;
+using tensor::DType;
+
+namespace {
+
+/// params is [outer, length, inner], the picked slices are [outer, picks, inner].
+struct GatherShape {
+  int64_t outer = 1, length = 0, inner = 1, picks = 0;
+};
+
+GatherShape gather_shape(const std::vector<int64_t> &params, int64_t axis, int64_t picks) {
+  GatherShape shape;
+  const size_t at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(params.size()) : axis);
+  for (size_t i = 0; i < at; ++i)
+    shape.outer *= params[i];
+  for (size_t i = at + 1; i < params.size(); ++i)
+    shape.inner *= params[i];
+  shape.length = params[at];
+  shape.picks = picks;
+  return shape;
+}
+
+/// The index at a position, checked.
+Status read_index(DType dtype, const void *indices, int64_t position, int64_t length, const std::string &node,
+                  int64_t *index) {
+  load(dtype, indices, position, 1, 1, index);
+  if (*index >= 0 && *index < length) return Status();
+  return base::invalid_argument(node, ": index ", *index, " at position ", position, " is outside [0, ", length, ")");
+}
+
+}  // namespace
+
+Result<Kernel> make_gather(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::GatherAttributes::from(request.node));
+  const GatherShape shape = gather_shape(request.input(0).dims, attributes.axis, request.input(1).elements);
+  const DType index_dtype = request.input(1).dtype;
+  const size_t slice = static_cast<size_t>(shape.inner) * tensor::size_bytes(request.input(0).dtype);
+  return Kernel([=, node = request.name()](const Frame &frame) {
+    for (int64_t pick = 0; pick < shape.picks; ++pick) {
+      int64_t index = 0;
+      TUTTI_TRY(read_index(index_dtype, frame.input(1), pick, shape.length, node, &index));
+      for (int64_t outer = 0; outer < shape.outer && slice != 0; ++outer)
+        std::memcpy(frame.output_as<char>(0) + static_cast<size_t>(outer * shape.picks + pick) * slice,
+                    frame.input_as<char>(0) + static_cast<size_t>(outer * shape.length + index) * slice, slice);
+    }
+    return Status();
+  });
+}
+
+Result<Kernel> make_gather_gradient(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::GatherGradientAttributes::from(request.node));
+  const LoweredValue &dparams = request.output(0);
+  const GatherShape shape = gather_shape(dparams.dims, attributes.axis, request.input(1).elements);
+  const DType index_dtype = request.input(1).dtype;
+  request.scratch_bytes = dparams.elements * static_cast<int64_t>(sizeof(double));
+  return Kernel([=, node = request.name(), dtype = dparams.dtype, count = dparams.elements](const Frame &frame) {
+    double *const sums = frame.scratch_doubles();
+    if (count != 0) std::memset(sums, 0, static_cast<size_t>(count) * sizeof(double));
+    for (int64_t pick = 0; pick < shape.picks; ++pick) {
+      int64_t index = 0;
+      TUTTI_TRY(read_index(index_dtype, frame.input(1), pick, shape.length, node, &index));
+      for (int64_t outer = 0; outer < shape.outer; ++outer) {
+        double *const to = sums + (outer * shape.length + index) * shape.inner;
+        for_runs(shape.inner, [&](int64_t first, int64_t length) {
+          double dy[kRun];
+          load(dtype, frame.input(0), (outer * shape.picks + pick) * shape.inner + first, 1, length, dy);
+          for (int64_t i = 0; i < length; ++i)
+            to[first + i] += dy[i];
+        });
+      }
+    }
+    if (count != 0) store(dtype, frame.output(0), 0, count, sums);
+    return Status();
+  });
+}
+
+Result<Kernel> make_one_hot(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::OneHotAttributes::from(request.node));
+  const DType index_dtype = request.input(0).dtype, dtype = request.output(0).dtype;
+  const int64_t rows = request.input(0).elements;
+  return Kernel([=, depth = attributes.depth, on = attributes.on, off = attributes.off](const Frame &frame) {
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t index = 0;
+      load(index_dtype, frame.input(0), row, 1, 1, &index);
+      for_runs(depth, [&](int64_t first, int64_t length) {
+        double y[kRun];
+        for (int64_t i = 0; i < length; ++i)
+          y[i] = first + i == index ? on : off;
+        store(dtype, frame.output(0), row * depth + first, length, y);
+      });
+    }
+    return Status();
+  });
+}
+
+}  // namespace tutti::impl::backend::reference

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/backend_list.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/reference/reference_backend.h"
+#include "runtime/plugin_loader.h"
+
+namespace tutti::impl::runtime {
+
+using backend::BackendRef;
+using base::Result;
+
+namespace {
+
+constexpr LinkedBackend kLinked[] = {
+    {"reference", backend::reference::entry},
+};
+
+constexpr std::string_view kPlugins[] = {"cuda", "hip", "pjrt"};
+
+}  // namespace
+
+std::span<const LinkedBackend> linked_backends() { return kLinked; }
+std::span<const std::string_view> plugin_backends() { return kPlugins; }
+
+Result<BackendRef> open_backend(std::string_view name, std::string_view options_json, backend::HostOptions host) {
+  for (const LinkedBackend &linked : kLinked) {
+    if (linked.name == name) return backend::Backend::create(linked.entry, options_json, std::move(host));
+  }
+  if (std::find(std::begin(kPlugins), std::end(kPlugins), name) == std::end(kPlugins)) {
+    std::vector<std::string> known(std::begin(kPlugins), std::end(kPlugins));
+    for (const LinkedBackend &linked : kLinked)
+      known.emplace_back(linked.name);
+    return base::not_found("there is no backend ", base::quoted(name), base::did_you_mean(name, known));
+  }
+  TUTTI_ASSIGN(const std::string path, plugin_path(name));
+  return load_plugin(path, options_json, std::move(host), backend::build_id());
+}
+
+}  // namespace tutti::impl::runtime

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_cases.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/philox.h"
+#include "base/text.h"
+
+namespace tutti::impl::conformance {
+
+using base::Result;
+using graph::GraphBuilder;
+using tensor::Tensor;
+
+Result<Tensor> make_operand(const Operand &operand, uint64_t seed) {
+  TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(operand.dims));
+  TUTTI_ASSIGN(Tensor tensor, Tensor::allocate(operand.dtype, shape));
+  base::RandomStream stream(base::RandomKey::of(seed, 1, 2));
+  tensor::visit_dtype(operand.dtype, [&]<typename T>(T) {
+    for (int64_t i = 0; i < tensor.elements(); ++i) {
+      double value = operand.low + (operand.high - operand.low) * base::uniform_float(stream.next());
+      if (operand.is_whole) value = std::floor(value);
+      tensor.mutable_data_as<T>()[i] = static_cast<T>(static_cast<float>(value));
+    }
+  });
+  return tensor;
+}
+
+std::string OpCase::describe() const {
+  std::string text = op + "(";
+  for (const Operand &input : inputs)
+    text += base::concat(&input == inputs.data() ? "" : ", ", input.dtype, input.dims);
+  text += ")";
+  for (const auto &[name, value] : attributes)
+    text += " " + name + "=" + graph::to_string(value);
+  return text;
+}
+
+namespace {
+
+const DType kFloats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
+const ShapeDims kShapes[] = {{}, {1}, {0, 3}, {7}, {3, 5}, {2, 129}, {4, 1, 33}};
+const std::pair<ShapeDims, ShapeDims> kPairs[] = {
+    {{}, {}},         {{1}, {5}},          {{7}, {7}},    {{3, 5}, {5}},       {{3, 1}, {1, 4}},
+    {{0, 4}, {4}},    {{2, 3, 4}, {3, 1}}, {{5}, {}},     {{2, 1, 3}, {4, 1}}, {{33, 65}, {33, 65}},
+    {{33, 65}, {65}}, {{}, {3, 3}},        {{1, 1}, {1}},
+};
+
+void add_unary(std::vector<OpCase> &cases) {
+  for (const DType dtype : kFloats) {
+    for (const ShapeDims &shape : kShapes) {
+      for (const char *op : {"identity", "stop_gradient", "neg",   "abs",     "sign",  "exp",  "expm1",    "square",
+                             "sin",      "cos",           "tanh",  "sigmoid", "relu",  "gelu", "silu",     "softplus",
+                             "elu",      "leaky_relu",    "floor", "ceil",    "round", "erf",  "is_finite"})
+        cases.push_back({op, {{dtype, shape}}});
+      for (const char *op : {"log", "log1p", "sqrt", "rsqrt", "reciprocal"})
+        cases.push_back({op, {positive(dtype, shape)}});
+      cases.push_back({"gelu", {{dtype, shape}}, {{"approximate", true}}});
+      cases.push_back({"elu", {{dtype, shape}}, {{"alpha", 0.3}}});
+      cases.push_back({"leaky_relu", {{dtype, shape}}, {{"alpha", 0.3}}});
+      for (const char *op : {"relu_gradient", "sigmoid_gradient", "tanh_gradient", "gelu_gradient"})
+        cases.push_back({op, {{dtype, shape}, {dtype, shape, -0.9, 0.9}}});
+      cases.push_back({"gelu_gradient", {{dtype, shape}, {dtype, shape}}, {{"approximate", true}}});
+      cases.push_back({"all_finite", {{dtype, shape}}});
+    }
+  }
+  for (const DType dtype : {DType::i32, DType::i64}) {
+    for (const char *op : {"identity", "neg", "abs", "sign", "square", "relu"})
+      cases.push_back({op, {whole(dtype, {3, 7}, -9, 9)}});
+  }
+  cases.push_back({"logical_not", {whole(DType::boolean, {3, 7}, 0, 2)}});
+}
+
+void add_casts(std::vector<OpCase> &cases) {
+  const DType all[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
+                       DType::i32, DType::i64, DType::u8,  DType::boolean};
+  for (const DType from : all) {
+    for (const DType to : all) {
+      for (const ShapeDims &shape : {ShapeDims{0}, ShapeDims{33}})
+        cases.push_back({"cast", {whole(from, shape, 0, 100)}, {{"dtype", to}}});
+    }
+  }
+}
+
+void add_binary(std::vector<OpCase> &cases) {
+  for (const auto &[a, b] : kPairs) {
+    for (const DType dtype : kFloats) {
+      for (const char *op : {"add", "sub", "mul", "maximum", "minimum"})
+        cases.push_back({op, {{dtype, a}, {dtype, b}}});
+      for (const char *op : {"div", "pow", "mod", "floor_divide"})
+        cases.push_back({op, {positive(dtype, a), positive(dtype, b)}});
+    }
+    for (const DType dtype : {DType::i32, DType::i64}) {
+      for (const char *op : {"add", "sub", "mul", "maximum", "minimum", "mod", "floor_divide"})
+        cases.push_back({op, {whole(dtype, a, -9, 9), whole(dtype, b, -3, 4)}});
+    }
+    for (const DType dtype : {DType::f32, DType::i32, DType::i64}) {
+      for (const char *op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+        cases.push_back({op, {whole(dtype, a, -2, 2), whole(dtype, b, -2, 2)}});
+    }
+    for (const char *op : {"logical_and", "logical_or", "logical_xor"})
+      cases.push_back({op, {whole(DType::boolean, a, 0, 2), whole(DType::boolean, b, 0, 2)}});
+    for (const DType dtype : {DType::f32, DType::i64})
+      cases.push_back({"select", {whole(DType::boolean, b, 0, 2), whole(dtype, a, -9, 9), whole(dtype, {}, -9, 9)}});
+  }
+}
+
+}  // namespace
+
+std::vector<OpCase> elementwise_cases() {
+  std::vector<OpCase> cases;
+  add_unary(cases);
+  add_casts(cases);
+  add_binary(cases);
+  return cases;
+}
+
+std::vector<OpCase> reduction_cases() {
+  std::vector<OpCase> cases;
+  const std::pair<ShapeDims, std::vector<int64_t>> kReductions[] = {{{0, 3}, {0}},
+                                                                    {{0, 3}, {1}},
+                                                                    {{1}, {}},
+                                                                    {{}, {}},
+                                                                    {{5, 7}, {0}},
+                                                                    {{5, 7}, {1}},
+                                                                    {{3, 4, 5}, {0, 2}},
+                                                                    {{3, 4, 5}, {1}},
+                                                                    {{2, 300}, {}},
+                                                                    {{129, 3}, {0}},
+                                                                    {{2, 3, 4, 5}, {0, 1, 2}},
+                                                                    {{2, 3}, {-1}},
+                                                                    {{1, 1, 7}, {0, 1}}};
+  for (const auto &[shape, axes] : kReductions) {
+    for (const bool keep : {false, true}) {
+      const graph::Attributes attributes{{"axes", axes}, {"keep_dims", keep}};
+      for (const DType dtype : kFloats) {
+        for (const char *op : {"reduce_sum", "reduce_max", "reduce_min"})
+          cases.push_back({op, {{dtype, shape}}, attributes, {}, 0, dtype == DType::f32 ? 1e-4 : 0});
+        cases.push_back({"reduce_prod", {{dtype, shape, 0.9, 1.1}}, attributes});
+        if (shape != ShapeDims{0, 3}) cases.push_back({"reduce_mean", {{dtype, shape}}, attributes});
+      }
+      for (const DType dtype : {DType::i32, DType::i64}) {
+        for (const char *op : {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod"})
+          cases.push_back({op, {whole(dtype, shape, -3, 4)}, attributes});
+      }
+    }
+  }
+  const std::pair<ShapeDims, int64_t> kChoices[] = {{{1}, 0}, {{5, 7}, 0}, {{5, 7}, 1}, {{0, 3}, 1}, {{2, 3, 65}, -1}};
+  for (const auto &[shape, axis] : kChoices) {
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
+      for (const char *op : {"argmax", "argmin"})
+        cases.push_back({op, {whole(dtype, shape, -3, 4)}, {{"axis", axis}}});
+    }
+  }
+  return cases;
+}
+
+std::vector<OpCase> shape_cases() {
+  std::vector<OpCase> cases;
+  using graph::Dims;
+  using Ints = std::vector<int64_t>;
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64, DType::u8, DType::boolean}) {
+    const auto x = [&](ShapeDims dims) { return whole(dtype, std::move(dims), 0, dtype == DType::boolean ? 2 : 100); };
+    cases.push_back({"reshape", {x({2, 3, 4})}, {{"dims", Dims{4, -1}}}});
+    cases.push_back({"reshape", {x({0, 3})}, {{"dims", Dims{3, 0}}}});
+    for (const Ints &permutation : {Ints{0, 1, 2}, Ints{2, 1, 0}, Ints{1, 0, 2}, Ints{0, 2, 1}, Ints{2, 0, 1}})
+      cases.push_back({"transpose", {x({3, 5, 17})}, {{"permutation", permutation}}});
+    cases.push_back({"transpose", {x({0, 3})}});
+    cases.push_back({"transpose", {x({65, 33})}});
+    cases.push_back({"broadcast_to", {x({3, 1})}, {{"dims", Dims{2, 3, 5}}}});
+    cases.push_back({"broadcast_to", {x({})}, {{"dims", Dims{4, 3}}}});
+    cases.push_back({"broadcast_to", {x({1})}, {{"dims", Dims{0}}}});
+    for (const int64_t axis : {int64_t{0}, int64_t{1}, int64_t{-1}})
+      cases.push_back({"concat", {x({2, 3, 5}), x({2, 3, 5}), x({2, 3, 5})}, {{"axis", axis}}});
+    cases.push_back({"concat", {x({0, 3}), x({2, 3})}, {{"axis", int64_t{0}}}});
+    cases.push_back({"concat", {x({7})}, {{"axis", int64_t{0}}}});
+    cases.push_back({"slice", {x({5, 7})}, {{"begin", Dims{1, 2}}, {"size", Dims{3, 4}}}});
+    cases.push_back({"slice", {x({5, 7})}, {{"begin", Dims{0, 1}}, {"size", Dims{3, 3}}, {"strides", Ints{2, 2}}}});
+    cases.push_back({"slice", {x({5, 7})}, {{"begin", Dims{5, 0}}, {"size", Dims{0, 7}}}});
+    cases.push_back({"pad", {x({3, 5})}, {{"low", Ints{1, 0}}, {"high", Ints{0, 2}}, {"value", 1.0}}});
+    cases.push_back({"pad", {x({0, 5})}, {{"low", Ints{1, 0}}, {"high", Ints{1, 0}}}});
+    for (const DType index : {DType::i32, DType::i64}) {
+      cases.push_back({"gather", {x({7, 5}), whole(index, {3, 2}, 0, 7)}});
+      cases.push_back({"gather", {x({3, 7, 2}), whole(index, {4}, 0, 7)}, {{"axis", int64_t{1}}}});
+      cases.push_back({"gather", {x({7}), whole(index, {}, 0, 7)}});
+      cases.push_back({"gather", {x({7, 5}), whole(index, {0}, 0, 7)}});
+    }
+  }
+  for (const DType dtype : kFloats) {
+    cases.push_back(
+        {"slice_gradient", {{dtype, {3, 3}}}, {{"begin", Dims{0, 1}}, {"strides", Ints{2, 2}}, {"dims", Dims{5, 7}}}});
+    cases.push_back({"gather_gradient", {{dtype, {3, 2, 5}}, whole(DType::i64, {3, 2}, 0, 4)}, {{"dims", Dims{4, 5}}}});
+    cases.push_back({"gather_gradient",
+                     {{dtype, {3, 6, 2}}, whole(DType::i32, {6}, 0, 4)},
+                     {{"axis", int64_t{1}}, {"dims", Dims{3, 4, 2}}}});
+    cases.push_back({"gather_gradient", {{dtype, {0, 5}}, whole(DType::i64, {0}, 0, 4)}, {{"dims", Dims{4, 5}}}});
+    cases.push_back({"one_hot",
+                     {whole(DType::i64, {3, 5}, -1, 8)},
+                     {{"depth", int64_t{7}}, {"on", 2.0}, {"off", -1.0}, {"dtype", dtype}}});
+    cases.push_back({"iota", {}, {{"dims", Dims{2, 3, 5}}, {"axis", int64_t{1}}, {"dtype", dtype}}});
+  }
+  cases.push_back({"one_hot", {whole(DType::i32, {0}, 0, 8)}, {{"depth", int64_t{7}}, {"dtype", DType::i64}}});
+  cases.push_back({"iota", {}, {{"dims", Dims{300}}, {"axis", int64_t{0}}}});
+  return cases;
+}
+
+}  // namespace tutti::impl::conformance

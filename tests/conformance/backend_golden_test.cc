@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops against numbers computed elsewhere: golden/*.json, written by golden/make_golden.py with NumPy from the ops'
+// definitions. What backend_ops_test trusts the reference backend for is checked here.
+//
+// usage: backend_golden_test BACKEND DIRECTORY
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend_under_test.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "golden_case.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using conformance::BackendUnderTest;
+using conformance::GoldenCase;
+using tensor::Tensor;
+
+namespace {
+
+BackendUnderTest *tested = nullptr;
+std::string directory;
+
+base::Status check_case(const GoldenCase &golden) {
+  const size_t outputs = golden.outputs.size();
+  TUTTI_ASSIGN(const std::vector<Tensor> results,
+               conformance::run_graph(tested->device, golden.inputs,
+                                      [&](graph::GraphBuilder &builder, const graph::GraphBuilder::Values &inputs) {
+                                        return builder.op_n(golden.op, inputs, golden.attributes, outputs);
+                                      }));
+  if (results.size() != outputs) return base::internal_error(results.size(), " results");
+  for (size_t i = 0; i < outputs; ++i) {
+    if (!(results[i].shape() == golden.outputs[i].shape()) || results[i].dtype() != golden.outputs[i].dtype())
+      return base::internal_error("result ", i, " is ", results[i].describe(), ", expected ",
+                                  golden.outputs[i].describe());
+    const base::Status status = tensor::compare_close(results[i], golden.outputs[i], golden.relative, golden.absolute);
+    if (!status.ok()) return status.wrap(base::concat("result ", i));
+  }
+  return base::Status();
+}
+
+void check_file(void **state) {
+  const std::string name = static_cast<const char *>(*state);
+  std::vector<GoldenCase> cases = assert_ok_value(conformance::read_golden(directory + "/" + name + ".json"));
+  int failures = 0, missing = 0;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const base::Status status = check_case(cases[i]);
+    if (status.ok()) continue;
+    if (status.code() == base::Code::unimplemented && conformance::is_optional(cases[i].inputs, cases[i].attributes)) {
+      ++missing;
+      continue;
+    }
+    ++failures;
+    print_error("%s.json case %zu (%s): %s\n", name.c_str(), i, cases[i].op.c_str(), status.to_string().c_str());
+  }
+  if (missing != 0) print_message("%s: %d cases of optional dtypes are not implemented\n", name.c_str(), missing);
+  assert_true(!cases.empty());
+  assert_int_equal(failures, 0);
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  auto opened = conformance::open_backend_under_test(argc, argv);
+  if (!opened.ok()) {
+    std::fprintf(stderr, "%s\n", opened.status().to_string().c_str());
+    return 1;
+  }
+  tested = &*opened;
+  directory = argv[2];
+  static const char *const kFiles[] = {"elementwise", "binary",  "reductions",    "shapes", "matmul",
+                                       "convolution", "pooling", "normalization", "losses"};
+  std::vector<CMUnitTest> tests;
+  for (const char *file : kFiles)
+    tests.push_back({file, check_file, nullptr, nullptr, const_cast<char *>(file)});
+  return _cmocka_run_group_tests("golden", tests.data(), tests.size(), nullptr, nullptr);
+}

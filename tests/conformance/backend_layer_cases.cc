@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cases of the ops that layers, losses and optimizers are made of.
+#include <utility>
+
+#include "backend_cases.h"
+
+namespace tutti::impl::conformance {
+
+using graph::Attributes;
+using graph::Dims;
+using graph::GraphBuilder;
+using Ints = std::vector<int64_t>;
+using Values = GraphBuilder::Values;
+
+namespace {
+
+const DType kFloats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
+
+void add_matmuls(std::vector<OpCase> &cases) {
+  const Ints kSizes[] = {{1, 1, 1}, {0, 3, 4}, {3, 0, 4}, {7, 5, 3}, {33, 17, 65}, {1, 64, 10}, {5, 300, 1}};
+  const std::pair<ShapeDims, ShapeDims> kBatches[] = {{{}, {}}, {{2}, {2}}, {{3, 1}, {2}}, {{2}, {}}, {{0}, {1}}};
+  for (const Ints &size : kSizes) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        for (const auto &[a_batch, b_batch] : kBatches) {
+          ShapeDims a = a_batch, b = b_batch;
+          for (const int64_t dim : transpose_a ? Ints{size[1], size[0]} : Ints{size[0], size[1]})
+            a.push_back(dim);
+          for (const int64_t dim : transpose_b ? Ints{size[2], size[1]} : Ints{size[1], size[2]})
+            b.push_back(dim);
+          const Attributes attributes{{"transpose_a", transpose_a}, {"transpose_b", transpose_b}};
+          cases.push_back({"matmul", {{DType::f32, a}, {DType::f32, b}}, attributes, {}, 1e-4, 1e-4});
+          if (size[0] != 7) continue;
+          for (const DType dtype : {DType::f64, DType::f16, DType::bf16})
+            cases.push_back({"matmul", {{dtype, a}, {dtype, b}}, attributes});
+        }
+      }
+    }
+  }
+}
+
+/// conv2d, then both gradients of it with the result's values as dy.
+void add_convolution(std::vector<OpCase> &cases, DType dtype, ShapeDims image, ShapeDims kernel,
+                     Attributes attributes) {
+  const double tolerance = dtype == DType::f32 ? 2e-4 : 0;
+  const ShapeDims bias{kernel[3]};
+  cases.push_back({"conv2d", {{dtype, image}, {dtype, kernel}}, attributes, {}, tolerance, tolerance});
+  cases.push_back({"conv2d", {{dtype, image}, {dtype, kernel}, {dtype, bias}}, attributes, {}, tolerance, tolerance});
+  const auto gradients = [=](GraphBuilder &builder, const Values &inputs) -> Values {
+    const graph::ValueId y = builder.op("conv2d", {inputs[0], inputs[1]}, attributes);
+    Attributes for_input = attributes, for_kernel = attributes;
+    for_input.emplace("input_dims", graph::to_dims(image));
+    for_kernel.emplace("kernel_dims", graph::to_dims(kernel));
+    // A sign keeps dy of one size whatever the number of channels.
+    const graph::ValueId dy = builder.unary("sign", y);
+    return {builder.op("conv2d_input_gradient", {dy, inputs[1]}, for_input),
+            builder.op("conv2d_kernel_gradient", {inputs[0], dy}, for_kernel)};
+  };
+  // Whole numbers: sums are exact in any order, so no sign depends on rounding.
+  cases.push_back({"conv2d gradients",
+                   {whole(dtype, image, -2, 3), whole(dtype, kernel, -2, 3)},
+                   attributes,
+                   gradients,
+                   tolerance,
+                   tolerance});
+}
+
+void add_convolutions(std::vector<OpCase> &cases) {
+  const auto same = [](Ints stride, int64_t groups = 1) {
+    return Attributes{{"stride", std::move(stride)}, {"padding", std::string("same")}, {"groups", groups}};
+  };
+  const Attributes valid{{"padding", std::string("valid")}};
+  const Attributes shifted{{"padding", std::string("explicit")},
+                           {"pads", Ints{1, 2, 0, 1}},
+                           {"dilation", Ints{2, 1}},
+                           {"stride", Ints{1, 2}}};
+  add_convolution(cases, DType::f32, {2, 8, 8, 3}, {3, 3, 3, 16}, same({1, 1}));
+  add_convolution(cases, DType::f32, {1, 9, 7, 16}, {3, 3, 16, 16}, same({2, 2}));
+  add_convolution(cases, DType::f32, {3, 5, 5, 1}, {5, 5, 1, 6}, same({1, 1}));
+  add_convolution(cases, DType::f32, {2, 6, 6, 32}, {1, 1, 32, 24}, same({1, 1}));
+  add_convolution(cases, DType::f32, {2, 6, 6, 5}, {3, 3, 5, 7}, valid);
+  add_convolution(cases, DType::f32, {2, 7, 8, 4}, {2, 3, 4, 3}, shifted);
+  add_convolution(cases, DType::f32, {2, 6, 6, 8}, {3, 3, 4, 8}, same({1, 1}, 2));
+  add_convolution(cases, DType::f32, {2, 6, 6, 16}, {3, 3, 1, 16}, same({1, 1}, 16));
+  add_convolution(cases, DType::f32, {0, 6, 6, 3}, {3, 3, 3, 4}, same({1, 1}));
+  add_convolution(cases, DType::f32, {1, 1, 1, 1}, {1, 1, 1, 1}, valid);
+  add_convolution(cases, DType::f64, {1, 5, 5, 2}, {3, 3, 2, 3}, same({1, 1}));
+}
+
+void add_pooling(std::vector<OpCase> &cases) {
+  const std::pair<ShapeDims, Attributes> kPools[] = {
+      {{2, 8, 8, 16}, {{"window", Ints{2, 2}}}},
+      {{1, 9, 7, 3}, {{"window", Ints{3, 3}}, {"stride", Ints{2, 2}}, {"padding", std::string("same")}}},
+      {{2, 5, 7, 1},
+       {{"window", Ints{2, 3}},
+        {"stride", Ints{1, 2}},
+        {"padding", std::string("explicit")},
+        {"pads", Ints{1, 0, 1, 2}}}},
+      {{0, 4, 4, 2}, {{"window", Ints{2, 2}}}},
+      {{1, 7, 7, 33}, {{"window", Ints{7, 7}}}},
+  };
+  for (const auto &[image, attributes] : kPools) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      const auto max = [=](GraphBuilder &builder, const Values &inputs) -> Values {
+        const graph::ValueId y = builder.op("max_pool2d", {inputs[0]}, attributes);
+        const graph::ValueId dy = builder.op("add", {y, builder.constant(0.5, dtype)});
+        return {y, builder.op("max_pool2d_gradient", {dy, inputs[0], y}, attributes)};
+      };
+      cases.push_back({"max_pool2d", {whole(dtype, image, -3, 4)}, attributes, max});
+      cases.push_back({"max_pool2d", {{dtype, image}}, attributes, max});
+      for (const bool counts : {false, true}) {
+        Attributes average = attributes, gradient = attributes;
+        average.emplace("count_include_padding", counts);
+        gradient.emplace("count_include_padding", counts);
+        gradient.emplace("input_dims", graph::to_dims(image));
+        const auto build = [=](GraphBuilder &builder, const Values &inputs) -> Values {
+          const graph::ValueId y = builder.op("avg_pool2d", {inputs[0]}, average);
+          return {y, builder.op("avg_pool2d_gradient", {y}, gradient)};
+        };
+        cases.push_back({"avg_pool2d", {{dtype, image}}, average, build});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<OpCase> product_cases() {
+  std::vector<OpCase> cases;
+  add_matmuls(cases);
+  add_convolutions(cases);
+  add_pooling(cases);
+  return cases;
+}
+
+std::vector<OpCase> normalization_cases() {
+  std::vector<OpCase> cases;
+  const Attributes epsilon{{"epsilon", 0.01}};
+  for (const ShapeDims &shape : {ShapeDims{6, 5}, ShapeDims{2, 3, 4, 17}, ShapeDims{1, 1}, ShapeDims{32, 8, 8, 16}}) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      const Operand x{dtype, shape}, channel{dtype, {shape.back()}}, variance = positive(dtype, {shape.back()});
+      const Operand sums{DType::f64, {shape.back()}};
+      const double tolerance = dtype == DType::f32 ? 1e-4 : 0;
+      cases.push_back({"batch_norm_training", {x, channel, channel}, epsilon, {}, tolerance, tolerance});
+      cases.push_back({"batch_norm_training_gradient", {x, x, channel, channel, variance}, epsilon, {}, 1e-3, 1e-3});
+      cases.push_back(
+          {"batch_norm_inference", {x, channel, channel, channel, variance}, epsilon, {}, tolerance, tolerance});
+      cases.push_back({"batch_norm_moments", {x}, {}, {}, tolerance, tolerance * 100});
+      cases.push_back({"batch_norm_gradient_moments", {x, x, channel}, {}, {}, tolerance, tolerance * 100});
+      cases.push_back({"batch_norm_gradient_apply",
+                       {x, x, channel, channel, variance, sums, sums, positive(DType::f64, {})},
+                       epsilon,
+                       {},
+                       tolerance,
+                       tolerance * 10});
+      ShapeDims rows(shape.begin(), shape.end() - 1);
+      cases.push_back({"layer_norm", {x, channel, channel}, epsilon, {}, tolerance, tolerance});
+      cases.push_back(
+          {"layer_norm_gradient", {x, x, channel, {dtype, rows}, positive(dtype, rows)}, {}, {}, 1e-3, 1e-3});
+    }
+  }
+  const Operand none{DType::f32, {0, 3}}, channel{DType::f32, {3}};
+  cases.push_back({"batch_norm_moments", {none}});
+  cases.push_back({"batch_norm_gradient_moments", {none, none, channel}});
+  cases.push_back({"batch_norm_inference", {none, channel, channel, channel, positive(DType::f32, {3})}});
+  cases.push_back({"layer_norm", {none, channel, channel}});
+  cases.push_back({"layer_norm_gradient", {none, none, channel, {DType::f32, {0}}, {DType::f32, {0}}}});
+  return cases;
+}
+
+std::vector<OpCase> loss_cases() {
+  std::vector<OpCase> cases;
+  for (const DType dtype : kFloats) {
+    for (const ShapeDims &shape :
+         {ShapeDims{1}, ShapeDims{0, 3}, ShapeDims{5, 10}, ShapeDims{2, 3, 65}, ShapeDims{7, 1000}}) {
+      const int64_t classes = shape.back();
+      const ShapeDims rows(shape.begin(), shape.end() - 1);
+      const Operand x{dtype, shape, -5, 5}, label = whole(DType::i64, rows, 0, static_cast<double>(classes));
+      for (const int64_t axis : {int64_t{0}, int64_t{-1}}) {
+        for (const char *op : {"softmax", "log_softmax"})
+          cases.push_back({op, {x}, {{"axis", axis}}});
+        for (const char *op : {"softmax_gradient", "log_softmax_gradient"})
+          cases.push_back({op, {x, {dtype, shape, -1, 0.5}}, {{"axis", axis}}, {}, 0, dtype == DType::f32 ? 1e-4 : 0});
+      }
+      for (const double smoothing : {0.0, 0.1}) {
+        const Attributes attributes{{"label_smoothing", smoothing}};
+        cases.push_back({"sparse_softmax_cross_entropy", {x, label}, attributes});
+        cases.push_back({"sparse_softmax_cross_entropy_gradient", {{dtype, rows}, x, label}, attributes});
+        cases.push_back(
+            {"softmax_cross_entropy", {x, {dtype, shape, 0, 1}}, attributes, {}, 0, dtype == DType::f32 ? 1e-3 : 0});
+        cases.push_back({"softmax_cross_entropy_gradient",
+                         {{dtype, rows}, x, {dtype, shape, 0, 1}},
+                         attributes,
+                         {},
+                         0,
+                         dtype == DType::f32 ? 1e-4 : 0});
+      }
+      cases.push_back({"sigmoid_cross_entropy", {x, {dtype, shape, 0, 1}}});
+      for (const int64_t k : {int64_t{1}, int64_t{3}})
+        cases.push_back({"in_top_k", {x, label}, {{"k", k}}});
+    }
+  }
+  return cases;
+}
+
+std::vector<OpCase> training_cases() {
+  std::vector<OpCase> cases;
+  for (const ShapeDims &shape : {ShapeDims{0}, ShapeDims{1}, ShapeDims{1000}, ShapeDims{3, 5}}) {
+    for (const bool ok : {true, false}) {
+      const Operand w{DType::f32, shape}, slot = positive(DType::f32, shape), rate{DType::f32, {}, 0.01, 0.1};
+      const Operand flag = whole(DType::boolean, {}, ok ? 1 : 0, ok ? 1.5 : 0.5);
+      cases.push_back({"sgd_update", {w, w, rate, flag}, {{"weight_decay", 0.01}}});
+      for (const bool nesterov : {false, true})
+        cases.push_back({"momentum_update",
+                         {w, w, w, rate, flag},
+                         {{"momentum", 0.8}, {"nesterov", nesterov}, {"weight_decay", 0.01}}});
+      cases.push_back(
+          {"adam_update", {w, w, w, slot, rate, whole(DType::i64, {}, 3, 4), flag}, {{"weight_decay", 0.01}}});
+    }
+    for (const double rate : {0.0, 0.25, 0.9})
+      cases.push_back({"dropout", {{DType::f32, shape}}, {{"rate", rate}, {"key", int64_t{5}}}});
+    const Dims dims = graph::to_dims(shape);
+    // Uniforms agree bit for bit; normals go through functions that backends may compute differently.
+    cases.push_back(
+        {"random_uniform", {}, {{"dims", dims}, {"low", -0.3}, {"high", 0.7}, {"key", int64_t{6}}}, {}, 1e-30, 1e-30});
+    cases.push_back({"random_normal", {}, {{"dims", dims}, {"mean", 1.0}, {"stddev", 0.5}, {"key", int64_t{7}}}});
+    cases.push_back({"random_truncated_normal", {}, {{"dims", dims}, {"stddev", 0.5}, {"key", int64_t{8}}}});
+  }
+  return cases;
+}
+
+}  // namespace tutti::impl::conformance

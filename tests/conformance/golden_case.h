@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The golden files of the backend suite: one op, its inputs and attributes, and what it must give.
+#ifndef TUTTI_TESTS_CONFORMANCE_GOLDEN_CASE_H_
+#define TUTTI_TESTS_CONFORMANCE_GOLDEN_CASE_H_
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "graph/attribute.h"
+#include "tensor/tensor.h"
+
+namespace tutti::impl::conformance {
+
+struct GoldenCase {
+  std::string op;
+  graph::Attributes attributes;
+  std::vector<tensor::Tensor> inputs, outputs;
+  double relative = 0, absolute = 0;
+};
+
+/// One step of an optimizer and the state after it.
+struct TrajectoryStep {
+  tensor::Tensor gradient;
+  double rate = 0;
+  bool ok = true;
+  int64_t iteration = 1;
+  std::vector<tensor::Tensor> state;
+};
+
+struct Trajectory {
+  std::string op;
+  graph::Attributes attributes;
+  std::vector<tensor::Tensor> state;  ///< w and its slots before the first step
+  std::vector<TrajectoryStep> steps;
+};
+
+base::Result<std::vector<GoldenCase>> read_golden(const std::string &path);
+base::Result<std::vector<Trajectory>> read_trajectories(const std::string &path);
+
+}  // namespace tutti::impl::conformance
+
+#endif  // TUTTI_TESTS_CONFORMANCE_GOLDEN_CASE_H_
