@@ -71,9 +71,9 @@ struct OptimizerSpec {
 
 struct TrainSpec {
   OptimizerSpec optimizer;
-  std::optional<double> clip_global_norm;
+  std::optional<double> clip_global_norm{};
   /// Explicit gradients, variable name → gradient value; empty = those of the loss for every trainable variable.
-  std::map<std::string, ValueId, std::less<>> gradients;
+  std::map<std::string, ValueId, std::less<>> gradients{};
 };
 
 /// A scalar that the host can set while training, read as state entry host/<name>.
