@@ -13,6 +13,7 @@
 #include "backend_under_test.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "bound_graph.h"
 #include "golden_case.h"
 #include "testing.h"
 
@@ -63,6 +64,60 @@ void check_file(void **state) {
   assert_int_equal(failures, 0);
 }
 
+/// Ten steps of an optimizer with its state in an arena, the update in place.
+base::Status follow(const conformance::Trajectory &trajectory) {
+  const tensor::DType f32 = tensor::DType::f32;
+  backend::StateTable table;
+  const int32_t arena = table.add_arena("weights");
+  const int64_t elements = trajectory.state[0].elements();
+  const size_t slots = trajectory.state.size();
+  for (size_t i = 0; i < slots; ++i)
+    TUTTI_TRY(table.add({.name = std::to_string(i),
+                         .arena = arena,
+                         .offset = 64 * static_cast<int64_t>(i),
+                         .dims = {elements},
+                         .storage_bytes = 4 * elements}));
+  TUTTI_ASSIGN(conformance::Arenas arenas, conformance::Arenas::make(tested->device, table));
+  graph::GraphBuilder b;
+  graph::GraphBuilder::Values inputs;
+  for (size_t i = 0; i < slots; ++i) {
+    TUTTI_TRY(arenas.write(std::to_string(i), trajectory.state[i]));
+    inputs.push_back(b.state_read(std::to_string(i), f32, {elements}));
+  }
+  inputs.insert(inputs.begin() + 1, b.input("gradient", f32, {elements}));
+  inputs.push_back(b.input("rate", f32, {}));
+  if (trajectory.op == "adam_update") inputs.push_back(b.run_scalar("iteration", tensor::DType::i64));
+  inputs.push_back(b.input("ok", tensor::DType::boolean, {}));
+  const auto updated = b.op_n(trajectory.op, inputs, trajectory.attributes, slots);
+  for (size_t i = 0; i < slots; ++i)
+    b.state_write(updated[i], std::to_string(i));
+  TUTTI_ASSIGN(const graph::Graph graph, b.finish_graph());
+  TUTTI_ASSIGN(const auto bound, conformance::BoundGraph::make(tested->device, graph, {}, &arenas));
+  for (size_t step = 0; step < trajectory.steps.size(); ++step) {
+    const conformance::TrajectoryStep &expected = trajectory.steps[step];
+    TUTTI_ASSIGN(const Tensor rate, Tensor::scalar<float>(static_cast<float>(expected.rate)));
+    TUTTI_ASSIGN(const Tensor ok, Tensor::scalar<bool>(expected.ok));
+    backend::RunScalars scalars;
+    scalars.set(backend::RunScalar::iteration, expected.iteration);
+    TUTTI_TRY(bound->run({expected.gradient, rate, ok}, scalars));
+    for (size_t i = 0; i < slots; ++i) {
+      TUTTI_ASSIGN(const Tensor value, arenas.read(std::to_string(i)));
+      const base::Status status = tensor::compare_close(value, expected.state[i], 2e-6, 2e-6);
+      if (!status.ok()) return status.wrap(base::concat("step ", step, ", state ", i));
+    }
+  }
+  return base::Status();
+}
+
+void check_trajectories(void **) {
+  const auto trajectories = assert_ok_value(conformance::read_trajectories(directory + "/trajectories.json"));
+  assert_true(trajectories.size() >= 8);
+  for (const conformance::Trajectory &trajectory : trajectories) {
+    print_message("%s\n", trajectory.op.c_str());
+    assert_ok(follow(trajectory));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -79,5 +134,6 @@ int main(int argc, char **argv) {
   std::vector<CMUnitTest> tests;
   for (const char *file : kFiles)
     tests.push_back({file, check_file, nullptr, nullptr, const_cast<char *>(file)});
+  tests.push_back({"trajectories", check_trajectories, nullptr, nullptr, nullptr});
   return _cmocka_run_group_tests("golden", tests.data(), tests.size(), nullptr, nullptr);
 }

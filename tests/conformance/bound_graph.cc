@@ -31,7 +31,8 @@ Result<Arenas> Arenas::make(const backend::DeviceRef &device, backend::StateTabl
 
 std::vector<void *> Arenas::pointers() const {
   std::vector<void *> pointers;
-  for (const Buffer &buffer : buffers_) pointers.push_back(buffer.device_pointer());
+  for (const Buffer &buffer : buffers_)
+    pointers.push_back(buffer.device_pointer());
   return pointers;
 }
 
@@ -100,7 +101,8 @@ Status BoundGraph::run_segments(const backend::RunScalars &scalars, const Extern
 
 Result<std::vector<Tensor>> BoundGraph::run(const std::vector<Tensor> &inputs, const backend::RunScalars &scalars,
                                             const ExternalFunction &external) {
-  for (size_t i = 0; i < inputs.size(); ++i) TUTTI_TRY(inputs_[i].write(0, inputs[i].data(), inputs[i].size_bytes()));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    TUTTI_TRY(inputs_[i].write(0, inputs[i].data(), inputs[i].size_bytes()));
   TUTTI_TRY(run_segments(scalars, external));
   std::vector<Tensor> results;
   for (size_t i = 0; i < outputs_.size(); ++i) {

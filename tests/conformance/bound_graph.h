@@ -34,8 +34,8 @@ class Arenas {
 };
 
 /// What stands between two segments: changes the numbers of the external node.
-using ExternalFunction = std::function<void(int32_t index, const backend::ExternalDescription &external,
-                                            tensor::Tensor &values)>;
+using ExternalFunction =
+    std::function<void(int32_t index, const backend::ExternalDescription &external, tensor::Tensor &values)>;
 
 class BoundGraph {
  public:
