@@ -52,11 +52,11 @@ static inline void test_assert_contains(const char *text, const char *needle, co
 #undef skip
 #undef fail_msg
 /// As cmocka's, whose own spelling calls the macro taken away above.
-#define fail_msg(...)                           \
-  do {                                          \
-    print_error("ERROR: " __VA_ARGS__);         \
-    print_error("\n");                          \
-    _fail(__FILE__, __LINE__);                  \
+#define fail_msg(...)                   \
+  do {                                  \
+    print_error("ERROR: " __VA_ARGS__); \
+    print_error("\n");                  \
+    _fail(__FILE__, __LINE__);          \
   } while (0)
 
 #include <string>
