@@ -148,26 +148,35 @@ Status plan_outputs(GraphPlan &plan, const ElementSpec &input, const std::vector
   return check(plan.spec);
 }
 
-// Ops whose result depends on which rows run together.
-bool depends_on_rows(const graph::Node &node, const graph::OpDefinition &definition, bool carries_batch) {
-  if (definition.effect == graph::Effect::region || definition.effect == graph::Effect::state) return true;
-  if (node.op == "run_scalar") return true;
-  return carries_batch && definition.batch != graph::BatchBehaviour::rowwise;
+// What belongs to training: variables, state and collectives.
+bool belongs_to_training(const graph::Node &node, const graph::OpDefinition &definition) {
+  return node.op == "variable" || node.op == "state_read" || node.op == "state_write" ||
+         definition.effect == graph::Effect::collective;
+}
+
+bool any_carries_batch(const graph::Graph &graph, const std::vector<graph::ValueId> &values) {
+  return std::any_of(values.begin(), values.end(), [&](graph::ValueId value) {
+    return value != graph::kNoValue && mentions_batch(graph.value(value).dims);
+  });
+}
+
+// Does a row of the result depend on which rows run together? What may reduce the batch does so only where its result
+// carries none.
+bool depends_on_rows(const graph::Graph &graph, const graph::Node &node, const graph::OpDefinition &definition) {
+  if (definition.effect == graph::Effect::region || node.op == "run_scalar") return true;
+  if (!any_carries_batch(graph, node.inputs) || definition.batch == graph::BatchBehaviour::rowwise) return false;
+  return definition.batch != graph::BatchBehaviour::reduces || !any_carries_batch(graph, node.outputs);
 }
 
 Status classify_nodes(GraphPlan &plan) {
   bool rowwise = plan.has_rows_form;
   for (const graph::Node &node : plan.graph->nodes()) {
     TUTTI_ASSIGN(const graph::OpDefinition *definition, graph::require_op(node.op, node.revision));
-    bool carries = false;
-    for (const graph::ValueId input : node.inputs) {
-      carries = carries || (input != graph::kNoValue && mentions_batch(plan.graph->value(input).dims));
-    }
     plan.is_random = plan.is_random || definition->effect == graph::Effect::random;
-    if (definition->effect == graph::Effect::state || definition->effect == graph::Effect::collective) {
+    if (belongs_to_training(node, *definition)) {
       return base::invalid_argument("node '", node.scope_name, "' (", node.op, ") has no meaning in a dataset");
     }
-    rowwise = rowwise && !depends_on_rows(node, *definition, carries);
+    rowwise = rowwise && !depends_on_rows(*plan.graph, node, *definition);
   }
   plan.is_rowwise = rowwise && !plan.is_random;
   return Status();
