@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plug-in is taken or refused with one sentence. argv: directory of the test's plug-ins, path of the reference
+// plug-in.
+#include "runtime/plugin_loader.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "backend/backend.h"
+#include "runtime/backend_list.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+
+namespace {
+
+std::string directory, reference_path;
+
+base::Status load(const std::string &path) {
+  return runtime::load_plugin(path, "{}", {}, backend::build_id()).status();
+}
+
+std::string bad(const char *name) { return directory + "/tutti-" + name + ".so"; }
+
+/// One sentence: no line break, says what and where.
+void check_refusal(const std::string &path, base::Code code, const char *needle) {
+  const base::Status status = load(path);
+  assert_int_equal(static_cast<int>(status.code()), static_cast<int>(code));
+  assert_contains(status.message().c_str(), needle);
+  assert_true(status.message().find('\n') == std::string::npos);
+  assert_non_null(status.error()->find_detail("plugin"));
+  assert_string_equal(status.error()->find_detail("plugin")->c_str(), path.c_str());
+}
+
+void a_good_plugin_is_taken(void **) {
+  auto backend =
+      assert_ok_value(runtime::load_plugin(reference_path, "{\"logical_devices\": 3}", {}, backend::build_id()));
+  assert_string_equal(backend->name().c_str(), "reference");
+  assert_int_equal(backend->device_count(), 3);
+  auto device = assert_ok_value(backend->open_device(2));
+  assert_string_equal(device->name().c_str(), "reference:2");
+  assert_error_contains(backend->open_device(3), "3 device");
+  // A second instance beside it, with other options.
+  auto second = assert_ok_value(runtime::load_plugin(reference_path, "{}", {}, backend::build_id()));
+  assert_int_equal(second->device_count(), 1);
+}
+
+void options_are_checked(void **) {
+  assert_error_contains(runtime::load_plugin(reference_path, "{\"logical_device\": 3}", {}, backend::build_id()),
+                        "logical_devices");
+  assert_error_contains(runtime::load_plugin(reference_path, "{\"logical_devices\": -1}", {}, backend::build_id()),
+                        "-1");
+}
+
+void bad_plugins_are_refused(void **) {
+  check_refusal("tutti-reference.so", base::Code::invalid_argument, "not absolute");
+  check_refusal(bad("missing"), base::Code::not_found, "there is no plug-in");
+  check_refusal(bad("no_entry"), base::Code::unavailable, "does not export tutti_backend_entry");
+  check_refusal(bad("version"), base::Code::unavailable, "version 2");
+  check_refusal(bad("refuses"), base::Code::unavailable, "refuses");
+  check_refusal(bad("build"), base::Code::unavailable, "another build");
+  check_refusal(bad("short"), base::Code::unavailable, "16 bytes");
+  check_refusal(bad("tables"), base::Code::unavailable, "lacks one of its tables");
+  const std::string text = directory + "/tutti-text.so";
+  std::ofstream(text) << "not a shared module";
+  check_refusal(text, base::Code::unavailable, "cannot be loaded");
+}
+
+void names_become_paths(void **) {
+  assert_error_contains(runtime::plugin_path("../evil"), "not the name");
+  assert_error_contains(runtime::plugin_path(""), "not the name");
+  setenv("TUTTI_PLUGIN_PATH", directory.c_str(), 1);
+  assert_string_equal(assert_ok_value(runtime::plugin_path("cuda")).c_str(), bad("cuda").c_str());
+  unsetenv("TUTTI_PLUGIN_PATH");
+  assert_contains(runtime::plugin_directory().c_str(), "tutti/plugins-");
+}
+
+void backends_open_by_name(void **) {
+  for (const runtime::LinkedBackend &linked : runtime::linked_backends()) {
+    auto backend = assert_ok_value(runtime::open_backend(linked.name, "{\"logical_devices\": 2}", {}));
+    assert_true(backend->name() == linked.name);
+    assert_int_equal(backend->device_count(), 2);
+  }
+  assert_error_contains(runtime::open_backend("referense", "{}", {}), "reference");
+  setenv("TUTTI_PLUGIN_PATH", directory.c_str(), 1);
+  assert_error_contains(runtime::open_backend("cuda", "{}", {}), "there is no plug-in");
+  unsetenv("TUTTI_PLUGIN_PATH");
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  directory = argv[1];
+  reference_path = argv[2];
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(a_good_plugin_is_taken),  cmocka_unit_test(options_are_checked),
+      cmocka_unit_test(bad_plugins_are_refused), cmocka_unit_test(names_become_paths),
+      cmocka_unit_test(backends_open_by_name),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
