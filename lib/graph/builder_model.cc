@@ -5,7 +5,6 @@
 #include "graph/batch.h"
 #include "graph/builder.h"
 #include "graph/dim_expression.h"
-#include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::graph {
 
@@ -64,7 +63,7 @@ ValueId GraphBuilder::variable(std::string_view name, tensor::DType dtype, std::
   Node node;
   node.op = "variable";
   node.scope_name = names_.count(full) == 0 ? full : unique_name(name);
-  node.attributes = ops::VariableAttributes{full, dtype, to_dims(dims)}.to_attributes();
+  node.attributes = {{"name", full}, {"dtype", dtype}, {"dims", to_dims(dims)}};
   const ValueId value = insert(std::move(node), 1, 0)[0];
   if (!ok()) return kNoValue;
   set_value_name(value, full);

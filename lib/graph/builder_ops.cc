@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "graph/batch.h"
 #include "graph/builder.h"
-#include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::graph {
 
@@ -21,7 +20,7 @@ ValueId GraphBuilder::input(std::string_view name, tensor::DType dtype, Dims dim
   }
   Node node;
   node.op = "input";
-  node.attributes = ops::InputAttributes{std::string(name), dtype, std::move(dims)}.to_attributes();
+  node.attributes = {{"name", std::string(name)}, {"dtype", dtype}, {"dims", std::move(dims)}};
   const ValueId value = insert(std::move(node), 1, 0)[0];
   set_value_name(value, std::string(name));
   return value;
@@ -50,7 +49,7 @@ ValueId GraphBuilder::run_scalar(std::string_view kind, tensor::DType dtype) {
 }
 
 ValueId GraphBuilder::state_read(std::string_view entry, tensor::DType dtype, Dims dims) {
-  return op("state_read", {}, ops::StateReadAttributes{std::string(entry), dtype, std::move(dims)}.to_attributes());
+  return op("state_read", {}, {{"entry", std::string(entry)}, {"dtype", dtype}, {"dims", std::move(dims)}});
 }
 
 void GraphBuilder::state_write(ValueId value, std::string_view entry, std::string_view mode) {
