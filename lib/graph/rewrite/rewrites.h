@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device-independent rewrites. Each takes a graph and gives an equal one: same inputs, same named results, same state
+// entries in the same order, scope names and stable ids kept; value and node ids change.
+//
+//   Graph smaller = optimize(graph, {.evaluator = &evaluator});
+//
+// Order matters in one case: a `call` is computed again by its gradient to save memory. Inlining it and then merging
+// equal nodes would undo that, so optimize() merges before it inlines.
+//
+// Threads: pure functions; the evaluator is called on the caller's thread.
+#ifndef TUTTI_GRAPH_REWRITE_REWRITES_H_
+#define TUTTI_GRAPH_REWRITE_REWRITES_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "tensor/tensor.h"
+
+namespace tutti::impl::graph::rewrite {
+
+/// Computes one node on constants. Given by the floor above (the reference backend is one).
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  /// The outputs of a pure node with constant shapes; an error leaves the node as it is.
+  virtual base::Result<std::vector<tensor::Tensor>> evaluate(const Graph &graph, const Node &node,
+                                                             std::span<const tensor::Tensor> inputs) = 0;
+};
+
+/// Drops nodes that no result, state write or collective depends on. Inputs stay.
+Graph eliminate_dead_code(Graph graph);
+
+/// Keeps the first of pure nodes with equal op, inputs and attributes (of random ones also equal key) in a region.
+Graph merge_equal_nodes(Graph graph);
+
+/// Drops what changes nothing: identity, stop_gradient (after differentiation), reshapes, broadcasts, transposes and
+/// casts that keep their input, a factor or divisor 1; joins chains of reshapes, transposes and negations.
+Graph simplify(Graph graph);
+
+/// Replaces pure nodes whose inputs are constants, as far as their outputs have at most `limit_bytes`.
+Graph fold_constants(Graph graph, Evaluator &evaluator, int64_t limit_bytes = 64 * 1024);
+
+/// Replaces nodes of these ops by the nodes of their (first) region: call, fusion, custom_gradient.
+Graph inline_regions(Graph graph, const std::vector<std::string> &ops = {"call", "fusion", "custom_gradient"});
+
+struct OptimizeOptions {
+  Evaluator *evaluator = nullptr;  // null: constants are not folded
+  bool inline_regions = false;
+};
+
+/// All of the above in the order that serves best.
+Graph optimize(Graph graph, const OptimizeOptions &options = {});
+
+}  // namespace tutti::impl::graph::rewrite
+
+#endif  // TUTTI_GRAPH_REWRITE_REWRITES_H_

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shape rules: a table of ops with the shapes they give, and one of misuses with what the message must name.
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "graph/builder.h"
+#include "graph/op_registry.h"
+#include "testing.h"
+
+namespace {
+
+using namespace tutti::impl::graph;
+using tutti::impl::tensor::DType;
+using Values = GraphBuilder::Values;
+using Ints = std::vector<int64_t>;
+
+struct Input {
+  std::string dims;  // "batch 28 28", "-" = absent
+  DType dtype = DType::f32;
+};
+
+struct Case {
+  const char *op;
+  std::vector<Input> inputs;
+  Attributes attributes;
+  const char *expected;  // "f32[batch, 10] i64[3]", or part of the message
+};
+
+Dims parse_dims(const std::string &text) {
+  Dims dims;
+  for (const std::string &word : tutti::impl::base::split(text, ' ')) {
+    if (!word.empty()) dims.push_back(*Dim::parse(word));
+  }
+  return dims;
+}
+
+std::string infer(const Case &one) {
+  GraphBuilder b;
+  Values inputs;
+  for (const Input &input : one.inputs) {
+    inputs.push_back(input.dims == "-"
+                         ? kNoValue
+                         : b.input(tutti::impl::base::concat("i", inputs.size()), input.dtype, parse_dims(input.dims)));
+  }
+  const Values made = b.op_n(one.op, inputs, one.attributes);
+  if (!b.ok()) return b.status().to_string();
+  std::string text;
+  for (const ValueId value : made) {
+    text += tutti::impl::base::concat(text.empty() ? "" : " ", tutti::impl::tensor::name(b.dtype(value)),
+                                      to_string(b.dims(value)));
+  }
+  return text;
+}
+
+const Input kLabels{"batch", DType::i64};
+const std::string kSame = "same", kValid = "valid", kExplicit = "explicit";
+
+const std::vector<Case> &good_cases() {
+  static const std::vector<Case> cases = {
+      {"relu", {{"batch 3"}}, {}, "f32[batch, 3]"},
+      {"cast", {{"batch"}}, {{"dtype", DType::i32}}, "i32[batch]"},
+      {"is_finite", {{"2"}}, {}, "boolean[2]"},
+      {"add", {{"batch 1 3"}, {"4 1"}}, {}, "f32[batch, 4, 3]"},
+      {"add", {{""}, {""}}, {}, "f32[]"},
+      {"less", {{"batch"}, {""}}, {}, "boolean[batch]"},
+      {"select", {{"batch 1", DType::boolean}, {"3"}, {""}}, {}, "f32[batch, 3]"},
+      {"reduce_sum", {{"batch 3 4"}}, {}, "f32[]"},
+      {"reduce_sum", {{"batch 3 4"}}, {{"axes", Ints{-1, 0}}, {"keep_dims", true}}, "f32[1, 3, 1]"},
+      {"argmax", {{"batch 10"}}, {}, "i64[batch]"},
+      {"all_finite", {{"batch 10"}}, {}, "boolean[]"},
+      {"reshape", {{"batch 28 28 1"}}, {{"dims", Dims{Dim::symbol("batch"), -1}}}, "f32[batch, 784]"},
+      {"reshape", {{"batch 28 4"}}, {{"dims", Dims{-1, 4}}}, "f32[(mul 28 batch), 4]"},
+      {"reshape", {{"0 3"}}, {{"dims", Dims{5, 0}}}, "f32[5, 0]"},
+      {"transpose", {{"batch 2 3"}}, {{"permutation", Ints{0, -1, 1}}}, "f32[batch, 3, 2]"},
+      {"transpose", {{"batch 2 3"}}, {}, "f32[3, 2, batch]"},
+      {"broadcast_to", {{"1 3"}}, {{"dims", Dims{Dim::symbol("batch"), 4, 3}}}, "f32[batch, 4, 3]"},
+      {"concat", {{"batch 2"}, {"batch 3"}, {"batch 0"}}, {{"axis", int64_t{-1}}}, "f32[batch, 5]"},
+      {"slice",
+       {{"batch 7"}},
+       {{"begin", Dims{0, -6}}, {"size", Dims{-1, -1}}, {"strides", Ints{1, 2}}},
+       "f32[batch, 3]"},
+      {"pad", {{"batch 2"}}, {{"low", Ints{0, 1}}, {"high", Ints{0, 2}}}, "f32[batch, 5]"},
+      {"gather", {{"100 8"}, {"batch 5", DType::i32}}, {}, "f32[batch, 5, 8]"},
+      {"one_hot", {kLabels}, {{"depth", int64_t{10}}}, "f32[batch, 10]"},
+      {"iota", {}, {{"dims", Dims{3, 4}}, {"axis", int64_t{-1}}}, "i64[3, 4]"},
+      {"matmul", {{"batch 3 4"}, {"4 5"}}, {}, "f32[batch, 3, 5]"},
+      {"matmul", {{"4 batch"}, {"5 4"}}, {{"transpose_a", true}, {"transpose_b", true}}, "f32[batch, 5]"},
+      {"conv2d", {{"batch 28 28 3"}, {"3 3 3 8"}, {"8"}}, {{"stride", Ints{2, 2}}}, "f32[batch, 14, 14, 8]"},
+      {"conv2d",
+       {{"batch 28 27 4"}, {"5 3 1 8"}, {"-"}},
+       {{"padding", kValid}, {"groups", int64_t{4}}},
+       "f32[batch, 24, 25, 8]"},
+      {"conv2d",
+       {{"batch height 28 3"}, {"3 3 3 8"}},
+       {{"padding", kExplicit}, {"pads", Ints{1, 1, 1, 1}}},
+       "f32[batch, height, 28, 8]"},
+      {"max_pool2d", {{"batch 7 8 3"}}, {{"window", Ints{2, 2}}}, "f32[batch, 3, 4, 3]"},
+      {"avg_pool2d",
+       {{"batch 7 8 3"}},
+       {{"window", Ints{3, 3}}, {"stride", Ints{2, 2}}, {"padding", kSame}},
+       "f32[batch, 4, 4, 3]"},
+      {"batch_norm_training", {{"batch 4 4 8", DType::bf16}, {"8"}, {"8"}}, {}, "bf16[batch, 4, 4, 8] f32[8] f32[8]"},
+      {"layer_norm", {{"batch 7 8"}, {"8"}, {"8"}}, {}, "f32[batch, 7, 8] f32[batch, 7] f32[batch, 7]"},
+      {"softmax", {{"batch 10"}}, {}, "f32[batch, 10]"},
+      {"sparse_softmax_cross_entropy", {{"batch 10"}, kLabels}, {}, "f32[batch]"},
+      {"softmax_cross_entropy", {{"batch 10"}, {"batch 10"}}, {}, "f32[batch]"},
+      {"in_top_k", {{"batch 10"}, kLabels}, {{"k", int64_t{5}}}, "boolean[batch]"},
+      {"dropout", {{"batch 10"}}, {{"rate", 0.5}}, "f32[batch, 10]"},
+      {"random_normal", {}, {{"dims", Dims{Dim::symbol("batch"), 3}}, {"dtype", DType::f64}}, "f64[batch, 3]"},
+      {"momentum_update", {{"9"}, {"9"}, {"9"}, {""}, {"", DType::boolean}}, {}, "f32[9] f32[9]"},
+      {"adam_update",
+       {{"9"}, {"9"}, {"9"}, {"9"}, {""}, {"", DType::i64}, {"", DType::boolean}},
+       {},
+       "f32[9] f32[9] f32[9]"},
+  };
+  return cases;
+}
+
+const std::vector<Case> &bad_cases() {
+  static const std::vector<Case> cases = {
+      {"add", {{"batch 2"}, {"3"}}, {}, "input 'a' [batch, 2] and input 'b' [3] do not broadcast"},
+      {"add", {{"batch"}, {"height"}}, {}, "do not broadcast"},
+      {"add", {{"2"}}, {}, "got 1 inputs, expected 2"},
+      {"add", {{"2"}, {"-"}}, {}, "input 'b' is missing"},
+      {"mul", {{"2", DType::boolean}, {"2", DType::boolean}}, {}, "expected a number"},
+      {"select", {{"2"}, {"2"}, {"2"}}, {}, "expected boolean"},
+      {"reduce_sum", {{"2 3"}}, {{"axes", Ints{2}}}, "attribute 'axes' is 2"},
+      {"reduce_sum", {{"2 3"}}, {{"axes", Ints{1, -1}}}, "twice"},
+      {"argmax", {{"2 0"}}, {}, "no elements"},
+      {"argmax", {{""}}, {}, "axis"},
+      {"reshape", {{"batch 3"}}, {{"dims", Dims{-1, 2}}}, "cannot become [-1, 2]"},
+      {"reshape", {{"4 3"}}, {{"dims", Dims{5, 2}}}, "12 elements, not 10"},
+      {"reshape", {{"4 3"}}, {{"dims", Dims{-1, -1}}}, "cannot become"},
+      {"reshape", {{"4 3"}}, {{"dims", Dims{-2, 6}}}, "'dims'"},
+      {"transpose", {{"2 3"}}, {{"permutation", Ints{0}}}, "expected 2 axes"},
+      {"transpose", {{"2 3"}}, {{"permutation", Ints{0, 0}}}, "twice"},
+      {"broadcast_to", {{"2 3"}}, {{"dims", Dims{3}}}, "does not broadcast to [3]"},
+      {"concat", {{"2 3"}, {"3 3"}}, {{"axis", int64_t{1}}}, "input 'inputs' #2 [3, 3]"},
+      {"concat", {}, {}, "expected at least 1"},
+      {"slice", {{"5"}}, {{"begin", Dims{3}}, {"size", Dims{3}}}, "begins at 3 with 3 elements"},
+      {"slice", {{"5"}}, {{"begin", Dims{-6}}, {"size", Dims{1}}}, "begins at -1"},
+      {"slice", {{"5"}}, {{"begin", Dims{0}}, {"size", Dims{-2}}}, "with -2 elements"},
+      {"pad", {{"5"}}, {{"low", Ints{-1}}, {"high", Ints{0}}}, "'low' is -1"},
+      {"gather", {{"5"}, {"2"}}, {}, "expected i32 or i64"},
+      {"one_hot", {{"5", DType::i32}}, {{"depth", int64_t{0}}}, "at least 1"},
+      {"iota", {}, {{"dims", Dims{3}}, {"axis", int64_t{1}}}, "axis"},
+      {"matmul", {{"3 4"}, {"5 6"}}, {}, "4 columns against 5 rows"},
+      {"matmul", {{"4"}, {"4 6"}}, {}, "rank 1, expected at least 2"},
+      {"conv2d", {{"batch 8 8 3"}, {"3 3 4 8"}}, {}, "3 channels, expected 4"},
+      {"conv2d", {{"batch 8 8 4"}, {"3 3 2 7"}}, {{"groups", int64_t{2}}}, "7 filters"},
+      {"conv2d", {{"batch 2 8 3"}, {"3 3 3 8"}}, {{"padding", kValid}}, "larger than the padded image"},
+      {"conv2d", {{"batch 8 8 3"}, {"3 3 3 8"}, {"7"}}, {}, "expected [8]"},
+      {"conv2d",
+       {{"batch 8 8 3"}, {"3 3 3 8"}},
+       {{"padding", std::string("full")}},
+       "expected one of same, valid, explicit"},
+      {"conv2d", {{"batch 8 8 3"}, {"3 3 3 8"}}, {{"stride", Ints{0, 1}}}, "'stride' is 0"},
+      {"conv2d", {{"batch 8 8 3"}, {"3 3 3 8"}}, {{"stride", Ints{1}}}, "1 elements, expected 2"},
+      {"max_pool2d", {{"batch 8 8"}}, {{"window", Ints{2, 2}}}, "expected 4"},
+      {"max_pool2d",
+       {{"batch 8 8 1"}},
+       {{"window", Ints{2, 2}}, {"padding", kExplicit}, {"pads", Ints{2, 0, 0, 0}}},
+       "less than the window"},
+      {"batch_norm_training", {{"batch 8"}, {"7"}, {"8"}}, {}, "input 'scale' [7]"},
+      {"batch_norm_training", {{"8"}, {"8"}, {"8"}}, {}, "expected at least 2"},
+      {"layer_norm",
+       {{"batch 8", DType::f16}, {"8", DType::f16}, {"8", DType::f16}},
+       {},
+       "expected f32 for an input of f16"},
+      {"sparse_softmax_cross_entropy", {{"batch 10"}, {"batch 10", DType::i64}}, {}, "expected labels [batch]"},
+      {"sparse_softmax_cross_entropy", {{"batch 10"}, {"batch"}}, {}, "expected an integer"},
+      {"softmax_cross_entropy", {{"batch 10"}, {"batch 9"}}, {}, "equal shapes"},
+      {"random_uniform", {}, {{"dims", Dims{2}}, {"low", 2.0}}, "at most high"},
+      {"sgd_update", {{"9"}, {"8"}, {""}, {"", DType::boolean}}, {}, "input 'w' [9] and input 'g' [8]"},
+      {"sgd_update", {{"9"}, {"9"}, {"1"}, {"", DType::boolean}}, {}, "'lr' [1] is no scalar"},
+      {"pad", {{"281474976710656"}}, {{"low", Ints{1}}, {"high", Ints{0}}}, "2^48"},
+      {"concat", {{"1 1 1 1 1 1 1 1"}}, {{"axis", int64_t{8}}}, "rank 8"},
+      {"one_hot", {{"1 1 1 1 1 1 1 1", DType::i32}}, {{"depth", int64_t{3}}}, "rank 9"},
+  };
+  return cases;
+}
+
+void shapes_are_inferred(void **) {
+  for (const Case &one : good_cases()) {
+    const std::string got = infer(one);
+    if (got != one.expected) fail_msg("%s: expected %s, got %s", one.op, one.expected, got.c_str());
+  }
+}
+
+void misuse_is_named(void **) {
+  for (const Case &one : bad_cases()) {
+    const std::string got = infer(one);
+    if (got.find(one.expected) == std::string::npos)
+      fail_msg("%s: expected '%s' in: %s", one.op, one.expected, got.c_str());
+    if (got.find(one.op) == std::string::npos) fail_msg("the op is not named: %s", got.c_str());
+  }
+}
+
+void attributes_become_normal(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {b.batch(), 28, 28, 1});
+  const auto attribute = [&](ValueId value, const char *name) {
+    return b.graph().node(b.info(value).producer).attributes.at(name);
+  };
+  assert_true(std::get<Dims>(attribute(b.reshape(x, {b.batch(), -1}), "dims")) == (Dims{b.batch(), 784}));
+  assert_true(std::get<Ints>(attribute(b.reduce_sum(x, {-1, 0}), "axes")) == (Ints{0, 3}));
+  assert_true(std::get<int64_t>(attribute(b.unary("softmax", x), "axis")) == 3);
+  assert_true(std::get<Ints>(attribute(b.op("max_pool2d", {x}, {{"window", Ints{2, 3}}}), "stride")) == (Ints{2, 3}));
+}
+
+void the_registry_is_sound(void **) {
+  assert_true(all_ops().size() > 100);
+  for (const OpDefinition &definition : all_ops()) {
+    assert_true(find_op(definition.name, definition.revision) == &definition);
+    assert_non_null(definition.infer);
+    assert_true((definition.gradient != nullptr) ==
+                (definition.differentiability == Differentiability::differentiable));
+    assert_false(definition.doc.empty());
+    for (const AttributeDefinition &attribute : definition.attributes) {
+      if (!attribute.required) assert_true(holds(attribute.default_value, attribute.type));
+    }
+  }
+  assert_null(find_op("matmul", 99));
+  assert_null(find_op("no_such_op"));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(shapes_are_inferred),
+      cmocka_unit_test(misuse_is_named),
+      cmocka_unit_test(attributes_become_normal),
+      cmocka_unit_test(the_registry_is_sound),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
