@@ -132,7 +132,7 @@ const std::vector<Case> &bad_cases() {
       {"argmax", {{""}}, {}, "axis"},
       {"reshape", {{"batch 3"}}, {{"dims", Dims{-1, 2}}}, "cannot become [-1, 2]"},
       {"reshape", {{"4 3"}}, {{"dims", Dims{5, 2}}}, "12 elements, not 10"},
-      {"reshape", {{"4 3"}}, {{"dims", Dims{-1, -1}}}, "cannot become"},
+      {"reshape", {{"4 3"}}, {{"dims", Dims{-1, -1}}}, "[-1, -1], expected one −1 at most"},
       {"reshape", {{"4 3"}}, {{"dims", Dims{-2, 6}}}, "'dims'"},
       {"transpose", {{"2 3"}}, {{"permutation", Ints{0}}}, "expected 2 axes"},
       {"transpose", {{"2 3"}}, {{"permutation", Ints{0, 0}}}, "twice"},

@@ -11,6 +11,10 @@ base::Status infer_reshape(InferContext &context) {
   TUTTI_ASSIGN(ReshapeAttributes attributes, ReshapeAttributes::from(context.node()));
   const Dim count = element_count(context.dims(0));
   const auto open = std::find(attributes.dims.begin(), attributes.dims.end(), Dim(-1));
+  if (std::count(attributes.dims.begin(), attributes.dims.end(), Dim(-1)) > 1) {
+    return context.attribute_error("dims",
+                                   base::concat("is ", to_string(attributes.dims), ", expected one −1 at most"));
+  }
   if (open != attributes.dims.end()) {
     *open = 1;
     const Dim rest = element_count(attributes.dims);
