@@ -74,12 +74,7 @@ Pipeline stretched(int64_t count) {
 }
 
 // A source that can only be read forward.
-Pipeline sequential(int64_t count) {
-  return std::move(range(count).apply("filter_callback", {}, with_filter([](const Element &, bool &keep) {
-                                        keep = true;
-                                        return Status();
-                                      })));
-}
+Pipeline sequential(int64_t count) { return forward_only(range(count)); }
 
 DatasetInstance fed(int64_t count, const std::function<void(Pipeline &)> &continue_with) {
   const data::ElementSpec spec{{{"value", data::Role::feature, tensor::DType::i64, {}}}};

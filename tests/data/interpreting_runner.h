@@ -97,7 +97,8 @@ class InterpretingRunner::Function : public impl::data::GraphFunction {
   int64_t elements(impl::graph::ValueId id) const {
     int64_t count = 1;
     const auto shape = impl::graph::evaluate(graph_->value(id).dims, bindings_);
-    for (const int64_t extent : *shape) count *= extent;
+    for (const int64_t extent : *shape)
+      count *= extent;
     return count;
   }
   static Values load(const impl::data::GraphPort &port, const void *data) {

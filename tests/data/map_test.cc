@@ -69,15 +69,6 @@ Pipeline bytes(int64_t rows, int64_t columns) {
       {{"x", Tensor::from_values<uint8_t>({rows, columns}, values).value()}, {"y", counted(rows), data::Role::label}}));
 }
 
-Pipeline forward_only(Pipeline pipeline) {
-  data::TransformArguments arguments;
-  arguments.filter = [](const Element &, bool &keep) {
-    keep = true;
-    return base::Status();
-  };
-  return std::move(pipeline.apply("filter_callback", {}, std::move(arguments)));
-}
-
 Pipeline mapped(Pipeline pipeline, SealedGraph graph, int64_t parallelism = 1) {
   data::TransformArguments arguments;
   arguments.graph = std::move(graph);

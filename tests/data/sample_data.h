@@ -42,6 +42,16 @@ inline impl::data::Pipeline sample(int64_t rows = 10, int64_t columns = 3) {
 
 inline impl::data::Pipeline range(int64_t count) { return impl::data::Pipeline(impl::data::from_range(0, count)); }
 
+/// The same elements, from a source that cannot be indexed.
+inline impl::data::Pipeline forward_only(impl::data::Pipeline pipeline) {
+  impl::data::TransformArguments arguments;
+  arguments.filter = [](const impl::data::Element &, bool &keep) {
+    keep = true;
+    return impl::base::Status();
+  };
+  return std::move(pipeline.apply("filter_callback", {}, std::move(arguments)));
+}
+
 /// All elements of one component as numbers, batches flattened; stops after `limit` elements.
 template <typename T>
 std::vector<T> values_of(impl::data::Iterator &iterator, const std::string &component, int64_t limit = 1 << 20) {

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tests lib/data/source/feed.cc. dataset_test.cc has it in the conformance suite.
+#include <atomic>
+#include <thread>
+
+#include "sample_data.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::testing;
+using base::Deadline;
+using base::Ref;
+using base::Status;
+using data::DatasetRef;
+using data::Element;
+using data::Feed;
+using data::Pipeline;
+using tensor::Tensor;
+
+namespace {
+
+const data::ElementSpec kSpec{{{"value", data::Role::feature, tensor::DType::i64, {}}}};
+
+Element element_of(int64_t value) {
+  Element element;
+  element.components.push_back(Tensor::scalar(value).value());
+  return element;
+}
+
+Status push(Feed &feed, int64_t value, int64_t deadline_ms = 10000, const base::CancelToken *cancel = nullptr) {
+  return feed.push(element_of(value), cancel, Deadline::after_ms(deadline_ms));
+}
+
+void elements_flow_from_another_thread(void **) {
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 2));
+  const DatasetRef dataset = assert_ok_value(Pipeline(feed->dataset()).batch(3).prefetch(2).build());
+  std::atomic<int> failures{0};
+  std::thread producer([&] {
+    for (int64_t i = 0; i < 100; ++i)
+      failures += push(*feed, i).ok() ? 0 : 1;
+    failures += feed->end().ok() ? 0 : 1;
+  });
+  const std::vector<int64_t> values = values_of<int64_t>(dataset, "value");
+  producer.join();
+  assert_int_equal(failures.load(), 0);
+  assert_int_equal(values.size(), 100);
+  for (int64_t i = 0; i < 100; ++i)
+    assert_int_equal(values[static_cast<size_t>(i)], i);
+  assert_int_equal(feed->pushed(), 100);
+  assert_int_equal(feed->waiting(), 0);
+}
+
+void what_does_not_fit_is_refused(void **) {
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 2));
+  assert_error_contains(feed->push(Element(), nullptr, Deadline::never()), "feed: expected 1 components");
+  Element wrong;
+  wrong.components.push_back(counted(2));
+  assert_error_contains(feed->push(wrong, nullptr, Deadline::never()),
+                        "component 'value': expected i64[], got i32 [2]");
+  assert_error_contains(Feed::create(kSpec, 0), "expected a capacity of at least 1");
+  assert_error_contains(Feed::create({}, 1), "at least one component");
+  assert_error_contains(feed->fail(Status()), "expected an error");
+}
+
+void a_full_feed_waits_until_deadline_or_cancel(void **) {
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 1));
+  assert_ok(push(*feed, 0));
+  assert_int_equal(static_cast<int>(push(*feed, 1, 5).code()), static_cast<int>(base::Code::deadline_exceeded));
+  const auto cancel = base::CancelToken::create();
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    cancel->cancel();
+  });
+  const Status status = push(*feed, 1, 10000, cancel.get());
+  canceller.join();
+  assert_int_equal(static_cast<int>(status.code()), static_cast<int>(base::Code::cancelled));
+  assert_int_equal(feed->pushed(), 1);
+}
+
+void the_consuming_thread_cannot_wait_for_itself(void **) {
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 1));
+  const DatasetRef dataset = assert_ok_value(Pipeline(feed->dataset()).prefetch(1).build());
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  assert_ok(push(*feed, 0));
+  Element element;
+  assert_true(assert_ok_value(iterator->next(element)));
+  Status status;
+  // The prefetch takes some more, then the feed is full for good.
+  for (int64_t i = 1; i < 100 && status.ok(); ++i) {
+    status = push(*feed, i);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  assert_int_equal(static_cast<int>(status.code()), static_cast<int>(base::Code::failed_precondition));
+  assert_error_contains(status, "a push from the thread that takes them out would never end");
+}
+
+void a_failure_comes_behind_what_was_pushed(void **) {
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 4));
+  auto iterator = assert_ok_value(feed->dataset()->make_iterator({}));
+  assert_ok(push(*feed, 0));
+  assert_ok(feed->fail(base::not_found("camera 3 is gone")));
+  Element element;
+  assert_true(assert_ok_value(iterator->next(element)));
+  for (int i = 0; i < 2; ++i) {
+    assert_error_contains(iterator->next(element), "feed: the host reported a failure; caused by: NOT_FOUND: camera 3");
+  }
+  assert_error_contains(push(*feed, 1), "push after the end");
+  assert_error_contains(feed->end(), "it has ended already");
+}
+
+void only_one_walk_is_possible(void **) {
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 4));
+  const DatasetRef repeated = assert_ok_value(Pipeline(feed->dataset()).repeat(2).build());
+  assert_ok(push(*feed, 0));
+  assert_ok(feed->end());
+  auto iterator = assert_ok_value(repeated->make_iterator({}));
+  Element element;
+  assert_true(assert_ok_value(iterator->next(element)));
+  assert_error_contains(iterator->next(element), "its elements can be walked over once only; put cache before repeat");
+  assert_error_contains(feed->dataset()->make_iterator({}), "once only");
+}
+
+void the_position_to_resume_at_can_be_read(void **) {
+  base::Json state;
+  const auto pipeline = [](Feed &feed) { return Pipeline(feed.dataset()).batch(2).prefetch(3).build(); };
+  {
+    const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 100));
+    const DatasetRef dataset = assert_ok_value(pipeline(*feed));
+    auto iterator = assert_ok_value(dataset->make_iterator({}));
+    for (int64_t i = 0; i < 50; ++i)
+      assert_ok(push(*feed, i));
+    Element element;
+    for (int i = 0; i < 3; ++i)
+      assert_true(assert_ok_value(iterator->next(element)));
+    state = iterator->save();
+  }
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 100));
+  const DatasetRef dataset = assert_ok_value(pipeline(*feed));
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  assert_ok(iterator->restore(state));
+  assert_int_equal(feed->resume_position(), 6);
+  for (int64_t i = 6; i < 10; ++i)
+    assert_ok(push(*feed, i));
+  assert_ok(feed->end());
+  assert_true((values_of<int64_t>(*iterator, "value") == std::vector<int64_t>{6, 7, 8, 9}));
+  assert_ok(feed->wait_started(nullptr, Deadline::after_ms(1000)));
+
+  const Ref<Feed> early = assert_ok_value(Feed::create(kSpec, 100));
+  assert_ok(push(*early, 0));
+  const DatasetRef early_dataset = assert_ok_value(pipeline(*early));
+  auto late = assert_ok_value(early_dataset->make_iterator({}));
+  assert_error_contains(late->restore(state),
+                        "the saved walk goes on with element 6, but 1 elements were pushed before");
+}
+
+void nobody_waits_for_who_is_gone(void **) {
+  Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 1));
+  auto iterator = assert_ok_value(feed->dataset()->make_iterator({}));
+  feed.reset();
+  Element element;
+  assert_error_contains(iterator->next(element), "the feed was released before its end");
+
+  const Ref<Feed> other = assert_ok_value(Feed::create(kSpec, 1));
+  auto left = assert_ok_value(other->dataset()->make_iterator({}));
+  assert_ok(push(*other, 0));
+  std::thread leaver([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    left.reset();
+  });
+  const Status status = push(*other, 1);
+  leaver.join();
+  assert_error_contains(status, "nobody takes elements out any more");
+}
+
+void a_walk_waits_until_cancelled(void **) {
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 1));
+  data::IteratorContext context;
+  context.cancel = base::CancelToken::create(Deadline::after_ms(10));
+  const DatasetRef dataset = assert_ok_value(Pipeline(feed->dataset()).batch(2).prefetch(2).build());
+  auto iterator = assert_ok_value(dataset->make_iterator(context));
+  Element element;
+  assert_int_equal(static_cast<int>(iterator->next(element).code()), static_cast<int>(base::Code::deadline_exceeded));
+}
+
+}  // namespace
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(elements_flow_from_another_thread),
+    cmocka_unit_test(what_does_not_fit_is_refused),
+    cmocka_unit_test(a_full_feed_waits_until_deadline_or_cancel),
+    cmocka_unit_test(the_consuming_thread_cannot_wait_for_itself),
+    cmocka_unit_test(a_failure_comes_behind_what_was_pushed),
+    cmocka_unit_test(only_one_walk_is_possible),
+    cmocka_unit_test(the_position_to_resume_at_can_be_read),
+    cmocka_unit_test(nobody_waits_for_who_is_gone),
+    cmocka_unit_test(a_walk_waits_until_cancelled),
+};
+TEST_MAIN(tests)

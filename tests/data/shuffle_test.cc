@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tests lib/data/transform/shuffle.cc and shuffle_elements.cc: what a shuffle promises, on all three ways it is done.
+#include <algorithm>
+#include <numeric>
+
+#include "data/pipeline.h"
+#include "sample_data.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::testing;
+using data::DatasetRef;
+using data::Element;
+using data::Pipeline;
+
+namespace {
+
+std::vector<int64_t> order(Pipeline pipeline, int64_t seed = 0, int64_t epoch = 0, int32_t threads = 1) {
+  data::IteratorContext context;
+  context.seed = seed;
+  context.epoch = epoch;
+  context.threads = threads;
+  return values_of<int64_t>(pipeline.build().value(), "value", context);
+}
+
+bool is_permutation_of_range(std::vector<int64_t> values, int64_t count) {
+  std::sort(values.begin(), values.end());
+  std::vector<int64_t> all(static_cast<size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return values == all;
+}
+
+void every_element_comes_once_and_not_too_early(void **) {
+  for (const int64_t count : {1, 2, 17, 200}) {
+    for (const int64_t buffer : {1, 2, 5, 16, 17, 150, 1000}) {
+      for (const bool forward : {false, true}) {
+        for (int64_t seed = 0; seed < 3; ++seed) {
+          Pipeline source = range(count);
+          if (forward) source = forward_only(std::move(source));
+          const std::vector<int64_t> values = order(std::move(source.shuffle(buffer)), seed);
+          assert_true(is_permutation_of_range(values, count));
+          for (size_t position = 0; position < values.size(); ++position) {
+            // Element i comes at position i - buffer + 1 at the earliest.
+            assert_true(static_cast<int64_t>(position) >= values[position] - buffer + 1);
+          }
+          if (buffer == 1) assert_true(std::is_sorted(values.begin(), values.end()));
+        }
+      }
+    }
+  }
+}
+
+void positions_and_elements_shuffle_alike(void **) {
+  assert_true(order(std::move(range(100).shuffle(9)), 5) == order(std::move(forward_only(range(100)).shuffle(9)), 5));
+}
+
+void orders_differ_by_epoch_and_seed_and_nothing_else(void **) {
+  const auto shuffled = [](int64_t buffer) { return std::move(range(100).shuffle(buffer)); };
+  for (const int64_t buffer : {20, 1000}) {
+    const std::vector<int64_t> first = order(shuffled(buffer), 1, 0);
+    assert_true(first == order(shuffled(buffer), 1, 0, 8));
+    assert_true(first != order(shuffled(buffer), 1, 1));
+    assert_true(first != order(shuffled(buffer), 2, 0));
+    // Neither batches nor what lies around it change an order.
+    assert_true(first == order(std::move(shuffled(buffer).batch(7).prefetch(2)), 1, 0));
+  }
+  const std::vector<int64_t> twice = order(std::move(shuffled(1000).repeat(2)), 1);
+  const std::vector<int64_t> one(twice.begin(), twice.begin() + 100), two(twice.begin() + 100, twice.end());
+  assert_true(one != two);
+  assert_true(one == order(shuffled(1000), 1, 0));
+  assert_true(two == order(shuffled(1000), 1, 1));
+}
+
+void parameters_fix_seed_and_order(void **) {
+  const auto seeded = [] {
+    return std::move(range(50).apply("shuffle", {{"buffer_size", int64_t{50}}, {"seed", int64_t{4}}}));
+  };
+  assert_true(order(seeded(), 1) == order(seeded(), 2));
+  const auto fixed = [] {
+    return std::move(range(50).apply("shuffle", {{"buffer_size", int64_t{50}}, {"reshuffle_each_epoch", false}}));
+  };
+  assert_true(order(fixed(), 1, 0) == order(fixed(), 1, 5));
+  assert_true(order(fixed(), 1, 0) != order(fixed(), 2, 0));
+}
+
+void shuffles_of_one_pipeline_are_independent(void **) {
+  const std::vector<int64_t> once = order(std::move(range(50).shuffle(50)));
+  const std::vector<int64_t> twice = order(std::move(range(50).shuffle(50).shuffle(50)));
+  std::vector<int64_t> same_again(50);
+  for (size_t i = 0; i < 50; ++i)
+    same_again[i] = once[static_cast<size_t>(once[i])];
+  assert_true(twice != same_again);
+}
+
+// Each element is about equally often at each place.
+void permutations_are_uniform(void **) {
+  int counts[4][4] = {};
+  for (int64_t epoch = 0; epoch < 2400; ++epoch) {
+    const std::vector<int64_t> values = order(std::move(range(4).shuffle(4)), 9, epoch);
+    for (size_t place = 0; place < 4; ++place)
+      ++counts[place][values[place]];
+  }
+  for (const auto &row : counts) {
+    for (const int count : row)
+      assert_in_range(count, 500, 700);
+  }
+}
+
+void large_datasets_need_no_stored_order(void **) {
+  const int64_t count = (int64_t{1} << 20) + 5;
+  const DatasetRef dataset = assert_ok_value(range(count).shuffle(count).batch(1 << 18).build());
+  assert_true(is_permutation_of_range(values_of<int64_t>(dataset, "value"), count));
+}
+
+void restored_buffer_size_must_agree(void **) {
+  const auto shuffled = [](int64_t buffer) { return forward_only(range(30)).shuffle(buffer).build().value(); };
+  auto iterator = assert_ok_value(shuffled(5)->make_iterator({}));
+  Element element;
+  assert_true(assert_ok_value(iterator->next(element)));
+  auto other = assert_ok_value(shuffled(6)->make_iterator({}));
+  assert_error_contains(other->restore(iterator->save()), "the saved shuffle has buffer_size 5, the pipeline has 6");
+}
+
+}  // namespace
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_element_comes_once_and_not_too_early),
+    cmocka_unit_test(positions_and_elements_shuffle_alike),
+    cmocka_unit_test(orders_differ_by_epoch_and_seed_and_nothing_else),
+    cmocka_unit_test(parameters_fix_seed_and_order),
+    cmocka_unit_test(shuffles_of_one_pipeline_are_independent),
+    cmocka_unit_test(permutations_are_uniform),
+    cmocka_unit_test(large_datasets_need_no_stored_order),
+    cmocka_unit_test(restored_buffer_size_must_agree),
+};
+TEST_MAIN(tests)
