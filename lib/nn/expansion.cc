@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/expansion.h"
+
+#include "base/text.h"
+
+namespace tutti::impl::nn {
+
+ValueId Expansion::fail(std::string_view text) {
+  const std::string &scope = builder_.scope();
+  return builder_.fail(
+      base::invalid_argument(scope.empty() ? "" : base::concat(scope, ": "), definition_.name, ": ", text));
+}
+
+int64_t Expansion::last_dimension(ValueId value) {
+  if (value == kNoValue) return 0;
+  const graph::Dims &dims = builder_.dims(value);
+  if (!dims.empty() && dims.back().is_constant()) return dims.back().constant();
+  fail(base::concat("expected an input whose last dimension is known, got shape ", graph::to_string(dims)));
+  return 0;
+}
+
+ValueId Expansion::activate(ValueId value) {
+  const std::string &activation = text("activation");
+  return activation == "none" ? value : builder_.unary(activation, value);
+}
+
+ValueId Expansion::weight(std::string_view name, ValueId like, std::vector<int64_t> dims,
+                          std::string_view initializer) {
+  if (like == kNoValue || !builder_.ok()) return kNoValue;
+  return builder_.variable(name, builder_.dtype(like), std::move(dims), {std::string(initializer), {}},
+                           {.automatic_name = true});
+}
+
+}  // namespace tutti::impl::nn

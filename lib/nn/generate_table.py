@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the table of lib/nn/registry.h from nn.yaml. usage: generate_table.py NN_YAML OUTPUT"""
+import json
+import sys
+
+import yaml
+
+TYPES = {'bool': 'boolean', 'enum': 'enumeration'}
+EMPTY = {'ints': 'std::vector<int64_t>', 'doubles': 'std::vector<double>'}
+
+
+def text(value):
+    return json.dumps(value, ensure_ascii=False)
+
+
+def default(attribute):
+    kind, value = attribute['type'], attribute.get('default')
+    if 'default' not in attribute:
+        return 'Attribute()'
+    if kind in EMPTY:
+        return f'Attribute({EMPTY[kind]}{{{", ".join(map(str, value))}}})'
+    if kind == 'bool':
+        return f'Attribute({str(value).lower()})'
+    if kind == 'i64':
+        return f'Attribute(int64_t{{{value}}})'
+    return f'Attribute({float(value)!r})' if kind == 'f64' else f'Attribute(std::string({text(value)}))'
+
+
+def attribute_code(attribute):
+    kind = TYPES.get(attribute['type'], attribute['type'])
+    fields = [f'.name = {text(attribute["name"])}', f'.type = AttributeType::{kind}',
+              f'.required = {str("default" not in attribute).lower()}', f'.default_value = {default(attribute)}']
+    fields.append(f'.choices = {{{", ".join(map(text, attribute.get("values", [])))}}}')
+    fields += [f'.{bound} = {float(attribute[bound])!r}' for bound in ('minimum', 'maximum') if bound in attribute]
+    fields.append(f'.doc = {text(attribute["doc"])}')
+    return '{' + ', '.join(fields) + '}'
+
+
+def input_code(value):
+    return f'{{.name = {text(value["name"])}, .optional = {str(value.get("optional", False)).lower()}, .doc = {{}}}}'
+
+
+def entry_code(entry):
+    name = f'{entry["kind"]}_{entry["name"]}'
+    listed = entry.get('parameters', []) + entry.get('attributes', [])
+    if entry.get('named'):
+        listed = [{'name': 'name', 'type': 'string', 'doc': 'what it is reported as'}] + listed
+    optional = [{'name': a['name'], 'optional': True} for a in listed if a['type'] == 'value']
+    inputs = ', '.join(input_code(i) for i in entry.get('inputs', []) + optional)
+    attributes = ',\n      '.join(attribute_code(a) for a in listed if a['type'] != 'value')
+    return (f'    {{.name = {text(name)}, .revision = {entry["revision"]}, .doc = {text(entry["doc"])},\n'
+            f'     .inputs = {{{inputs}}},\n     .attributes = {{{attributes}}},\n     .expand = &expand_{name}}},\n'), name
+
+
+def main():
+    source, output = sys.argv[1:3]
+    entries = [entry_code(e) for e in yaml.safe_load(open(source, encoding='utf-8'))]
+    with open(output, 'w', encoding='utf-8') as file:
+        file.write('// SPDX-License-Identifier: Apache-2.0\n// Generated from nn.yaml; do not edit.\n'
+                   '#include "nn/registry.h"\n\nnamespace tutti::impl::nn {\n\n')
+        file.write(''.join(f'graph::ValueId expand_{name}(Expansion &expansion);\n' for _, name in entries))
+        file.write('\nusing graph::Attribute;\nusing graph::AttributeType;\n\n'
+                   'std::span<const Definition> all_definitions() {\n'
+                   '  // Made on first use and never destroyed.\n'
+                   '  static const auto *const table = new std::vector<Definition>{\n')
+        file.write(''.join(code for code, _ in entries))
+        file.write('  };\n  return *table;\n}\n\n}  // namespace tutti::impl::nn\n')
+
+
+if __name__ == '__main__':
+    main()

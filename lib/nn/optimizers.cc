@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "nn/expansion.h"
+
+namespace tutti::impl::nn {
+namespace {
+
+/// Makes the update op the model's rule of training; keeps a clip norm that was set before.
+ValueId set_optimizer(Expansion &e, graph::OptimizerSpec optimizer) {
+  GraphBuilder &b = e.builder();
+  optimizer.learning_rate = e.input(0);
+  if (optimizer.learning_rate == kNoValue) return kNoValue;
+  if (b.rank(optimizer.learning_rate) != 0) return e.fail("expected a scalar learning rate");
+  graph::TrainSpec train = b.model().train.value_or(graph::TrainSpec());
+  if (!train.optimizer.op.empty()) return e.fail("the model already has an optimizer");
+  train.optimizer = std::move(optimizer);
+  b.set_train(std::move(train));
+  return kNoValue;
+}
+
+ValueId set_adam(Expansion &e, double weight_decay) {
+  return set_optimizer(e, {.op = "adam_update",
+                           .attributes = {{"beta1", e.f64("beta1")},
+                                          {"beta2", e.f64("beta2")},
+                                          {"epsilon", e.f64("epsilon")},
+                                          {"weight_decay", weight_decay}},
+                           .slots = {{.name = "m"}, {.name = "v"}}});
+}
+
+}  // namespace
+
+ValueId expand_optimizer_sgd(Expansion &e) {
+  const double momentum = e.f64("momentum"), weight_decay = e.f64("weight_decay");
+  if (momentum == 0) {
+    if (e.flag("nesterov")) return e.fail("attribute 'nesterov' needs a momentum above 0");
+    return set_optimizer(e, {.op = "sgd_update", .attributes = {{"weight_decay", weight_decay}}, .slots = {}});
+  }
+  return set_optimizer(
+      e, {.op = "momentum_update",
+          .attributes = {{"momentum", momentum}, {"nesterov", e.flag("nesterov")}, {"weight_decay", weight_decay}},
+          .slots = {{.name = "velocity"}}});
+}
+
+ValueId expand_optimizer_adam(Expansion &e) { return set_adam(e, 0); }
+
+ValueId expand_optimizer_adamw(Expansion &e) { return set_adam(e, e.f64("weight_decay")); }
+
+}  // namespace tutti::impl::nn

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/registry.h"
+
+#include <string>
+
+#include "base/text.h"
+#include "nn/expansion.h"
+
+namespace tutti::impl::nn {
+namespace {
+
+using graph::Attribute;
+using graph::AttributeDefinition;
+
+base::Status check_bounds(const AttributeDefinition &definition, double value) {
+  if (value >= definition.minimum && value <= definition.maximum) return base::Status();
+  return base::invalid_argument("attribute '", definition.name, "' must be in [", definition.minimum, ", ",
+                                definition.maximum, "], got ", value);
+}
+
+base::Status check_attribute(const AttributeDefinition &definition, const Attribute &value) {
+  if (!graph::holds(value, definition.type)) {
+    return base::invalid_argument("attribute '", definition.name, "' must be of type ", definition.type, ", got ",
+                                  graph::kind_of(value));
+  }
+  if (const auto *integer = std::get_if<int64_t>(&value)) return check_bounds(definition, double(*integer));
+  if (const auto *number = std::get_if<double>(&value)) return check_bounds(definition, *number);
+  if (definition.type != graph::AttributeType::enumeration) return base::Status();
+  for (const std::string_view choice : definition.choices) {
+    if (choice == std::get<std::string>(value)) return base::Status();
+  }
+  return base::invalid_argument("attribute '", definition.name, "' must be one of ",
+                                base::join(definition.choices, ", "), "; got '", std::get<std::string>(value), "'");
+}
+
+base::Status check_attributes(const Definition &definition, const graph::Attributes &attributes) {
+  for (const auto &[name, value] : attributes) {
+    const AttributeDefinition *attribute = definition.find_attribute(name);
+    if (attribute == nullptr) {
+      std::vector<std::string> names;
+      for (const AttributeDefinition &candidate : definition.attributes)
+        names.emplace_back(candidate.name);
+      return base::invalid_argument("unknown attribute '", name, "'", base::did_you_mean(name, names));
+    }
+    TUTTI_TRY(check_attribute(*attribute, value));
+  }
+  for (const AttributeDefinition &attribute : definition.attributes) {
+    if (attribute.required && attributes.find(attribute.name) == attributes.end())
+      return base::invalid_argument("attribute '", attribute.name, "' is missing");
+  }
+  return base::Status();
+}
+
+base::Status check_inputs(const Definition &definition, const std::vector<ValueId> &inputs) {
+  if (inputs.size() > definition.inputs.size()) {
+    return base::invalid_argument("takes ", definition.inputs.size(), " inputs, got ", inputs.size());
+  }
+  for (size_t i = 0; i < definition.inputs.size(); ++i) {
+    if (i >= inputs.size() && !definition.inputs[i].optional)
+      return base::invalid_argument("input '", definition.inputs[i].name, "' is missing");
+  }
+  return base::Status();
+}
+
+}  // namespace
+
+const AttributeDefinition *Definition::find_attribute(std::string_view attribute_name) const {
+  for (const AttributeDefinition &attribute : attributes) {
+    if (attribute.name == attribute_name) return &attribute;
+  }
+  return nullptr;
+}
+
+const Definition *find_definition(std::string_view name, int32_t revision) {
+  for (const Definition &definition : all_definitions()) {
+    if (definition.name == name && definition.revision == revision) return &definition;
+  }
+  return nullptr;
+}
+
+ValueId expand(GraphBuilder &builder, std::string_view name, int32_t revision, const std::vector<ValueId> &inputs,
+               graph::Attributes attributes, ExpansionMode mode) {
+  if (!builder.ok()) return kNoValue;
+  const Definition *definition = find_definition(name, revision);
+  if (definition == nullptr) {
+    std::vector<std::string> names;
+    for (const Definition &candidate : all_definitions())
+      names.emplace_back(candidate.name);
+    return builder.fail(
+        base::invalid_argument("there is no '", name, "' of revision ", revision, base::did_you_mean(name, names)));
+  }
+  Expansion expansion(builder, *definition, inputs, attributes, mode);
+  base::Status status = check_inputs(*definition, inputs);
+  if (status.ok()) status = check_attributes(*definition, attributes);
+  return status.ok() ? definition->expand(expansion) : expansion.fail(status.message());
+}
+
+}  // namespace tutti::impl::nn
