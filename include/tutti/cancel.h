@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cancel tokens: one object that any thread can use to end a call that is running in another.
+ *
+ * A token has two strengths. STOP ends training politely: all replicas finish the same step, the checkpoint is written,
+ * and the call returns TUTTI_OK with the reason TUTTI_REASON_STOPPED. CANCEL ends within one step and the call returns
+ * TUTTI_CANCELLED. A passed deadline acts like CANCEL and returns TUTTI_DEADLINE_EXCEEDED. Calls that only wait (a
+ * feed, a predictor) treat STOP like CANCEL.
+ *
+ * Threads: every function is safe from any thread at any time, callbacks included.
+ */
+#ifndef TUTTI_CANCEL_H_
+#define TUTTI_CANCEL_H_
+
+#include <tutti/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_cancel tutti_cancel;
+
+#define TUTTI_CANCEL_NONE 0
+#define TUTTI_CANCEL_STOP 1
+#define TUTTI_CANCEL_CANCEL 2
+
+/* A token that has not been asked for anything and has no deadline. */
+TUTTI_API int32_t tutti_cancel_create(tutti_cancel **out, tutti_error **err);
+TUTTI_API void tutti_cancel_ref(tutti_cancel *token);
+TUTTI_API void tutti_cancel_unref(tutti_cancel *token);
+
+/* Asks for TUTTI_CANCEL_STOP or TUTTI_CANCEL_CANCEL. Asking again with less changes nothing. */
+TUTTI_API int32_t tutti_cancel_request(tutti_cancel *token, int32_t strength, tutti_error **err);
+
+/* Sets the deadline to `timeout_ms` milliseconds from now; a negative value takes it away. */
+TUTTI_API int32_t tutti_cancel_set_deadline(tutti_cancel *token, int64_t timeout_ms, tutti_error **err);
+
+/* What has been asked for so far: TUTTI_CANCEL_NONE, _STOP or _CANCEL (also after the deadline). */
+TUTTI_API int32_t tutti_cancel_get_state(const tutti_cancel *token);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_CANCEL_H_ */

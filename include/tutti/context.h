@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A context owns devices, threads, memory budgets and the log sink. Objects made from it belong to it and must not be
+ * mixed with objects of another. Where a function takes a context, NULL means the default one, made on first use: every
+ * CPU core is a logical device "cpu:0", "cpu:1", ...
+ *
+ * Threads: every function is safe from any thread.
+ */
+#ifndef TUTTI_CONTEXT_H_
+#define TUTTI_CONTEXT_H_
+
+#include <tutti/cancel.h>
+#include <tutti/options.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_context tutti_context;
+
+#define TUTTI_LOG_DEBUG 1
+#define TUTTI_LOG_INFO 2
+#define TUTTI_LOG_WARNING 3
+#define TUTTI_LOG_ERROR 4
+
+/* Receives one line of log, without a newline. `text` is valid during the call. May be called from any thread of the
+ * library, one call at a time; must not call back into the library. */
+typedef void (*tutti_log_fn)(void *user, int32_t severity, const char *text);
+
+/* Frees a callback's user pointer; called exactly once, also when the registration fails. */
+typedef void (*tutti_destroy_fn)(void *user);
+
+/* Options of schema "context" (NULL = defaults): backend, logical_devices, threads, memory_limit_bytes, ... */
+TUTTI_API int32_t tutti_context_create(const tutti_options *options, tutti_context **out, tutti_error **err);
+TUTTI_API void tutti_context_ref(tutti_context *context);
+TUTTI_API void tutti_context_unref(tutti_context *context);
+
+/* Sends the context's log to `log` (NULL = nowhere, the default); replaces the sink before. */
+TUTTI_API int32_t tutti_context_set_log(tutti_context *context, tutti_log_fn log, void *user, tutti_destroy_fn destroy,
+                                        int32_t minimum_severity, tutti_error **err);
+
+/* The devices of the context; -1 when `context` is not a context handle. NULL = the default context. */
+TUTTI_API int64_t tutti_context_get_device_count(tutti_context *context);
+
+/* A device's name, such as "cpu:0", as strategies take it; NULL when the index is out of range. */
+TUTTI_API const char *tutti_context_get_device_name(tutti_context *context, int64_t index);
+
+/* A JSON object about a device: name, backend, kind, threads, memory_bytes, instruction set. NULL as above. */
+TUTTI_API const char *tutti_context_describe_device(tutti_context *context, int64_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_CONTEXT_H_ */

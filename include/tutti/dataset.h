@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Datasets: where examples come from. A pipeline is written step by step and built into a dataset, which is an
+ * immutable description; an iterator owns all progress. Typed helpers for the transforms (tutti_shuffle, tutti_batch,
+ * ...) are in ops.h (generated).
+ *
+ * Elements are ordered, named tensors: features, labels and optional weights. Order is the same in every run, whatever
+ * the number of threads. Batch sizes are global: the strategy divides each batch over its replicas.
+ *
+ * Threads: a dataset may be shared; a pipeline and an iterator serve one thread at a time; a feed may be pushed to by
+ * several threads.
+ */
+#ifndef TUTTI_DATASET_H_
+#define TUTTI_DATASET_H_
+
+#include <tutti/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_pipeline tutti_pipeline;
+typedef struct tutti_dataset tutti_dataset;
+typedef struct tutti_iterator tutti_iterator;
+typedef struct tutti_feed tutti_feed;
+
+#define TUTTI_ROLE_FEATURE 1
+#define TUTTI_ROLE_LABEL 2
+#define TUTTI_ROLE_WEIGHT 3
+
+#define TUTTI_CARDINALITY_INFINITE (-1)
+#define TUTTI_CARDINALITY_UNKNOWN (-2)
+
+/* --- writing a pipeline: errors are kept and reported by build ---------------------------------------------------- */
+
+TUTTI_API int32_t tutti_pipeline_create(tutti_context *context, tutti_pipeline **out, tutti_error **err);
+TUTTI_API void tutti_pipeline_ref(tutti_pipeline *pipeline);
+TUTTI_API void tutti_pipeline_unref(tutti_pipeline *pipeline);
+
+/* Adds a component to the source: element i is row i of every tensor added, so all must have the same first dimension.
+ * The tensor is shared, not copied. */
+TUTTI_API void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *name, int32_t role,
+                                         const tutti_tensor *tensor);
+/* Adds a component from an IDX file (plain or gzip), as the MNIST family uses. */
+TUTTI_API void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name, int32_t role, const char *path);
+/* Starts from what a feed receives, or from an existing dataset. */
+TUTTI_API void tutti_pipeline_add_feed(tutti_pipeline *pipeline, tutti_feed *feed);
+TUTTI_API void tutti_pipeline_add_dataset(tutti_pipeline *pipeline, const tutti_dataset *dataset);
+
+/* One transform is written as begin, parameters, end: begin("shuffle", 1), set_i64("buffer_size", 1000), end. */
+TUTTI_API void tutti_pipeline_begin(tutti_pipeline *pipeline, const char *transform, int32_t revision);
+TUTTI_API void tutti_pipeline_set_bool(tutti_pipeline *pipeline, const char *key, uint8_t value);
+TUTTI_API void tutti_pipeline_set_i64(tutti_pipeline *pipeline, const char *key, int64_t value);
+TUTTI_API void tutti_pipeline_set_f64(tutti_pipeline *pipeline, const char *key, double value);
+TUTTI_API void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *key, const char *value);
+/* For zip and concatenate. */
+TUTTI_API void tutti_pipeline_set_dataset(tutti_pipeline *pipeline, const char *key, const tutti_dataset *dataset);
+TUTTI_API void tutti_pipeline_end(tutti_pipeline *pipeline);
+
+/* Builds a map or filter: reads components with tutti_graph_get_feature/_label and gives components with
+ * tutti_graph_set_output (a name that exists is replaced, a new one is added as a feature; for a filter the one output
+ * is a truth value). Control callback: runs once, on the calling thread. */
+typedef int32_t (*tutti_map_graph_fn)(tutti_graph *graph, void *user, tutti_error **err);
+TUTTI_API void tutti_pipeline_map_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user,
+                                        int64_t parallelism);
+TUTTI_API void tutti_pipeline_filter_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user);
+
+/* A map in C: gets the element's `count` tensors and must store `count` new references in `outputs` (the inputs, with a
+ * reference added, are allowed). Compute callback: runs on library threads, several at a time when parallelism > 1. */
+typedef int32_t (*tutti_map_fn)(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
+                                tutti_error **err);
+TUTTI_API void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, tutti_destroy_fn destroy,
+                                  int64_t parallelism);
+
+/* The dataset, or the first error the pipeline met. The pipeline is empty afterwards. */
+TUTTI_API int32_t tutti_pipeline_build(tutti_pipeline *pipeline, tutti_dataset **out, tutti_error **err);
+
+/* --- datasets ----------------------------------------------------------------------------------------------------- */
+
+TUTTI_API void tutti_dataset_ref(tutti_dataset *dataset);
+TUTTI_API void tutti_dataset_unref(tutti_dataset *dataset);
+
+/* How many elements one pass gives; TUTTI_CARDINALITY_INFINITE or _UNKNOWN. */
+TUTTI_API int64_t tutti_dataset_get_cardinality(const tutti_dataset *dataset);
+/* The element's components: count, name, role (0 when out of range), and the whole spec as JSON. */
+TUTTI_API int64_t tutti_dataset_get_component_count(const tutti_dataset *dataset);
+TUTTI_API const char *tutti_dataset_get_component_name(const tutti_dataset *dataset, int64_t index);
+TUTTI_API int32_t tutti_dataset_get_component_role(const tutti_dataset *dataset, int64_t index);
+TUTTI_API const char *tutti_dataset_get_spec(const tutti_dataset *dataset);
+/* Well-known mistakes in the order of transforms, one per line; empty when there are none. */
+TUTTI_API const char *tutti_dataset_get_lint(const tutti_dataset *dataset);
+
+/* Two datasets: the first `count` elements, and the rest. */
+TUTTI_API int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_dataset **first,
+                                      tutti_dataset **rest, tutti_error **err);
+
+/* --- iterators ---------------------------------------------------------------------------------------------------- */
+
+TUTTI_API int32_t tutti_iterator_create(const tutti_dataset *dataset, int64_t seed, tutti_iterator **out,
+                                        tutti_error **err);
+TUTTI_API void tutti_iterator_ref(tutti_iterator *iterator);
+TUTTI_API void tutti_iterator_unref(tutti_iterator *iterator);
+
+/* Moves to the next element. *has_element is 0 at the end. */
+TUTTI_API int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *cancel, uint8_t *has_element,
+                                      tutti_error **err);
+/* A component of the element last moved to; lent until the next call of next. NULL before the first and after the last.
+ */
+TUTTI_API tutti_tensor *tutti_iterator_get_component(tutti_iterator *iterator, int64_t index);
+/* The position after the element last given, as JSON; lent until the next call on the iterator. */
+TUTTI_API int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_error **err);
+TUTTI_API int32_t tutti_iterator_restore(tutti_iterator *iterator, const char *state, tutti_error **err);
+
+/* --- feeds -------------------------------------------------------------------------------------------------------- */
+
+/* A bounded queue the host pushes elements into; single pass. Holds at most `capacity` elements. */
+TUTTI_API int32_t tutti_feed_create(tutti_context *context, int64_t capacity, tutti_feed **out, tutti_error **err);
+TUTTI_API void tutti_feed_ref(tutti_feed *feed);
+TUTTI_API void tutti_feed_unref(tutti_feed *feed);
+/* Declares a component before the feed is used: name, role, type and the shape of one element. */
+TUTTI_API int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t role, int32_t dtype,
+                                     const int64_t *dims, int64_t rank, tutti_error **err);
+/* Adds one element; waits while the feed is full. TUTTI_FAILED_PRECONDITION on the thread that reads the feed. */
+TUTTI_API int32_t tutti_feed_push(tutti_feed *feed, tutti_tensor *const *components, int64_t count,
+                                  tutti_cancel *cancel, tutti_error **err);
+/* No more elements will come; or: the reader shall fail with this error. */
+TUTTI_API int32_t tutti_feed_finish(tutti_feed *feed, tutti_error **err);
+TUTTI_API int32_t tutti_feed_fail(tutti_feed *feed, int32_t code, const char *message, tutti_error **err);
+/* The number of the first element that the reader needs: 0, or where a resumed training goes on. */
+TUTTI_API int64_t tutti_feed_get_position(const tutti_feed *feed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_DATASET_H_ */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Estimators: a model function and run options, trained on datasets by a strategy.
+ *
+ * Threads: one train at a time (a second gets TUTTI_FAILED_PRECONDITION), beside any number of evaluate and predict.
+ */
+#ifndef TUTTI_ESTIMATOR_H_
+#define TUTTI_ESTIMATOR_H_
+
+#include <tutti/dataset.h>
+#include <tutti/hook.h>
+#include <tutti/strategy.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_estimator tutti_estimator;
+typedef struct tutti_session tutti_session;
+typedef struct tutti_result tutti_result;
+
+/* Builds the model for one mode; see graph.h. Called once per mode, on the thread whose call needs it. The variables of
+ * EVAL and PREDICT must be among those of TRAIN. */
+typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, tutti_error **err);
+
+/* Why training returned. */
+#define TUTTI_REASON_MAX_STEPS 1
+#define TUTTI_REASON_EPOCHS 2
+#define TUTTI_REASON_END_OF_INPUT 3
+#define TUTTI_REASON_STOPPED 4
+
+/* An estimator. `strategy` NULL = the context's default one (one device). Options of schema "run" (NULL = defaults):
+ * model_dir, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps,
+ * determinism, accumulation_steps. */
+TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
+                                         tutti_destroy_fn destroy, const tutti_strategy *strategy,
+                                         const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
+TUTTI_API void tutti_estimator_ref(tutti_estimator *estimator);
+TUTTI_API void tutti_estimator_unref(tutti_estimator *estimator);
+
+/* Trains. Options of schema "train": steps (more), max_steps (in all) or epochs; none = until the input ends. Goes on
+ * from the newest checkpoint in model_dir, in the middle of an epoch if need be. `hooks` and `result` may be NULL. */
+TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                        const tutti_options *options, const tutti_hooks *hooks, tutti_cancel *cancel,
+                                        tutti_result **result, tutti_error **err);
+
+/* Metrics, loss (the mean over examples), batch_loss, global_step and examples over the dataset, or over its first
+ * `steps` batches (0 = all). TUTTI_FAILED_PRECONDITION when there are no trained weights. */
+TUTTI_API int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
+                                           tutti_cancel *cancel, tutti_result **result, tutti_error **err);
+
+/* Trains, and evaluates on `evaluation` after every `every_steps` steps and at the end; the result is of the last
+ * evaluation. */
+TUTTI_API int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                                     const tutti_dataset *evaluation, int64_t every_steps,
+                                                     const tutti_options *options, const tutti_hooks *hooks,
+                                                     tutti_cancel *cancel, tutti_result **result, tutti_error **err);
+
+/* Writes a checkpoint of the present weights into `directory`/checkpoint-<step>. */
+TUTTI_API int32_t tutti_estimator_save(tutti_estimator *estimator, const char *directory, tutti_cancel *cancel,
+                                       tutti_error **err);
+
+/* The number of completed steps; -1 when `estimator` is not an estimator handle. Safe at any time. */
+TUTTI_API int64_t tutti_estimator_get_global_step(const tutti_estimator *estimator);
+
+/* Variables: weights, running statistics and, named "<variable>/<slot>", optimizer slots. Available once a model has
+ * been built by train, evaluate or a session. */
+TUTTI_API int64_t tutti_estimator_get_variable_count(const tutti_estimator *estimator);
+TUTTI_API const char *tutti_estimator_get_variable_name(const tutti_estimator *estimator, int64_t index);
+/* A copy of the variable's value. */
+TUTTI_API int32_t tutti_estimator_read_variable(tutti_estimator *estimator, const char *name, tutti_tensor **out,
+                                                tutti_error **err);
+/* Same type and shape. Not while training. */
+TUTTI_API int32_t tutti_estimator_write_variable(tutti_estimator *estimator, const char *name,
+                                                 const tutti_tensor *value, tutti_error **err);
+/* Freezes (0) or frees (1) the variables whose name matches a pattern with * and ?. Before the first train. */
+TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, const char *pattern, uint8_t trainable,
+                                                tutti_error **err);
+
+/* --- session form: train, one piece at a time --------------------------------------------------------------------- */
+
+/* Opens a training session on the dataset; the estimator's one train until it is closed. Options of schema "train". */
+TUTTI_API int32_t tutti_session_open(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                     const tutti_options *options, tutti_session **out, tutti_error **err);
+TUTTI_API void tutti_session_ref(tutti_session *session);
+TUTTI_API void tutti_session_unref(tutti_session *session);
+/* Runs up to `steps` steps; the result's reason is 0 while there is more to do. */
+TUTTI_API int32_t tutti_session_run(tutti_session *session, int64_t steps, const tutti_hooks *hooks,
+                                    tutti_cancel *cancel, tutti_result **result, tutti_error **err);
+/* Sets a host scalar of the model from the next step on. Safe from hooks. */
+TUTTI_API int32_t tutti_session_set_scalar(tutti_session *session, const char *name, double value, tutti_error **err);
+/* Ends the session: writes the last checkpoint and joins. Dropping the last reference without close discards it. */
+TUTTI_API int32_t tutti_session_close(tutti_session *session, tutti_cancel *cancel, tutti_error **err);
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+TUTTI_API void tutti_result_ref(tutti_result *result);
+TUTTI_API void tutti_result_unref(tutti_result *result);
+/* TUTTI_REASON_...; 0 for an evaluation. */
+TUTTI_API int32_t tutti_result_get_reason(const tutti_result *result);
+TUTTI_API int64_t tutti_result_get_step(const tutti_result *result);
+TUTTI_API int64_t tutti_result_get_examples(const tutti_result *result);
+TUTTI_API double tutti_result_get_seconds(const tutti_result *result);
+/* The mean over examples: of the last step for train, of all for evaluate. */
+TUTTI_API double tutti_result_get_loss(const tutti_result *result);
+/* Metrics by index, and by name (NaN when there is none). */
+TUTTI_API int64_t tutti_result_get_metric_count(const tutti_result *result);
+TUTTI_API const char *tutti_result_get_metric_name(const tutti_result *result, int64_t index);
+TUTTI_API double tutti_result_get_metric(const tutti_result *result, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_ESTIMATOR_H_ */

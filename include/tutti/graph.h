@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Graphs: how a model is written down. A model function receives a graph, adds ops, layers, a loss and an optimizer,
+ * and returns; the library compiles and differentiates what it wrote. The typed helpers are in ops.h (generated); this
+ * header holds the calls beneath them.
+ *
+ * A graph means the global batch: write one model for one batch, whatever the number of replicas.
+ *
+ * Errors are deferred. A call that cannot work gives an invalid value (id < 0), which later calls pass through; the
+ * first error, with the node's scoped name, the argument and the shapes, is what the model function's caller reports.
+ *
+ * Threads: a graph is built by the thread that was given it and is valid during the callback only.
+ */
+#ifndef TUTTI_GRAPH_H_
+#define TUTTI_GRAPH_H_
+
+#include <tutti/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_graph tutti_graph;
+
+/* A value of one graph: an op's output. 0 = no value, negative = invalid because of an error before. */
+typedef struct {
+  int64_t id;
+} tutti_value;
+
+/* What the model is built for. */
+#define TUTTI_MODE_TRAIN 1
+#define TUTTI_MODE_EVAL 2
+#define TUTTI_MODE_PREDICT 3
+
+/* Three-way truth values of attribute structs; 0 = the default. */
+#define TUTTI_FALSE 1
+#define TUTTI_TRUE 2
+
+/* In a shape: the number of rows of the batch. */
+#define TUTTI_DIM_BATCH INT64_MIN
+
+/* No value: an optional input left out. */
+static inline tutti_value tutti_no_value(void) {
+  tutti_value none;
+  none.id = 0;
+  return none;
+}
+
+/* --- what the model reads and gives ------------------------------------------------------------------------------- */
+
+/* A component of the dataset by name, with the batch as first dimension. */
+TUTTI_API tutti_value tutti_graph_get_feature(tutti_graph *graph, const char *name);
+TUTTI_API tutti_value tutti_graph_get_label(tutti_graph *graph, const char *name);
+/* A component of weights, one per example; no value when the dataset has none of that name, and when predicting. */
+TUTTI_API tutti_value tutti_graph_get_sample_weight(tutti_graph *graph, const char *name);
+/* The mode: TUTTI_MODE_TRAIN, _EVAL or _PREDICT; 0 when `graph` is not a graph handle. */
+TUTTI_API int32_t tutti_graph_get_mode(const tutti_graph *graph);
+
+/* A named prediction: what predict gives for each row. */
+TUTTI_API void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value);
+/* The scalar to make small. */
+TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
+/* A named scalar that train and evaluate report, exact over all examples. */
+TUTTI_API void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value value);
+/* Limits the global norm of all gradients before the update. */
+TUTTI_API void tutti_graph_set_gradient_clip_norm(tutti_graph *graph, double norm);
+
+/* --- ops, layers, losses, optimizers by name ---------------------------------------------------------------------- */
+
+/* One op is written as begin, inputs and attributes in any order, end. `revision` says which meaning is wanted (the one
+ * a helper was generated from). */
+TUTTI_API void tutti_graph_begin(tutti_graph *graph, const char *op, int32_t revision);
+TUTTI_API void tutti_graph_add_input(tutti_graph *graph, tutti_value value);
+TUTTI_API void tutti_graph_set_bool(tutti_graph *graph, const char *key, uint8_t value);
+TUTTI_API void tutti_graph_set_i64(tutti_graph *graph, const char *key, int64_t value);
+TUTTI_API void tutti_graph_set_f64(tutti_graph *graph, const char *key, double value);
+TUTTI_API void tutti_graph_set_string(tutti_graph *graph, const char *key, const char *value);
+TUTTI_API void tutti_graph_set_i64s(tutti_graph *graph, const char *key, const int64_t *values, int64_t count);
+TUTTI_API void tutti_graph_set_f64s(tutti_graph *graph, const char *key, const double *values, int64_t count);
+TUTTI_API void tutti_graph_set_tensor(tutti_graph *graph, const char *key, const tutti_tensor *value);
+/* Adds the op and gives its first output. `more` (may be NULL) receives outputs 1, 2, ... up to `more_count`. */
+TUTTI_API tutti_value tutti_graph_end(tutti_graph *graph, tutti_value *more, int64_t more_count);
+
+/* Names: everything added until the matching pop is called "<name>/...". */
+TUTTI_API void tutti_graph_push_scope(tutti_graph *graph, const char *name);
+TUTTI_API void tutti_graph_pop_scope(tutti_graph *graph);
+
+/* --- variables and gradients -------------------------------------------------------------------------------------- */
+
+/* A scalar constant. */
+TUTTI_API tutti_value tutti_graph_constant(tutti_graph *graph, int32_t dtype, double value);
+/* A constant with the tensor's contents. */
+TUTTI_API tutti_value tutti_graph_constant_tensor(tutti_graph *graph, const tutti_tensor *tensor);
+/* A scalar that the host can change while training with tutti_session_set_scalar. */
+TUTTI_API tutti_value tutti_graph_host_scalar(tutti_graph *graph, const char *name, double initial_value);
+
+/* A variable. `initializer` is "zeros", "ones", "constant", "glorot_uniform", "glorot_normal", "he_uniform",
+ * "he_normal", "random_normal", "random_uniform" or "truncated_normal", with its `parameter` (the constant, the
+ * standard deviation, the bound; ignored by the others). `name` is put behind the scope; reusing one is an error. */
+TUTTI_API tutti_value tutti_graph_variable(tutti_graph *graph, const char *name, int32_t dtype, const int64_t *dims,
+                                           int64_t rank, const char *initializer, double parameter, uint8_t trainable);
+/* The variable's next value, stored when the step is complete; the mean over micro-batches and replicas by rows. */
+TUTTI_API void tutti_graph_assign(tutti_graph *graph, tutti_value variable, tutti_value value);
+
+/* d(target)/d(wrt[i]) for each i; invalid where there is no path. */
+TUTTI_API void tutti_gradients(tutti_graph *graph, tutti_value target, const tutti_value *wrt, int64_t count,
+                               tutti_value *out);
+/* Gives the optimizer these gradients in place of those of the loss. */
+TUTTI_API void tutti_apply_gradients(tutti_graph *graph, const tutti_value *variables, const tutti_value *gradients,
+                                     int64_t count);
+
+/* --- looking at values -------------------------------------------------------------------------------------------- */
+
+/* Type and shape as far as known: -1 stands for the batch or another unknown size; rank -1 for an invalid value. */
+TUTTI_API int32_t tutti_graph_get_dtype(const tutti_graph *graph, tutti_value value);
+TUTTI_API int64_t tutti_graph_get_rank(const tutti_graph *graph, tutti_value value);
+TUTTI_API int64_t tutti_graph_get_dim(const tutti_graph *graph, tutti_value value, int64_t axis);
+
+/* The first error so far, or TUTTI_OK. A model function may return this as its result. */
+TUTTI_API int32_t tutti_graph_check(const tutti_graph *graph, tutti_error **err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_GRAPH_H_ */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hooks: what the host wants to see or decide while training runs.
+ *
+ * A hook is one function over events. It is registered for one call of train with a cadence, and runs on the thread
+ * that called train, with no lock held; steps nobody asked for are never waited for. It may use getters of the session
+ * and request cancellation; training again from inside a hook is TUTTI_FAILED_PRECONDITION.
+ *
+ *   begin -> (step | checkpoint_saved | epoch_end | evaluated)* -> end            normal end or STOP
+ *   begin -> ... -> error                                             train is about to return this error
+ */
+#ifndef TUTTI_HOOK_H_
+#define TUTTI_HOOK_H_
+
+#include <tutti/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_hook_event tutti_hook_event;
+typedef struct tutti_hooks tutti_hooks;
+
+/* Event kinds. New ones are appended: answer TUTTI_OK to those you do not know. */
+#define TUTTI_EVENT_BEGIN 1
+#define TUTTI_EVENT_STEP 2
+#define TUTTI_EVENT_CHECKPOINT_SAVED 3
+#define TUTTI_EVENT_EPOCH_END 4
+#define TUTTI_EVENT_EVALUATED 5
+#define TUTTI_EVENT_END 6
+#define TUTTI_EVENT_ERROR 7
+
+/* What a hook may answer beside TUTTI_OK and an error code: end training politely after this step. */
+#define TUTTI_HOOK_STOP (-1)
+
+/* `event` is valid during the call. An error becomes the cause of what train returns. */
+typedef int32_t (*tutti_hook_fn)(void *user, const tutti_hook_event *event, tutti_error **err);
+
+/* A list of hooks, called in the order in which they were added. */
+TUTTI_API int32_t tutti_hooks_create(tutti_hooks **out, tutti_error **err);
+TUTTI_API void tutti_hooks_ref(tutti_hooks *hooks);
+TUTTI_API void tutti_hooks_unref(tutti_hooks *hooks);
+
+/* Adds a hook that sees a step event every `every_steps` steps (0 = none, only the other events). */
+TUTTI_API int32_t tutti_hooks_add(tutti_hooks *hooks, tutti_hook_fn hook, void *user, tutti_destroy_fn destroy,
+                                  int64_t every_steps, tutti_error **err);
+
+/* What an event tells; getters give 0, NULL or NaN for what it does not carry. */
+TUTTI_API int32_t tutti_hook_event_get_kind(const tutti_hook_event *event);
+TUTTI_API int64_t tutti_hook_event_get_step(const tutti_hook_event *event);
+TUTTI_API int64_t tutti_hook_event_get_epoch(const tutti_hook_event *event);
+TUTTI_API double tutti_hook_event_get_loss(const tutti_hook_event *event);
+TUTTI_API double tutti_hook_event_get_examples_per_second(const tutti_hook_event *event);
+/* Seconds until the end at the present speed; NaN when the end is not known. */
+TUTTI_API double tutti_hook_event_get_remaining_seconds(const tutti_hook_event *event);
+/* A named metric of the model. */
+TUTTI_API double tutti_hook_event_get_metric(const tutti_hook_event *event, const char *name);
+/* The directory of the checkpoint just saved. */
+TUTTI_API const char *tutti_hook_event_get_checkpoint(const tutti_hook_event *event);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_HOOK_H_ */

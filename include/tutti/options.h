@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options: named, typed values checked against a schema.
+ *
+ * A schema ("context", "run", "train", "evaluate", "strategy", "predictor") lists the keys one kind of call
+ * understands, each with type, default, bounds and documentation. Setters never fail by themselves: the first wrong
+ * key, type or bound is remembered and reported by the call that consumes the options, with the nearest key that
+ * exists. Consumers copy, so one object can be changed and used again.
+ *
+ * Threads: one call at a time.
+ */
+#ifndef TUTTI_OPTIONS_H_
+#define TUTTI_OPTIONS_H_
+
+#include <tutti/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_options tutti_options;
+
+#define TUTTI_OPTION_BOOL 1
+#define TUTTI_OPTION_I64 2
+#define TUTTI_OPTION_F64 3
+#define TUTTI_OPTION_STRING 4
+
+/* Empty options of a schema; TUTTI_NOT_FOUND names the schemas when there is no such one. */
+TUTTI_API int32_t tutti_options_create(const char *schema, tutti_options **out, tutti_error **err);
+TUTTI_API void tutti_options_ref(tutti_options *options);
+TUTTI_API void tutti_options_unref(tutti_options *options);
+
+TUTTI_API void tutti_options_set_bool(tutti_options *options, const char *key, uint8_t value);
+TUTTI_API void tutti_options_set_i64(tutti_options *options, const char *key, int64_t value);
+TUTTI_API void tutti_options_set_f64(tutti_options *options, const char *key, double value);
+/* The text is copied. */
+TUTTI_API void tutti_options_set_string(tutti_options *options, const char *key, const char *value);
+/* Sets every member of a JSON object, such as {"seed": 7, "model_dir": "out"}. */
+TUTTI_API void tutti_options_set_json(tutti_options *options, const char *text);
+
+/* The first error a setter met, or TUTTI_OK. */
+TUTTI_API int32_t tutti_options_check(const tutti_options *options, tutti_error **err);
+
+/* A JSON object of all keys with the value in force and where it came from ("set" or "default"). Valid until the
+ * options change. NULL when `options` is no options handle. */
+TUTTI_API const char *tutti_options_get_json(tutti_options *options);
+
+/* What a schema offers: the number of keys, and a JSON object {key, type, default, minimum, maximum, documentation} for
+ * each. The text lives as long as the library. */
+TUTTI_API int64_t tutti_options_count_keys(const char *schema);
+TUTTI_API const char *tutti_options_describe_key(const char *schema, int64_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_OPTIONS_H_ */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Predictors: a trained model that answers. Weights are read once and never change under a call; every device of the
+ * strategy works on every call; rows come back in the order in which they went in, each exactly once.
+ *
+ * Threads: any number of threads may call one predictor at the same time. Streams and batches serve one thread each.
+ */
+#ifndef TUTTI_PREDICTOR_H_
+#define TUTTI_PREDICTOR_H_
+
+#include <tutti/estimator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_predictor tutti_predictor;
+typedef struct tutti_prediction_stream tutti_prediction_stream;
+typedef struct tutti_batch tutti_batch;
+
+/* From a checkpoint directory, or the newest good checkpoint of a model_dir; no model function needed. `strategy` NULL
+ * = all devices of the context. Options of schema "predictor" or NULL. */
+TUTTI_API int32_t tutti_predictor_open(tutti_context *context, const char *path, const tutti_strategy *strategy,
+                                       const tutti_options *options, tutti_predictor **out, tutti_error **err);
+/* From an estimator's present weights, on its strategy. */
+TUTTI_API int32_t tutti_predictor_from_estimator(tutti_estimator *estimator, const tutti_options *options,
+                                                 tutti_predictor **out, tutti_error **err);
+TUTTI_API void tutti_predictor_ref(tutti_predictor *predictor);
+TUTTI_API void tutti_predictor_unref(tutti_predictor *predictor);
+
+/* Changes to the weights of another checkpoint of the same model. Calls in flight finish on the old ones. */
+TUTTI_API int32_t tutti_predictor_reload(tutti_predictor *predictor, const char *path, tutti_cancel *cancel,
+                                         tutti_error **err);
+/* The training step of the weights in use; -1 when `predictor` is not a predictor handle. */
+TUTTI_API int64_t tutti_predictor_get_step(const tutti_predictor *predictor);
+/* A JSON object: inputs and outputs with names, types and shapes. */
+TUTTI_API const char *tutti_predictor_get_signature(const tutti_predictor *predictor);
+
+/* Predicts the rows of named tensors, which share their first dimension. */
+TUTTI_API int32_t tutti_predictor_run(tutti_predictor *predictor, const char *const *names, tutti_tensor *const *inputs,
+                                      int64_t count, tutti_cancel *cancel, tutti_batch **out, tutti_error **err);
+/* Predicts a whole dataset into one batch. */
+TUTTI_API int32_t tutti_predictor_run_all(tutti_predictor *predictor, const tutti_dataset *dataset,
+                                          tutti_cancel *cancel, tutti_batch **out, tutti_error **err);
+
+/* Predicts a dataset batch by batch, in order, a few batches ahead of the reader. */
+TUTTI_API int32_t tutti_prediction_stream_open(tutti_predictor *predictor, const tutti_dataset *dataset,
+                                               tutti_prediction_stream **out, tutti_error **err);
+/* The next batch; NULL with TUTTI_OK at the end. */
+TUTTI_API int32_t tutti_prediction_stream_next(tutti_prediction_stream *stream, tutti_cancel *cancel, tutti_batch **out,
+                                               tutti_error **err);
+/* Ends the stream early; legal at any time, and not needed at the end. */
+TUTTI_API int32_t tutti_prediction_stream_close(tutti_prediction_stream *stream, tutti_cancel *cancel,
+                                                tutti_error **err);
+TUTTI_API void tutti_prediction_stream_ref(tutti_prediction_stream *stream);
+TUTTI_API void tutti_prediction_stream_unref(tutti_prediction_stream *stream);
+
+/* A batch of results: named tensors with the same number of rows. Immutable. */
+TUTTI_API void tutti_batch_ref(tutti_batch *batch);
+TUTTI_API void tutti_batch_unref(tutti_batch *batch);
+/* The position of the first row in the dataset, and the number of rows; -1 when `batch` is not a batch handle. */
+TUTTI_API int64_t tutti_batch_get_first_row(const tutti_batch *batch);
+TUTTI_API int64_t tutti_batch_get_row_count(const tutti_batch *batch);
+TUTTI_API int64_t tutti_batch_get_output_count(const tutti_batch *batch);
+TUTTI_API const char *tutti_batch_get_output_name(const tutti_batch *batch, int64_t index);
+/* An output by name, lent while the batch lives; NULL when there is none. */
+TUTTI_API tutti_tensor *tutti_batch_get_output(const tutti_batch *batch, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_PREDICTOR_H_ */
