@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/cancel_c.h"
+
+#include "capi/guard.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<CancelObject> cancel_handles{"cancel"};
+
+void CancelObject::set_deadline(base::Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  deadline_ = deadline;
+}
+
+Ref<base::CancelToken> CancelObject::for_call() const {
+  const std::lock_guard lock(mutex_);
+  return base::CancelToken::create_child(token_, deadline_);
+}
+
+Result<Ref<base::CancelToken>> call_token(tutti_cancel *cancel) {
+  if (cancel == nullptr) return Ref<base::CancelToken>();
+  TUTTI_ASSIGN(const Ref<CancelObject> object, find(cancel, cancel_handles, "cancel"));
+  return object->for_call();
+}
+
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+int32_t tutti_cancel_create(tutti_cancel **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    return emit(base::make_ref<CancelObject>(), cancel_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(cancel, cancel_handles)
+
+int32_t tutti_cancel_request(tutti_cancel *token, int32_t strength, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<CancelObject> object, find(token, cancel_handles, "token"));
+    if (strength == TUTTI_CANCEL_STOP) {
+      object->token()->stop();
+    } else if (strength == TUTTI_CANCEL_CANCEL) {
+      object->token()->cancel();
+    } else {
+      return base::invalid_argument("argument 'strength' must be TUTTI_CANCEL_STOP or TUTTI_CANCEL_CANCEL, got ",
+                                    strength);
+    }
+    return Status();
+  });
+}
+
+int32_t tutti_cancel_set_deadline(tutti_cancel *token, int64_t timeout_ms, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<CancelObject> object, find(token, cancel_handles, "token"));
+    object->set_deadline(timeout_ms < 0 ? base::Deadline::never() : base::Deadline::after_ms(timeout_ms));
+    return Status();
+  });
+}
+
+int32_t tutti_cancel_get_state(const tutti_cancel *token) {
+  const Ref<CancelObject> object = peek(token, cancel_handles);
+  if (!object) return TUTTI_CANCEL_NONE;
+  if (!object->for_call()->check().ok()) return TUTTI_CANCEL_CANCEL;
+  return static_cast<int32_t>(object->token()->level());
+}

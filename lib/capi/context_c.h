@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts behind handles: a backend with its devices, the log, and the services that graphs of datasets need. A
+// context may be a view of another one with a default strategy (tutti_strategy_get_context).
+#ifndef TUTTI_CAPI_CONTEXT_C_H_
+#define TUTTI_CAPI_CONTEXT_C_H_
+
+#include <tutti/context.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/log.h"
+#include "capi/handles.h"
+#include "data/graph_runner.h"
+#include "distribute/strategy.h"
+
+namespace tutti::impl::capi {
+
+/// What contexts share with the views of them: everything but the default strategy.
+struct ContextCore {
+  backend::BackendRef backend;
+  /// Runs initializers and what the backend of the devices cannot.
+  backend::BackendRef reference;
+  Ref<base::Logger> logger;
+  std::shared_ptr<data::GraphRunner> graph_runner;
+  int32_t threads = 1;
+  std::vector<std::string> device_names;
+  std::vector<std::string> device_descriptions;  ///< JSON
+};
+
+class ContextObject : public base::Object {
+ public:
+  explicit ContextObject(std::shared_ptr<ContextCore> core, distribute::StrategyRef strategy = nullptr)
+      : core_(std::move(core)), strategy_(std::move(strategy)) {}
+
+  const std::shared_ptr<ContextCore> &core() const { return core_; }
+  /// The default strategy; null = one device, the first.
+  const distribute::StrategyRef &strategy() const { return strategy_; }
+
+ private:
+  const std::shared_ptr<ContextCore> core_;
+  const distribute::StrategyRef strategy_;
+};
+
+extern constinit HandleType<ContextObject> context_handles;
+
+/// The context of an argument; NULL = the default one, made on first use.
+Result<Ref<ContextObject>> find_context(tutti_context *context);
+
+/// INVALID_ARGUMENT unless both belong together; `what` names the second.
+Status check_same_context(const ContextCore &a, const ContextCore &b, std::string_view what);
+
+}  // namespace tutti::impl::capi
+
+#endif  // TUTTI_CAPI_CONTEXT_C_H_

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datasets and iterators. Pipelines are in pipeline_c.cc, feeds in feed_c.cc.
+#include "capi/dataset_c.h"
+
+#include "base/text.h"
+#include "capi/cancel_c.h"
+#include "capi/guard.h"
+#include "capi/tensor_c.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<DatasetObject> dataset_handles{"dataset"};
+constinit HandleType<IteratorObject> iterator_handles{"iterator"};
+
+namespace {
+
+base::Json describe(const data::ElementSpec &spec) {
+  base::JsonArray components;
+  for (const data::ComponentSpec &component : spec.components) {
+    base::JsonArray dims;
+    for (const graph::Dim &dim : component.dims)
+      dims.push_back(dim.is_constant() ? base::Json(dim.constant()) : base::Json(dim.to_string()));
+    components.push_back(base::JsonObject{{"name", component.name},
+                                          {"role", std::string(name(component.role))},
+                                          {"dtype", std::string(name(component.dtype))},
+                                          {"dims", std::move(dims)}});
+  }
+  return base::JsonObject{{"components", std::move(components)}, {"batch_size", spec.batch_size}};
+}
+
+}  // namespace
+
+DatasetObject::DatasetObject(std::shared_ptr<ContextCore> core, data::DatasetRef dataset)
+    : core_(std::move(core)), dataset_(std::move(dataset)), spec_(describe(dataset_->spec()).dump()) {
+  if (const auto warnings = data::lint(*dataset_); warnings.ok()) lint_ = base::join(*warnings, "\n");
+}
+
+Status emit_dataset(std::shared_ptr<ContextCore> core, data::DatasetRef dataset, tutti_dataset **out) {
+  return emit(base::make_ref<DatasetObject>(std::move(core), std::move(dataset)), dataset_handles, out);
+}
+
+Result<data::Role> to_role(int32_t role) {
+  switch (role) {
+    case TUTTI_ROLE_FEATURE:
+      return data::Role::feature;
+    case TUTTI_ROLE_LABEL:
+      return data::Role::label;
+    case TUTTI_ROLE_WEIGHT:
+      return data::Role::weight;
+    default:
+      return base::invalid_argument("argument 'role' must be one of TUTTI_ROLE_..., got ", role);
+  }
+}
+
+data::IteratorContext iterator_context(const ContextCore &core, int64_t seed, Ref<base::CancelToken> cancel) {
+  data::IteratorContext context;
+  context.cancel = std::move(cancel);
+  context.seed = seed;
+  context.threads = core.threads;
+  context.graphs = core.graph_runner;
+  return context;
+}
+
+namespace {
+
+const data::ComponentSpec *component_at(const Ref<DatasetObject> &object, int64_t index) {
+  if (!object) return nullptr;
+  const auto &components = object->dataset()->spec().components;
+  return index >= 0 && index < static_cast<int64_t>(components.size()) ? &components[static_cast<size_t>(index)]
+                                                                       : nullptr;
+}
+
+/// Lends handles on the tensors of the element the iterator stands on.
+Status lend_components(IteratorObject &object) {
+  const auto &tensors = object.element.components;
+  while (object.components.size() < tensors.size())
+    object.components.push_back(std::make_unique<LentHandle>());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    TUTTI_TRY(object.components[i]->set(base::make_ref<TensorObject>(tensors[i], false), tensor_handles));
+  return Status();
+}
+
+}  // namespace
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+TUTTI_DEFINE_COUNTING(dataset, dataset_handles)
+
+int64_t tutti_dataset_get_cardinality(const tutti_dataset *dataset) {
+  const Ref<DatasetObject> object = peek(dataset, dataset_handles);
+  return object ? object->dataset()->cardinality().value() : TUTTI_CARDINALITY_UNKNOWN;
+}
+
+int64_t tutti_dataset_get_component_count(const tutti_dataset *dataset) {
+  const Ref<DatasetObject> object = peek(dataset, dataset_handles);
+  return object ? static_cast<int64_t>(object->dataset()->spec().components.size()) : -1;
+}
+
+const char *tutti_dataset_get_component_name(const tutti_dataset *dataset, int64_t index) {
+  const data::ComponentSpec *component = component_at(peek(dataset, dataset_handles), index);
+  return component != nullptr ? component->name.c_str() : nullptr;
+}
+
+int32_t tutti_dataset_get_component_role(const tutti_dataset *dataset, int64_t index) {
+  const data::ComponentSpec *component = component_at(peek(dataset, dataset_handles), index);
+  return component != nullptr ? static_cast<int32_t>(component->role) + 1 : 0;
+}
+
+const char *tutti_dataset_get_spec(const tutti_dataset *dataset) {
+  const Ref<DatasetObject> object = peek(dataset, dataset_handles);
+  return object ? object->spec().c_str() : nullptr;
+}
+
+const char *tutti_dataset_get_lint(const tutti_dataset *dataset) {
+  const Ref<DatasetObject> object = peek(dataset, dataset_handles);
+  return object ? object->lint().c_str() : nullptr;
+}
+
+int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_dataset **first, tutti_dataset **rest,
+                            tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(first, "first"));
+    TUTTI_TRY(clear(rest, "rest"));
+    TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
+    if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
+    const auto part = [&](const char *transform) {
+      return data::Pipeline(object->dataset()).apply(transform, {{"count", count}}).build();
+    };
+    TUTTI_ASSIGN(data::DatasetRef head, part("take"));
+    TUTTI_ASSIGN(data::DatasetRef tail, part("skip"));
+    TUTTI_TRY(emit_dataset(object->core(), std::move(head), first));
+    const Status status = emit_dataset(object->core(), std::move(tail), rest);
+    if (!status.ok()) {
+      tutti_dataset_unref(*first);
+      *first = nullptr;
+    }
+    return status;
+  });
+}
+
+int32_t tutti_iterator_create(const tutti_dataset *dataset, int64_t seed, tutti_iterator **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
+    Ref<base::CancelToken> token = base::CancelToken::create();
+    TUTTI_ASSIGN(std::unique_ptr<data::Iterator> iterator,
+                 object->dataset()->make_iterator(iterator_context(*object->core(), seed, token)));
+    return emit(base::make_ref<IteratorObject>(std::move(iterator), std::move(token)), iterator_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(iterator, iterator_handles)
+
+int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *cancel, uint8_t *has_element, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(require(has_element, "has_element"));
+    TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_TRY(base::check(token.get()));
+    const base::CancelToken::Listener forward(token.get(), [&] { object->token()->cancel(token->check()); });
+    TUTTI_ASSIGN(const bool more, object->iterator().next(object->element));
+    object->has_element = more;
+    if (more) TUTTI_TRY(lend_components(*object));
+    *has_element = more ? 1 : 0;
+    return Status();
+  });
+}
+
+tutti_tensor *tutti_iterator_get_component(tutti_iterator *iterator, int64_t index) {
+  const Ref<IteratorObject> object = peek(iterator, iterator_handles);
+  if (!object || !object->has_element || index < 0 || index >= static_cast<int64_t>(object->components.size()))
+    return nullptr;
+  return static_cast<tutti_tensor *>(object->components[static_cast<size_t>(index)]->get());
+}
+
+int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
+    object->state = object->iterator().save().dump();
+    *out = object->state.c_str();
+    return Status();
+  });
+}
+
+int32_t tutti_iterator_restore(tutti_iterator *iterator, const char *state, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
+    TUTTI_TRY(require(state, "state"));
+    TUTTI_ASSIGN(const base::Json json, base::Json::parse(state));
+    return object->iterator().restore(json);
+  });
+}

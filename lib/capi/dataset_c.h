@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pipelines, datasets, iterators and feeds behind handles.
+#ifndef TUTTI_CAPI_DATASET_C_H_
+#define TUTTI_CAPI_DATASET_C_H_
+
+#include <tutti/dataset.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capi/context_c.h"
+#include "data/dataset.h"
+#include "data/pipeline.h"
+#include "data/sources.h"
+
+namespace tutti::impl::capi {
+
+/// A dataset and the texts that getters lend.
+class DatasetObject : public base::Object {
+ public:
+  DatasetObject(std::shared_ptr<ContextCore> core, data::DatasetRef dataset);
+
+  const std::shared_ptr<ContextCore> &core() const { return core_; }
+  const data::DatasetRef &dataset() const { return dataset_; }
+  const std::string &spec() const { return spec_; }
+  const std::string &lint() const { return lint_; }
+
+ private:
+  const std::shared_ptr<ContextCore> core_;
+  const data::DatasetRef dataset_;
+  std::string spec_, lint_;
+};
+
+/// A pipeline under construction: sources until the first transform, then data::Pipeline.
+class PipelineObject : public base::Object {
+ public:
+  explicit PipelineObject(std::shared_ptr<ContextCore> core) : core_(std::move(core)) {}
+
+  const std::shared_ptr<ContextCore> &core() const { return core_; }
+  /// Records the first error.
+  void fail(Status status);
+  bool ok() const { return status_.ok(); }
+  void add_slices(std::string name, data::Role role, tensor::Tensor tensor);
+  void add_idx(std::string name, data::Role role, std::string path);
+  /// A whole dataset as the source; nothing else may have been added.
+  void start_from(data::DatasetRef dataset);
+  /// The pipeline behind the sources, made on first use; null after an error.
+  data::Pipeline *pipeline();
+  /// The dataset, or the first error; the object is empty afterwards.
+  Result<data::DatasetRef> build();
+
+  /// The transform being written, between begin and end.
+  struct Pending {
+    std::string name;
+    int32_t revision = 0;
+    graph::Attributes attributes;
+    data::TransformArguments arguments;
+  };
+  std::optional<Pending> pending;
+
+ private:
+  bool can_add_source(std::string_view what);
+  Result<data::DatasetRef> source();
+
+  const std::shared_ptr<ContextCore> core_;
+  Status status_;
+  std::vector<data::NamedTensor> slices_;
+  std::vector<data::IdxFile> files_;
+  std::optional<data::Pipeline> pipeline_;
+};
+
+class IteratorObject : public base::Object {
+ public:
+  explicit IteratorObject(std::unique_ptr<data::Iterator> iterator, Ref<base::CancelToken> token)
+      : iterator_(std::move(iterator)), token_(std::move(token)) {}
+
+  data::Iterator &iterator() { return *iterator_; }
+  /// Cancels the walk when a call's own token is cancelled.
+  const Ref<base::CancelToken> &token() const { return token_; }
+  data::Element element;
+  bool has_element = false;
+  std::vector<std::unique_ptr<LentHandle>> components;
+  std::string state;
+
+ private:
+  std::unique_ptr<data::Iterator> iterator_;
+  Ref<base::CancelToken> token_;
+};
+
+/// A feed: declared first, made on first use.
+class FeedObject : public base::Object {
+ public:
+  FeedObject(std::shared_ptr<ContextCore> core, int64_t capacity) : core_(std::move(core)), capacity_(capacity) {}
+
+  const std::shared_ptr<ContextCore> &core() const { return core_; }
+  Status declare(data::ComponentSpec component);
+  /// The feed itself; its components are fixed from now on.
+  Result<Ref<data::Feed>> feed();
+  /// As feed(), null while it is still being declared.
+  Ref<data::Feed> started() const;
+
+ private:
+  const std::shared_ptr<ContextCore> core_;
+  const int64_t capacity_;
+  mutable std::mutex mutex_;
+  data::ElementSpec spec_;  // guarded by mutex_
+  Ref<data::Feed> feed_;    // guarded by mutex_
+};
+
+extern constinit HandleType<DatasetObject> dataset_handles;
+extern constinit HandleType<PipelineObject> pipeline_handles;
+extern constinit HandleType<IteratorObject> iterator_handles;
+extern constinit HandleType<FeedObject> feed_handles;
+
+Status emit_dataset(std::shared_ptr<ContextCore> core, data::DatasetRef dataset, tutti_dataset **out);
+
+/// TUTTI_ROLE_* as a role.
+Result<data::Role> to_role(int32_t role);
+
+/// What a walk needs from the context.
+data::IteratorContext iterator_context(const ContextCore &core, int64_t seed, Ref<base::CancelToken> cancel);
+
+}  // namespace tutti::impl::capi
+
+#endif  // TUTTI_CAPI_DATASET_C_H_

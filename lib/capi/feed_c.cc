@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/cancel_c.h"
+#include "capi/dataset_c.h"
+#include "capi/guard.h"
+#include "capi/tensor_c.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<FeedObject> feed_handles{"feed"};
+
+Status FeedObject::declare(data::ComponentSpec component) {
+  const std::lock_guard lock(mutex_);
+  if (feed_) return base::failed_precondition("component '", component.name, "' was declared after the feed was used");
+  spec_.components.push_back(std::move(component));
+  return data::check(spec_);
+}
+
+Result<Ref<data::Feed>> FeedObject::feed() {
+  const std::lock_guard lock(mutex_);
+  if (feed_) return feed_;
+  if (spec_.components.empty()) return base::failed_precondition("the feed has no components; declare them first");
+  TUTTI_ASSIGN(feed_, data::Feed::create(spec_, capacity_));
+  return feed_;
+}
+
+Ref<data::Feed> FeedObject::started() const {
+  const std::lock_guard lock(mutex_);
+  return feed_;
+}
+
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+int32_t tutti_feed_create(tutti_context *context, int64_t capacity, tutti_feed **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
+    if (capacity < 1) return base::invalid_argument("argument 'capacity' must be 1 or more, got ", capacity);
+    return emit(base::make_ref<FeedObject>(owner->core(), capacity), feed_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(feed, feed_handles)
+
+int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t role, int32_t dtype, const int64_t *dims,
+                           int64_t rank, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<FeedObject> object, find(feed, feed_handles, "feed"));
+    TUTTI_TRY(require(name, "name"));
+    TUTTI_ASSIGN(const data::Role kind, to_role(role));
+    TUTTI_ASSIGN(const tensor::DType type, to_dtype(dtype));
+    TUTTI_ASSIGN(const tensor::Shape shape, to_shape(dims, rank));
+    graph::Dims extents;
+    for (int32_t i = 0; i < shape.rank(); ++i)
+      extents.emplace_back(shape[i]);
+    return object->declare({name, kind, type, std::move(extents)});
+  });
+}
+
+int32_t tutti_feed_push(tutti_feed *feed, tutti_tensor *const *components, int64_t count, tutti_cancel *cancel,
+                        tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<FeedObject> object, find(feed, feed_handles, "feed"));
+    if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
+    if (count > 0) TUTTI_TRY(require(components, "components"));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    data::Element element;
+    for (int64_t i = 0; i < count; ++i) {
+      TUTTI_ASSIGN(tensor::Tensor tensor, find_tensor(components[i], "components"));
+      element.components.push_back(std::move(tensor));
+    }
+    TUTTI_ASSIGN(const Ref<data::Feed> target, object->feed());
+    return target->push(std::move(element), token.get(), base::Deadline::never());
+  });
+}
+
+int32_t tutti_feed_finish(tutti_feed *feed, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<FeedObject> object, find(feed, feed_handles, "feed"));
+    TUTTI_ASSIGN(const Ref<data::Feed> target, object->feed());
+    return target->end();
+  });
+}
+
+int32_t tutti_feed_fail(tutti_feed *feed, int32_t code, const char *message, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<FeedObject> object, find(feed, feed_handles, "feed"));
+    if (code == TUTTI_OK) return base::invalid_argument("argument 'code' is TUTTI_OK");
+    TUTTI_ASSIGN(const Ref<data::Feed> target, object->feed());
+    return target->fail(
+        Status(base::code_from_number(code), message != nullptr ? message : "").with_domain("user", code));
+  });
+}
+
+int64_t tutti_feed_get_position(const tutti_feed *feed) {
+  const Ref<FeedObject> object = peek(feed, feed_handles);
+  const Ref<data::Feed> started = object ? object->started() : Ref<data::Feed>();
+  return started ? started->resume_position() : 0;
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of <tutti/graph.h>. Each finds the graph, does its part on the builder, and leaves mistakes there.
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "base/text.h"
+#include "capi/graph_c.h"
+#include "capi/guard.h"
+#include "capi/tensor_c.h"
+#include "graph/autodiff.h"
+#include "nn/registry.h"
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+namespace {
+
+using graph::kNoValue;
+using graph::ValueId;
+
+constexpr tutti_value kInvalid{-1};
+
+/// Runs `body(object, builder)` when the graph is open; `otherwise` if not.
+template <typename T, typename Body>
+T on_graph(const tutti_graph *graph, T otherwise, Body &&body) noexcept {
+  return guard_value<T>(otherwise, [&]() -> T {
+    const Ref<GraphObject> object = peek(graph, graph_handles);
+    if (!object || object->builder() == nullptr) return otherwise;
+    return body(*object, *object->builder());
+  });
+}
+
+/// The same for functions that give nothing.
+template <typename Body>
+void change_graph(const tutti_graph *graph, Body &&body) noexcept {
+  on_graph(graph, 0, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    body(object, builder);
+    return 0;
+  });
+}
+
+bool check_text(graph::GraphBuilder &builder, const char *text, std::string_view argument) {
+  if (text != nullptr) return true;
+  builder.fail(base::invalid_argument("argument '", argument, "' is NULL"));
+  return false;
+}
+
+bool check_list(graph::GraphBuilder &builder, const void *values, int64_t count, std::string_view what) {
+  if (count >= 0 && (values != nullptr || count == 0)) return true;
+  builder.fail(base::invalid_argument(what, ": expected ", count < 0 ? "a count of 0 or more" : "an array, got NULL"));
+  return false;
+}
+
+/// Sets an attribute of the op being written.
+void set_attribute(tutti_graph *graph, const char *key, graph::Attribute value) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_text(builder, key, "key")) return;
+    if (!object.pending) {
+      builder.fail(base::failed_precondition("attribute '", key, "' was set, but no op was begun"));
+      return;
+    }
+    object.pending->attributes.insert_or_assign(key, std::move(value));
+  });
+}
+
+/// What the op's definition expects where the host can only say "integers" or "integer".
+graph::Attribute convert(const graph::AttributeDefinition *definition, graph::Attribute value) {
+  if (definition == nullptr) return value;
+  if (definition->type == graph::AttributeType::dims && std::holds_alternative<std::vector<int64_t>>(value)) {
+    graph::Dims dims;
+    for (const int64_t size : std::get<std::vector<int64_t>>(value))
+      dims.push_back(size == TUTTI_DIM_BATCH ? graph::GraphBuilder::batch() : graph::Dim(size));
+    return dims;
+  }
+  if (definition->type == graph::AttributeType::dtype && std::holds_alternative<int64_t>(value)) {
+    const auto dtype = to_dtype(static_cast<int32_t>(std::get<int64_t>(value)));
+    if (dtype.ok()) return *dtype;
+  }
+  if (definition->type == graph::AttributeType::f64 && std::holds_alternative<int64_t>(value))
+    return static_cast<double>(std::get<int64_t>(value));
+  return value;
+}
+
+std::vector<ValueId> add_op(graph::GraphBuilder &builder, GraphObject::Pending pending) {
+  graph::Node node;
+  const graph::OpDefinition *definition = graph::find_op(pending.op, pending.revision);
+  node.op = std::move(pending.op);
+  node.revision = pending.revision;
+  node.inputs = std::move(pending.inputs);
+  while (!node.inputs.empty() && node.inputs.back() == kNoValue)
+    node.inputs.pop_back();
+  for (auto &[key, value] : pending.attributes)
+    node.attributes.emplace(
+        key, convert(definition != nullptr ? definition->find_attribute(key) : nullptr, std::move(value)));
+  if (definition != nullptr && !definition->is_public) {
+    builder.fail(base::invalid_argument("op '", node.op, "' is internal to the library"));
+    return {};
+  }
+  return builder.add_node(std::move(node));
+}
+
+std::vector<ValueId> end_op(GraphObject &object, graph::GraphBuilder &builder) {
+  GraphObject::Pending pending = std::move(*object.pending);
+  object.pending.reset();
+  if (pending.invalid || !builder.ok()) return {};
+  if (nn::find_definition(pending.op, pending.revision) == nullptr) return add_op(builder, std::move(pending));
+  return {nn::expand(builder, pending.op, pending.revision, pending.inputs, std::move(pending.attributes),
+                     {.training = object.mode() == TUTTI_MODE_TRAIN})};
+}
+
+}  // namespace
+
+tutti_value tutti_graph_get_feature(tutti_graph *graph, const char *name) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &) {
+    return object.to_value(object.component(name, data::Role::feature));
+  });
+}
+
+tutti_value tutti_graph_get_label(tutti_graph *graph, const char *name) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &) {
+    return object.to_value(object.component(name, data::Role::label));
+  });
+}
+
+tutti_value tutti_graph_get_sample_weight(tutti_graph *graph, const char *name) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_text(builder, name, "name")) return kInvalid;
+    const ValueId weight = object.find_component(name, data::Role::weight);
+    return weight == kNoValue ? tutti_no_value() : object.to_value(weight);
+  });
+}
+
+int32_t tutti_graph_get_mode(const tutti_graph *graph) {
+  return on_graph(graph, 0, [&](GraphObject &object, graph::GraphBuilder &) { return object.mode(); });
+}
+
+void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (check_text(builder, name, "name")) builder.set_output(name, object.from_value(value));
+  });
+}
+
+void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss) {
+  change_graph(graph,
+               [&](GraphObject &object, graph::GraphBuilder &builder) { builder.set_loss(object.from_value(loss)); });
+}
+
+void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value value) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (check_text(builder, name, "name")) builder.add_metric(name, object.from_value(value));
+  });
+}
+
+void tutti_graph_set_gradient_clip_norm(tutti_graph *graph, double norm) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    if (norm > 0 && std::isfinite(norm)) {
+      builder.set_clip_global_norm(norm);
+    } else {
+      builder.fail(base::invalid_argument("the gradient clip norm must be above 0 and finite, got ", norm));
+    }
+  });
+}
+
+void tutti_graph_begin(tutti_graph *graph, const char *op, int32_t revision) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_text(builder, op, "op")) return;
+    if (object.pending)
+      builder.fail(base::failed_precondition("op '", op, "' was begun before op '", object.pending->op, "' was ended"));
+    object.pending = GraphObject::Pending{op, revision, {}, {}, false};
+  });
+}
+
+void tutti_graph_add_input(tutti_graph *graph, tutti_value value) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!object.pending) {
+      builder.fail(base::failed_precondition("an input was added, but no op was begun"));
+      return;
+    }
+    if (value.id < 0) object.pending->invalid = true;
+    object.pending->inputs.push_back(object.from_value(value));
+  });
+}
+
+void tutti_graph_set_bool(tutti_graph *graph, const char *key, uint8_t value) { set_attribute(graph, key, value != 0); }
+
+void tutti_graph_set_i64(tutti_graph *graph, const char *key, int64_t value) { set_attribute(graph, key, value); }
+
+void tutti_graph_set_f64(tutti_graph *graph, const char *key, double value) { set_attribute(graph, key, value); }
+
+void tutti_graph_set_string(tutti_graph *graph, const char *key, const char *value) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    if (check_text(builder, value, "value")) set_attribute(graph, key, std::string(value));
+  });
+}
+
+void tutti_graph_set_i64s(tutti_graph *graph, const char *key, const int64_t *values, int64_t count) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    if (check_list(builder, values, count, "attribute"))
+      set_attribute(graph, key, std::vector<int64_t>(values, values + count));
+  });
+}
+
+void tutti_graph_set_f64s(tutti_graph *graph, const char *key, const double *values, int64_t count) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    if (check_list(builder, values, count, "attribute"))
+      set_attribute(graph, key, std::vector<double>(values, values + count));
+  });
+}
+
+void tutti_graph_set_tensor(tutti_graph *graph, const char *key, const tutti_tensor *value) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    auto tensor = find_tensor(value, "value");
+    if (tensor.ok()) {
+      set_attribute(graph, key, tensor.take());
+    } else {
+      builder.fail(tensor.status());
+    }
+  });
+}
+
+tutti_value tutti_graph_end(tutti_graph *graph, tutti_value *more, int64_t more_count) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!object.pending) {
+      builder.fail(base::failed_precondition("an op was ended, but none was begun"));
+      return kInvalid;
+    }
+    const std::vector<ValueId> outputs = end_op(object, builder);
+    for (int64_t i = 0; more != nullptr && i < more_count; ++i)
+      more[i] = size_t(i) + 1 < outputs.size() ? object.to_value(outputs[size_t(i) + 1]) : kInvalid;
+    return outputs.empty() ? kInvalid : object.to_value(outputs[0]);
+  });
+}
+
+void tutti_graph_push_scope(tutti_graph *graph, const char *name) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    if (check_text(builder, name, "name")) builder.push_scope(name);
+  });
+}
+
+void tutti_graph_pop_scope(tutti_graph *graph) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    if (builder.scope().empty()) {
+      builder.fail(base::failed_precondition("a scope was popped, but none was pushed"));
+    } else {
+      builder.pop_scope();
+    }
+  });
+}
+
+tutti_value tutti_graph_constant(tutti_graph *graph, int32_t dtype, double value) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    const auto type = to_dtype(dtype);
+    return object.to_value(type.ok() ? builder.constant(value, *type) : builder.fail(type.status()));
+  });
+}
+
+tutti_value tutti_graph_constant_tensor(tutti_graph *graph, const tutti_tensor *tensor) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    const auto value = find_tensor(tensor, "tensor");
+    return object.to_value(value.ok() ? builder.constant(*value) : builder.fail(value.status()));
+  });
+}
+
+tutti_value tutti_graph_host_scalar(tutti_graph *graph, const char *name, double initial_value) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_text(builder, name, "name")) return kInvalid;
+    return object.to_value(builder.host_scalar(name, initial_value));
+  });
+}
+
+namespace {
+
+/// The parameter of an initializer goes under the name its kind has for it.
+Result<graph::InitializerSpec> initializer_of(std::string_view name, double parameter) {
+  if (name == "constant") return graph::InitializerSpec{"constant", {{"value", parameter}}};
+  if (name == "random_normal") return graph::InitializerSpec{"normal", {{"stddev", parameter}}};
+  if (name == "truncated_normal") return graph::InitializerSpec{"truncated_normal", {{"stddev", parameter}}};
+  if (name == "random_uniform") return graph::InitializerSpec{"uniform", {{"low", -parameter}, {"high", parameter}}};
+  static const std::vector<std::string> *const known =
+      new std::vector<std::string>{"zeros",      "ones",      "constant",      "glorot_uniform", "glorot_normal",
+                                   "he_uniform", "he_normal", "random_normal", "random_uniform", "truncated_normal"};
+  for (const std::string &candidate : *known) {
+    if (candidate == name) return graph::InitializerSpec{std::string(name), {}};
+  }
+  return base::invalid_argument("unknown initializer ", base::quoted(name), base::did_you_mean(name, *known),
+                                "; there are ", base::join(*known, ", "));
+}
+
+}  // namespace
+
+tutti_value tutti_graph_variable(tutti_graph *graph, const char *name, int32_t dtype, const int64_t *dims, int64_t rank,
+                                 const char *initializer, double parameter, uint8_t trainable) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_text(builder, name, "name") || !check_text(builder, initializer, "initializer")) return kInvalid;
+    if (!check_list(builder, dims, rank, "dims")) return kInvalid;
+    const auto type = to_dtype(dtype);
+    auto spec = initializer_of(initializer, parameter);
+    if (!type.ok() || !spec.ok()) {
+      builder.fail(type.ok() ? spec.status() : type.status());
+      return kInvalid;
+    }
+    const graph::VariableOptions options{
+        .trainable = trainable != 0,
+        .aggregation = trainable != 0 ? graph::Aggregation::trained : graph::Aggregation::aggregated};
+    const ValueId value = builder.variable(name, *type, {dims, dims + rank}, spec.take(), options);
+    return object.to_value(value);
+  });
+}
+
+namespace {
+
+/// The name of a variable's value; empty with an error in the builder when it is none.
+std::string variable_name(GraphObject &object, graph::GraphBuilder &builder, tutti_value value) {
+  const ValueId id = object.from_value(value);
+  for (const graph::VariableSpec &variable : builder.model().variables) {
+    if (id != kNoValue && variable.value == id) return variable.name;
+  }
+  builder.fail(base::invalid_argument("expected the value of a variable"));
+  return "";
+}
+
+}  // namespace
+
+void tutti_graph_assign(tutti_graph *graph, tutti_value variable, tutti_value value) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    const std::string name = variable_name(object, builder, variable);
+    if (!name.empty()) builder.assign(name, object.from_value(value));
+  });
+}
+
+int32_t tutti_graph_get_dtype(const tutti_graph *graph, tutti_value value) {
+  return on_graph(graph, 0, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    const ValueId id = object.from_value(value);
+    return id == kNoValue ? 0 : static_cast<int32_t>(builder.dtype(id));
+  });
+}
+
+int64_t tutti_graph_get_rank(const tutti_graph *graph, tutti_value value) {
+  return on_graph(graph, int64_t{-1}, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    const ValueId id = object.from_value(value);
+    return id == kNoValue ? int64_t{-1} : static_cast<int64_t>(builder.rank(id));
+  });
+}
+
+int64_t tutti_graph_get_dim(const tutti_graph *graph, tutti_value value, int64_t axis) {
+  return on_graph(graph, int64_t{-1}, [&](GraphObject &object, graph::GraphBuilder &builder) -> int64_t {
+    const ValueId id = object.from_value(value);
+    if (id == kNoValue || axis < 0 || axis >= static_cast<int64_t>(builder.rank(id))) return -1;
+    const graph::Dim &dim = builder.dims(id)[static_cast<size_t>(axis)];
+    return dim.is_constant() ? dim.constant() : -1;
+  });
+}
+
+int32_t tutti_graph_check(const tutti_graph *graph, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<GraphObject> object, find(graph, graph_handles, "graph"));
+    if (object->builder() == nullptr)
+      return base::invalid_argument("argument 'graph': the callback that the graph was lent to has returned");
+    return object->builder()->status();
+  });
+}
+
+void tutti_gradients(tutti_graph *graph, tutti_value target, const tutti_value *wrt, int64_t count, tutti_value *out) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_list(builder, wrt, count, "wrt") || !check_list(builder, out, count, "out")) return;
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = kInvalid;
+    std::vector<ValueId> values;
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(object.from_value(wrt[i]));
+    const ValueId targets[] = {object.from_value(target)}, seeds[] = {kNoValue};
+    if (!builder.ok() || targets[0] == kNoValue) return;
+    const auto found = graph::gradients(builder, targets, seeds, values);
+    if (!found.ok()) {
+      builder.fail(found.status());
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = object.to_value((*found)[static_cast<size_t>(i)]);
+  });
+}
+
+void tutti_apply_gradients(tutti_graph *graph, const tutti_value *variables, const tutti_value *gradients,
+                           int64_t count) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_list(builder, variables, count, "variables") || !check_list(builder, gradients, count, "gradients"))
+      return;
+    graph::TrainSpec train = builder.model().train.value_or(graph::TrainSpec());
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string name = variable_name(object, builder, variables[i]);
+      const ValueId gradient = object.from_value(gradients[i]);
+      if (gradient == kNoValue) builder.fail(base::invalid_argument("variable '", name, "' was given no gradient"));
+      train.gradients[name] = gradient;
+    }
+    if (builder.ok()) builder.set_train(std::move(train));
+  });
+}

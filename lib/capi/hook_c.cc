@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/hook_c.h"
+
+#include <limits>
+#include <utility>
+
+#include "capi/guard.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<HooksObject> hooks_handles{"hooks"};
+constinit HandleType<HookEventObject> hook_event_handles{"hook_event"};
+
+void HooksObject::add(HookEntry entry) {
+  const std::lock_guard lock(mutex_);
+  entries_.push_back(std::move(entry));
+}
+
+std::vector<HookEntry> HooksObject::entries() const {
+  const std::lock_guard lock(mutex_);
+  return entries_;
+}
+
+Result<std::vector<HookEntry>> find_hooks(const tutti_hooks *hooks) {
+  if (hooks == nullptr) return std::vector<HookEntry>();
+  TUTTI_ASSIGN(const Ref<HooksObject> object, find(hooks, hooks_handles, "hooks"));
+  return object->entries();
+}
+
+namespace {
+
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+
+template <typename T>
+T from_event(const tutti_hook_event *event, T HookEventObject::*member, T otherwise) {
+  const Ref<HookEventObject> object = peek(event, hook_event_handles);
+  return object ? (*object).*member : otherwise;
+}
+
+}  // namespace
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+int32_t tutti_hooks_create(tutti_hooks **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    return emit(base::make_ref<HooksObject>(), hooks_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(hooks, hooks_handles)
+
+int32_t tutti_hooks_add(tutti_hooks *hooks, tutti_hook_fn hook, void *user, tutti_destroy_fn destroy,
+                        int64_t every_steps, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    auto owner = std::make_shared<UserPointer>(user, destroy);
+    TUTTI_ASSIGN(const Ref<HooksObject> object, find(hooks, hooks_handles, "hooks"));
+    TUTTI_TRY(require(reinterpret_cast<const void *>(hook), "hook"));
+    if (every_steps < 0) return base::invalid_argument("argument 'every_steps' must be 0 or more, got ", every_steps);
+    object->add({hook, std::move(owner), every_steps});
+    return Status();
+  });
+}
+
+int32_t tutti_hook_event_get_kind(const tutti_hook_event *event) {
+  return from_event(event, &HookEventObject::kind, 0);
+}
+
+int64_t tutti_hook_event_get_step(const tutti_hook_event *event) {
+  return from_event(event, &HookEventObject::step, int64_t{0});
+}
+
+int64_t tutti_hook_event_get_epoch(const tutti_hook_event *event) {
+  return from_event(event, &HookEventObject::epoch, int64_t{0});
+}
+
+double tutti_hook_event_get_loss(const tutti_hook_event *event) {
+  return from_event(event, &HookEventObject::loss, kNotANumber);
+}
+
+double tutti_hook_event_get_examples_per_second(const tutti_hook_event *event) {
+  return from_event(event, &HookEventObject::examples_per_second, kNotANumber);
+}
+
+double tutti_hook_event_get_remaining_seconds(const tutti_hook_event *event) {
+  return from_event(event, &HookEventObject::remaining_seconds, kNotANumber);
+}
+
+double tutti_hook_event_get_metric(const tutti_hook_event *event, const char *name) {
+  const Ref<HookEventObject> object = peek(event, hook_event_handles);
+  if (!object || name == nullptr) return kNotANumber;
+  const auto found = object->metrics.find(std::string_view(name));
+  return found != object->metrics.end() ? found->second : kNotANumber;
+}
+
+const char *tutti_hook_event_get_checkpoint(const tutti_hook_event *event) {
+  const Ref<HookEventObject> object = peek(event, hook_event_handles);
+  return object && !object->checkpoint.empty() ? object->checkpoint.c_str() : nullptr;
+}

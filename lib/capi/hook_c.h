@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lists of hooks behind handles, and the event that a hook is shown.
+#ifndef TUTTI_CAPI_HOOK_C_H_
+#define TUTTI_CAPI_HOOK_C_H_
+
+#include <tutti/hook.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "capi/handles.h"
+
+namespace tutti::impl::capi {
+
+/// A callback with its user pointer; destroys the user pointer when the last copy is gone.
+class UserPointer {
+ public:
+  UserPointer(void *user, void (*destroy)(void *user)) : user_(user), destroy_(destroy) {}
+  UserPointer(const UserPointer &) = delete;
+  UserPointer &operator=(const UserPointer &) = delete;
+  ~UserPointer() {
+    if (destroy_ != nullptr) destroy_(user_);
+  }
+  void *get() const { return user_; }
+
+ private:
+  void *const user_;
+  void (*const destroy_)(void *user);
+};
+
+struct HookEntry {
+  tutti_hook_fn function = nullptr;
+  std::shared_ptr<UserPointer> user;
+  int64_t every_steps = 0;
+};
+
+class HooksObject : public base::Object {
+ public:
+  void add(HookEntry entry);
+  std::vector<HookEntry> entries() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<HookEntry> entries_;  // guarded by mutex_
+};
+
+/// What one event tells. Lives during the hook's call.
+class HookEventObject : public base::Object {
+ public:
+  int32_t kind = 0;
+  int64_t step = 0;
+  int64_t epoch = 0;
+  double loss = 0;
+  double examples_per_second = 0;
+  double remaining_seconds = 0;
+  std::map<std::string, double, std::less<>> metrics;
+  std::string checkpoint;
+};
+
+extern constinit HandleType<HooksObject> hooks_handles;
+extern constinit HandleType<HookEventObject> hook_event_handles;
+
+/// The entries of an optional argument.
+Result<std::vector<HookEntry>> find_hooks(const tutti_hooks *hooks);
+
+}  // namespace tutti::impl::capi
+
+#endif  // TUTTI_CAPI_HOOK_C_H_

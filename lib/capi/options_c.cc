@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/options_c.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "capi/guard.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<OptionsObject> options_handles{"options"};
+
+namespace {
+
+constexpr std::string_view kTypeNames[] = {"?", "bool", "i64", "f64", "string"};
+
+int32_t type_of(const OptionValue &value) { return static_cast<int32_t>(value.index()) + 1; }
+
+base::Json to_json(const OptionValue &value) {
+  return std::visit([](const auto &v) { return base::Json(v); }, value);
+}
+
+std::vector<std::string> names_of(std::span<const OptionSchema> schemas) {
+  std::vector<std::string> names;
+  for (const OptionSchema &schema : schemas)
+    names.push_back(schema.name);
+  return names;
+}
+
+/// A JSON scalar as an option value; integers stay integers.
+Result<OptionValue> from_json(const base::Json &json) {
+  switch (json.kind()) {
+    case base::Json::Kind::boolean:
+      return OptionValue(json.boolean());
+    case base::Json::Kind::integer:
+      return OptionValue(json.integer());
+    case base::Json::Kind::number:
+      return OptionValue(json.number());
+    case base::Json::Kind::string:
+      return OptionValue(json.string());
+    default:
+      return base::invalid_argument("expected a boolean, a number or a text, got ", json.kind());
+  }
+}
+
+}  // namespace
+
+const OptionKey *OptionSchema::find(std::string_view key) const {
+  const auto found = std::find_if(keys.begin(), keys.end(), [key](const OptionKey &k) { return k.name == key; });
+  return found != keys.end() ? &*found : nullptr;
+}
+
+const OptionSchema *find_schema(std::string_view name) {
+  for (const OptionSchema &schema : option_schemas()) {
+    if (schema.name == name) return &schema;
+  }
+  return nullptr;
+}
+
+void OptionsObject::fail(Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+Status OptionsObject::check(const OptionKey &key, OptionValue &value) const {
+  if (key.type == TUTTI_OPTION_F64 && std::holds_alternative<int64_t>(value))
+    value = static_cast<double>(std::get<int64_t>(value));
+  if (type_of(value) != key.type) {
+    return base::invalid_argument("option '", key.name, "' of schema '", schema_.name, "' is of type ",
+                                  kTypeNames[key.type], ", not ", kTypeNames[type_of(value)]);
+  }
+  if (const std::string *text = std::get_if<std::string>(&value)) {
+    if (key.choices.empty() || std::find(key.choices.begin(), key.choices.end(), *text) != key.choices.end())
+      return Status();
+    return base::invalid_argument("option '", key.name, "' must be one of ", base::join(key.choices, ", "), "; got '",
+                                  *text, "'");
+  }
+  if (std::holds_alternative<bool>(value)) return Status();
+  const double number =
+      std::holds_alternative<double>(value) ? std::get<double>(value) : static_cast<double>(std::get<int64_t>(value));
+  if (number >= key.minimum && number <= key.maximum) return Status();
+  return base::invalid_argument("option '", key.name, "' must be in [", key.minimum, ", ", key.maximum, "], got ",
+                                number);
+}
+
+void OptionsObject::set(std::string_view key, OptionValue value) {
+  const OptionKey *known = schema_.find(key);
+  if (known == nullptr) {
+    std::vector<std::string> names;
+    for (const OptionKey &candidate : schema_.keys)
+      names.push_back(candidate.name);
+    return fail(base::invalid_argument("schema '", schema_.name, "' has no option ", base::quoted(key),
+                                       base::did_you_mean(key, names)));
+  }
+  if (Status status = check(*known, value); !status.ok()) return fail(std::move(status));
+  values_.insert_or_assign(std::string(key), std::move(value));
+}
+
+const std::string &OptionsObject::json() {
+  base::Json all = base::JsonObject{};
+  for (const OptionKey &key : schema_.keys) {
+    const auto found = values_.find(key.name);
+    const bool was_set = found != values_.end();
+    all.set(key.name, base::JsonObject{{"value", to_json(was_set ? found->second : key.otherwise)},
+                                       {"origin", was_set ? "set" : "default"}});
+  }
+  json_ = all.dump();
+  return json_;
+}
+
+ResolvedOptions::ResolvedOptions(const OptionSchema &schema, const OptionsObject *options) {
+  for (const OptionKey &key : schema.keys)
+    values_.emplace(key.name, key.otherwise);
+  if (options == nullptr) return;
+  for (const auto &[name, value] : options->values()) {
+    values_.insert_or_assign(name, value);
+    set_.emplace(name, true);
+  }
+}
+
+base::Json ResolvedOptions::to_json() const {
+  base::Json all = base::JsonObject{};
+  for (const auto &[name, value] : values_)
+    all.set(name, capi::to_json(value));
+  return all;
+}
+
+Result<ResolvedOptions> resolve(const tutti_options *options, std::string_view schema) {
+  const OptionSchema *expected = find_schema(schema);
+  if (expected == nullptr) return base::internal_error("no schema '", schema, "'");
+  if (options == nullptr) return ResolvedOptions(*expected, nullptr);
+  TUTTI_ASSIGN(const Ref<OptionsObject> object, find(options, options_handles, "options"));
+  TUTTI_TRY(object->status());
+  if (&object->schema() != expected)
+    return base::invalid_argument("expected options of schema '", schema, "', got '", object->schema().name, "'");
+  return ResolvedOptions(*expected, object.get());
+}
+
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+namespace {
+
+void set_option(tutti_options *options, const char *key, OptionValue value) {
+  guard_value(0, [&] {
+    const Ref<OptionsObject> object = peek(options, options_handles);
+    if (!object) return 0;
+    if (key == nullptr) {
+      object->fail(base::invalid_argument("argument 'key' is NULL"));
+    } else {
+      object->set(key, std::move(value));
+    }
+    return 0;
+  });
+}
+
+}  // namespace
+
+int32_t tutti_options_create(const char *schema, tutti_options **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_TRY(require(schema, "schema"));
+    const OptionSchema *found = find_schema(schema);
+    if (found == nullptr)
+      return base::not_found("no option schema ", base::quoted(schema), "; there are ",
+                             base::join(names_of(option_schemas()), ", "));
+    return emit(base::make_ref<OptionsObject>(*found), options_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(options, options_handles)
+
+void tutti_options_set_bool(tutti_options *options, const char *key, uint8_t value) {
+  set_option(options, key, value != 0);
+}
+
+void tutti_options_set_i64(tutti_options *options, const char *key, int64_t value) { set_option(options, key, value); }
+
+void tutti_options_set_f64(tutti_options *options, const char *key, double value) { set_option(options, key, value); }
+
+void tutti_options_set_string(tutti_options *options, const char *key, const char *value) {
+  guard_value(0, [&] {
+    if (value != nullptr) {
+      set_option(options, key, std::string(value));
+    } else if (const Ref<OptionsObject> object = peek(options, options_handles)) {
+      object->fail(base::invalid_argument("the value of option '", key != nullptr ? key : "NULL", "' is NULL"));
+    }
+    return 0;
+  });
+}
+
+void tutti_options_set_json(tutti_options *options, const char *text) {
+  guard_value(0, [&] {
+    const Ref<OptionsObject> object = peek(options, options_handles);
+    if (!object) return 0;
+    const Result<base::Json> json = base::Json::parse(text != nullptr ? text : "");
+    if (!json.ok() || !json->is_object()) {
+      object->fail(json.ok() ? base::invalid_argument("options: expected a JSON object")
+                             : json.status().wrap("options"));
+      return 0;
+    }
+    for (const auto &[key, member] : json->object()) {
+      Result<OptionValue> value = from_json(member);
+      if (value.ok()) {
+        object->set(key, value.take());
+      } else {
+        object->fail(value.status().wrap(base::concat("option '", key, "'")));
+      }
+    }
+    return 0;
+  });
+}
+
+int32_t tutti_options_check(const tutti_options *options, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<OptionsObject> object, find(options, options_handles, "options"));
+    return object->status();
+  });
+}
+
+const char *tutti_options_get_json(tutti_options *options) {
+  return guard_value<const char *>(nullptr, [&]() -> const char * {
+    const Ref<OptionsObject> object = peek(options, options_handles);
+    return object ? object->json().c_str() : nullptr;
+  });
+}
+
+int64_t tutti_options_count_keys(const char *schema) {
+  return guard_value<int64_t>(-1, [&]() -> int64_t {
+    const OptionSchema *found = schema != nullptr ? find_schema(schema) : nullptr;
+    return found != nullptr ? static_cast<int64_t>(found->keys.size()) : -1;
+  });
+}
+
+const char *tutti_options_describe_key(const char *schema, int64_t index) {
+  return guard_value<const char *>(nullptr, [&]() -> const char * {
+    const OptionSchema *found = schema != nullptr ? find_schema(schema) : nullptr;
+    if (found == nullptr || index < 0 || index >= static_cast<int64_t>(found->keys.size())) return nullptr;
+    return found->keys[static_cast<size_t>(index)].description.c_str();
+  });
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pipelines: sources and transforms written step by step.
+#include <span>
+
+#include "base/text.h"
+#include "capi/dataset_c.h"
+#include "capi/graph_c.h"
+#include "capi/guard.h"
+#include "capi/hook_c.h"
+#include "capi/tensor_c.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<PipelineObject> pipeline_handles{"pipeline"};
+
+void PipelineObject::fail(Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+bool PipelineObject::can_add_source(std::string_view what) {
+  if (!pipeline_) return true;
+  fail(base::failed_precondition(what, " cannot be added after a transform or a whole dataset"));
+  return false;
+}
+
+void PipelineObject::add_slices(std::string name, data::Role role, tensor::Tensor tensor) {
+  if (!can_add_source("slices")) return;
+  if (!files_.empty()) return fail(base::failed_precondition("slices and IDX files cannot be mixed in one source"));
+  slices_.push_back({std::move(name), std::move(tensor), role});
+}
+
+void PipelineObject::add_idx(std::string name, data::Role role, std::string path) {
+  if (!can_add_source("an IDX file")) return;
+  if (!slices_.empty()) return fail(base::failed_precondition("slices and IDX files cannot be mixed in one source"));
+  files_.push_back({std::move(name), std::move(path), role});
+}
+
+void PipelineObject::start_from(data::DatasetRef dataset) {
+  if (!can_add_source("a dataset")) return;
+  if (!slices_.empty() || !files_.empty())
+    return fail(base::failed_precondition("a dataset cannot be added to a source that has components"));
+  pipeline_.emplace(std::move(dataset));
+}
+
+Result<data::DatasetRef> PipelineObject::source() {
+  if (!slices_.empty()) return data::from_slices(std::move(slices_));
+  if (!files_.empty()) return data::from_idx_files(files_);
+  return base::failed_precondition("the pipeline has no source: add slices, IDX files, a feed or a dataset first");
+}
+
+data::Pipeline *PipelineObject::pipeline() {
+  if (!ok()) return nullptr;
+  if (!pipeline_) pipeline_.emplace(source());
+  if (!pipeline_->status().ok()) fail(pipeline_->status());
+  return ok() ? &*pipeline_ : nullptr;
+}
+
+Result<data::DatasetRef> PipelineObject::build() {
+  if (pending) fail(base::failed_precondition("transform '", pending->name, "' was begun but not ended"));
+  data::Pipeline *const complete = pipeline();
+  Result<data::DatasetRef> result = complete != nullptr ? complete->build() : Result<data::DatasetRef>(status_);
+  slices_.clear();
+  files_.clear();
+  pipeline_.reset();
+  pending.reset();
+  status_ = Status();
+  return result;
+}
+
+namespace {
+
+/// Runs `body(object)` for a live pipeline without an error so far; exceptions become its error.
+template <typename Body>
+void change(tutti_pipeline *pipeline, Body &&body) noexcept {
+  guard_value(0, [&] {
+    const Ref<PipelineObject> object = peek(pipeline, pipeline_handles);
+    if (object && object->ok()) body(*object);
+    return 0;
+  });
+}
+
+bool check_text(PipelineObject &object, const char *text, std::string_view argument) {
+  if (text != nullptr) return true;
+  object.fail(base::invalid_argument("argument '", argument, "' is NULL"));
+  return false;
+}
+
+/// The value of a Result, or the pipeline's error.
+template <typename T>
+std::optional<T> take(PipelineObject &object, Result<T> result) {
+  if (result.ok()) return result.take();
+  object.fail(result.status());
+  return std::nullopt;
+}
+
+void set_parameter(tutti_pipeline *pipeline, const char *key, graph::Attribute value) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!check_text(object, key, "key")) return;
+    if (!object.pending)
+      return object.fail(base::failed_precondition("parameter '", key, "' was set, but no transform was begun"));
+    object.pending->attributes.insert_or_assign(key, std::move(value));
+  });
+}
+
+/// The graph that a callback builds over the pipeline's present components.
+Result<graph::SealedGraph> build_graph(data::Pipeline &pipeline, tutti_map_graph_fn build, void *user) {
+  TUTTI_ASSIGN(const data::ElementSpec spec, pipeline.map_inputs());
+  graph::GraphBuilder builder;
+  for (const data::ComponentSpec &component : spec.components)
+    builder.feature(component.name, component.dtype, component.dims);
+  TUTTI_TRY(with_graph(builder, 0, [&](tutti_graph *graph) {
+    tutti_error *error = nullptr;
+    const int32_t code = build(graph, user, &error);
+    return status_from_callback(code, error, "the graph function of the map");
+  }));
+  for (const auto &[name, value] : builder.model().outputs)
+    builder.set_result(name, value);
+  TUTTI_ASSIGN(graph::Graph graph, builder.finish_graph());
+  return graph::SealedGraph(std::make_shared<const graph::Graph>(std::move(graph)));
+}
+
+void apply_graph(tutti_pipeline *pipeline, const char *transform, tutti_map_graph_fn build, void *user,
+                 graph::Attributes attributes) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (build == nullptr) return object.fail(base::invalid_argument("argument 'build' is NULL"));
+    data::Pipeline *const target = object.pipeline();
+    if (target == nullptr) return;
+    std::optional<graph::SealedGraph> graph = take(object, build_graph(*target, build, user));
+    if (!graph) return;
+    data::TransformArguments arguments;
+    arguments.graph = std::move(*graph);
+    target->apply(transform, std::move(attributes), std::move(arguments));
+  });
+}
+
+/// Calls a host's map function with handles on the inputs, and takes the tensors it gives.
+Status call_map(tutti_map_fn map, void *user, const data::Element &input, data::Element &output) {
+  const size_t count = input.components.size();
+  std::vector<LentHandle> handles(count);
+  std::vector<tutti_tensor *> inputs(count), outputs(count, nullptr);
+  for (size_t i = 0; i < count; ++i) {
+    TUTTI_TRY(handles[i].set(base::make_ref<TensorObject>(input.components[i], false), tensor_handles));
+    inputs[i] = static_cast<tutti_tensor *>(handles[i].get());
+  }
+  tutti_error *error = nullptr;
+  const int32_t code = map(user, inputs.data(), outputs.data(), static_cast<int64_t>(count), &error);
+  Status status = status_from_callback(code, error, "the map function");
+  output.lineage = input.lineage;
+  output.components.clear();
+  for (size_t i = 0; i < count; ++i) {
+    Result<tensor::Tensor> tensor = find_tensor(outputs[i], base::concat("outputs[", i, "]"));
+    if (tensor.ok()) {
+      output.components.push_back(tensor.take());
+      unref_handle(outputs[i], tensor_handles);
+    } else if (status.ok()) {
+      status = tensor.status().wrap("the map function left an output without a tensor");
+    }
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+int32_t tutti_pipeline_create(tutti_context *context, tutti_pipeline **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
+    return emit(base::make_ref<PipelineObject>(owner->core()), pipeline_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(pipeline, pipeline_handles)
+
+void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *name, int32_t role, const tutti_tensor *tensor) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!check_text(object, name, "name")) return;
+    const auto kind = take(object, to_role(role));
+    auto value = take(object, find_tensor(tensor, "tensor"));
+    if (kind && value) object.add_slices(name, *kind, std::move(*value));
+  });
+}
+
+void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name, int32_t role, const char *path) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!check_text(object, name, "name") || !check_text(object, path, "path")) return;
+    if (const auto kind = take(object, to_role(role))) object.add_idx(name, *kind, path);
+  });
+}
+
+void tutti_pipeline_add_feed(tutti_pipeline *pipeline, tutti_feed *feed) {
+  change(pipeline, [&](PipelineObject &object) {
+    const auto source = take(object, find(feed, feed_handles, "feed"));
+    if (!source) return;
+    if (Status same = check_same_context(*object.core(), *(*source)->core(), "feed"); !same.ok())
+      return object.fail(same);
+    if (const auto started = take(object, (*source)->feed())) object.start_from((*started)->dataset());
+  });
+}
+
+void tutti_pipeline_add_dataset(tutti_pipeline *pipeline, const tutti_dataset *dataset) {
+  change(pipeline, [&](PipelineObject &object) {
+    const auto source = take(object, find(dataset, dataset_handles, "dataset"));
+    if (!source) return;
+    if (Status same = check_same_context(*object.core(), *(*source)->core(), "dataset"); !same.ok())
+      return object.fail(same);
+    object.start_from((*source)->dataset());
+  });
+}
+
+void tutti_pipeline_begin(tutti_pipeline *pipeline, const char *transform, int32_t revision) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!check_text(object, transform, "transform")) return;
+    if (object.pending) {
+      return object.fail(base::failed_precondition("transform '", transform, "' was begun before '",
+                                                   object.pending->name, "' was ended"));
+    }
+    object.pending.emplace();
+    object.pending->name = transform;
+    object.pending->revision = revision;
+  });
+}
+
+void tutti_pipeline_set_bool(tutti_pipeline *pipeline, const char *key, uint8_t value) {
+  set_parameter(pipeline, key, value != 0);
+}
+
+void tutti_pipeline_set_i64(tutti_pipeline *pipeline, const char *key, int64_t value) {
+  set_parameter(pipeline, key, value);
+}
+
+void tutti_pipeline_set_f64(tutti_pipeline *pipeline, const char *key, double value) {
+  set_parameter(pipeline, key, value);
+}
+
+void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *key, const char *value) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (check_text(object, value, "value")) set_parameter(pipeline, key, std::string(value));
+  });
+}
+
+void tutti_pipeline_set_dataset(tutti_pipeline *pipeline, const char *key, const tutti_dataset *dataset) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!check_text(object, key, "key")) return;
+    const auto other = take(object, find(dataset, dataset_handles, key));
+    if (!other) return;
+    if (Status same = check_same_context(*object.core(), *(*other)->core(), key); !same.ok()) return object.fail(same);
+    if (!object.pending) return object.fail(base::failed_precondition("a dataset was set, but no transform was begun"));
+    object.pending->arguments.others.push_back((*other)->dataset());
+  });
+}
+
+void tutti_pipeline_end(tutti_pipeline *pipeline) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!object.pending) return object.fail(base::failed_precondition("a transform was ended, but none was begun"));
+    PipelineObject::Pending done = std::move(*object.pending);
+    object.pending.reset();
+    if (data::Pipeline *const target = object.pipeline())
+      target->apply(done.name, std::move(done.attributes), std::move(done.arguments), done.revision);
+  });
+}
+
+void tutti_pipeline_map_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user, int64_t parallelism) {
+  apply_graph(pipeline, "map", build, user, {{"parallelism", parallelism}});
+}
+
+void tutti_pipeline_filter_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user) {
+  apply_graph(pipeline, "filter", build, user, {});
+}
+
+void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, tutti_destroy_fn destroy,
+                        int64_t parallelism) {
+  const auto owner =
+      guard_value<std::shared_ptr<UserPointer>>(nullptr, [&] { return std::make_shared<UserPointer>(user, destroy); });
+  change(pipeline, [&](PipelineObject &object) {
+    if (map == nullptr) return object.fail(base::invalid_argument("argument 'map' is NULL"));
+    data::Pipeline *const target = object.pipeline();
+    if (target == nullptr) return;
+    data::TransformArguments arguments;
+    arguments.map = [map, owner](const data::Element &input, data::Element &output) {
+      return call_map(map, owner->get(), input, output);
+    };
+    target->apply("map_callback", {{"parallelism", parallelism}}, std::move(arguments));
+  });
+}
+
+int32_t tutti_pipeline_build(tutti_pipeline *pipeline, tutti_dataset **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<PipelineObject> object, find(pipeline, pipeline_handles, "pipeline"));
+    TUTTI_ASSIGN(data::DatasetRef dataset, object->build());
+    return emit_dataset(object->core(), std::move(dataset), out);
+  });
+}

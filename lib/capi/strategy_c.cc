@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/strategy_c.h"
+
+#include "base/text.h"
+#include "capi/guard.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<StrategyObject> strategy_handles{"strategy"};
+
+StrategyObject::StrategyObject(std::shared_ptr<ContextCore> core, distribute::StrategyRef strategy)
+    : core_(std::move(core)), strategy_(std::move(strategy)) {
+  for (const distribute::DeviceChoice &device : strategy_->devices())
+    device_names_.push_back(core_->device_names[static_cast<size_t>(device.index)]);
+}
+
+Result<void *> StrategyObject::context() {
+  const std::lock_guard lock(mutex_);
+  if (context_.get() == nullptr)
+    TUTTI_TRY(context_.set(base::make_ref<ContextObject>(core_, strategy_), context_handles));
+  return context_.get();
+}
+
+Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, const tutti_strategy *strategy) {
+  if (strategy == nullptr) {
+    if (context.strategy() != nullptr) return context.strategy();
+    return distribute::Strategy::one_device({context.core()->backend, 0});
+  }
+  TUTTI_ASSIGN(const Ref<StrategyObject> object, find(strategy, strategy_handles, "strategy"));
+  TUTTI_TRY(check_same_context(*context.core(), *object->core(), "strategy"));
+  return object->strategy();
+}
+
+namespace {
+
+Result<int32_t> find_device(const ContextCore &core, const char *name) {
+  if (name == nullptr) return base::invalid_argument("a device name is NULL");
+  for (size_t i = 0; i < core.device_names.size(); ++i) {
+    if (core.device_names[i] == name) return static_cast<int32_t>(i);
+  }
+  return base::not_found("no device ", base::quoted(name), "; the context has ", base::join(core.device_names, ", "));
+}
+
+Status emit_strategy(const ContextObject &context, distribute::StrategyRef strategy, tutti_strategy **out) {
+  return emit(base::make_ref<StrategyObject>(context.core(), std::move(strategy)), strategy_handles, out);
+}
+
+}  // namespace
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+int32_t tutti_strategy_create_one_device(tutti_context *context, const char *device, tutti_strategy **out,
+                                         tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
+    int32_t index = 0;
+    if (device != nullptr) {
+      TUTTI_ASSIGN(index, find_device(*owner->core(), device));
+    }
+    TUTTI_ASSIGN(distribute::StrategyRef strategy, distribute::Strategy::one_device({owner->core()->backend, index}));
+    return emit_strategy(*owner, std::move(strategy), out);
+  });
+}
+
+int32_t tutti_strategy_create_mirrored(tutti_context *context, const char *const *devices, int64_t count,
+                                       tutti_strategy **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
+    if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
+    if (count == 0) {
+      TUTTI_ASSIGN(distribute::StrategyRef all, distribute::Strategy::mirrored_all(owner->core()->backend));
+      return emit_strategy(*owner, std::move(all), out);
+    }
+    TUTTI_TRY(require(devices, "devices"));
+    std::vector<distribute::DeviceChoice> chosen;
+    for (int64_t i = 0; i < count; ++i) {
+      TUTTI_ASSIGN(const int32_t index, find_device(*owner->core(), devices[i]));
+      chosen.push_back({owner->core()->backend, index});
+    }
+    TUTTI_ASSIGN(distribute::StrategyRef strategy, distribute::Strategy::mirrored(std::move(chosen)));
+    return emit_strategy(*owner, std::move(strategy), out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(strategy, strategy_handles)
+
+int64_t tutti_strategy_get_replica_count(const tutti_strategy *strategy) {
+  const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+  return object ? object->strategy()->replica_count() : -1;
+}
+
+const char *tutti_strategy_get_device(const tutti_strategy *strategy, int64_t replica) {
+  const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+  if (!object || replica < 0 || replica >= static_cast<int64_t>(object->device_names().size())) return nullptr;
+  return object->device_names()[static_cast<size_t>(replica)].c_str();
+}
+
+tutti_context *tutti_strategy_get_context(tutti_strategy *strategy) {
+  return guard_value<tutti_context *>(nullptr, [&]() -> tutti_context * {
+    const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+    if (!object) return nullptr;
+    const Result<void *> handle = object->context();
+    return handle.ok() ? static_cast<tutti_context *>(*handle) : nullptr;
+  });
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strategies behind handles.
+#ifndef TUTTI_CAPI_STRATEGY_C_H_
+#define TUTTI_CAPI_STRATEGY_C_H_
+
+#include <tutti/strategy.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "capi/context_c.h"
+
+namespace tutti::impl::capi {
+
+class StrategyObject : public base::Object {
+ public:
+  StrategyObject(std::shared_ptr<ContextCore> core, distribute::StrategyRef strategy);
+
+  const std::shared_ptr<ContextCore> &core() const { return core_; }
+  const distribute::StrategyRef &strategy() const { return strategy_; }
+  const std::vector<std::string> &device_names() const { return device_names_; }
+  /// The lent handle of the context whose default strategy this is.
+  Result<void *> context();
+
+ private:
+  const std::shared_ptr<ContextCore> core_;
+  const distribute::StrategyRef strategy_;
+  std::vector<std::string> device_names_;
+  std::mutex mutex_;
+  LentHandle context_;  // guarded by mutex_
+};
+
+extern constinit HandleType<StrategyObject> strategy_handles;
+
+/// The strategy of an optional argument, of the same context; else the context's default one, else one device.
+Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, const tutti_strategy *strategy);
+
+}  // namespace tutti::impl::capi
+
+#endif  // TUTTI_CAPI_STRATEGY_C_H_
