@@ -29,8 +29,8 @@ FLOORS = {
     "capi": 10,
     "tool": 11,
 }
-# Subfolders that may look into one sibling.
-SHARED_SIBLINGS = {("backend/cuda", "backend/gpu"), ("backend/hip", "backend/gpu")}
+# Subfolders that may look into one sibling: rewrites read the attributes of ops, devices share kernels.
+SHARED_SIBLINGS = {("graph/rewrite", "graph/ops"), ("backend/cuda", "backend/gpu"), ("backend/hip", "backend/gpu")}
 # Public headers that lower floors may use: the plug-in tables and what only has types.
 PUBLIC_FOR_ALL = ("tutti/plugin/", "tutti/dlpack.h")
 GPU_FOLDERS = ("backend/gpu", "backend/cuda", "backend/hip", "collective/nccl")
