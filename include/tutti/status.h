@@ -2,18 +2,19 @@
  *
  * Status codes and errors, and the conventions of the whole C interface.
  *
- * Handles    Every object is an opaque handle (tutti_graph *, tutti_dataset *, ...). It is atomically reference
- * counted: tutti_T_ref adds a reference, tutti_T_unref drops one, tutti_T_unref(NULL) does nothing. References may be
+ * Handles    Every object is an opaque handle (tutti_graph *, tutti_dataset *, ...). It is atomically reference counted:
+ *            tutti_T_ref adds a reference, tutti_T_unref drops one, tutti_T_unref(NULL) does nothing. References may be
  *            dropped in any order. A handle that is NULL, of another type, already dropped or not ours is answered by
  *            TUTTI_INVALID_ARGUMENT, never by a crash.
  * Results    A function that can fail returns an int32_t code, 0 = TUTTI_OK, and takes `tutti_error **err` last. err
- * may be NULL; otherwise *err is set only on failure and the caller owns it. Output handles are NULL after a failure,
- * other outputs are untouched, and nothing is left to clean up. Ownership  _create, _open, _from_ and _take_ give the
- * caller a reference; _get_ lends, valid while the object it was asked of lives (or until the next changing call on it,
- * where a function says so). Arguments  Inputs, then tutti_cancel * where the call can wait (NULL = wait for ever),
- * then outputs, then err. Text       UTF-8, ended by a zero byte. Counts and sizes are int64_t, truth values uint8_t,
- * enumerations int32_t. Threads    Dataset, strategy, sealed graph and error are immutable and may be shared. Other
- * objects may be used from any thread, one call at a time, unless a function says more. No state is kept per thread.
+ *            may be NULL; otherwise *err is set only on failure and the caller owns it. Output handles are NULL after a
+ *            failure, other outputs are untouched, and nothing is left to clean up.
+ * Ownership  _create, _open, _from_ and _take_ give the caller a reference; _get_ lends, valid while the object it was
+ *            asked of lives (or until the next changing call on it, where a function says so).
+ * Arguments  Inputs, then tutti_cancel * where the call can wait (NULL = wait for ever), then outputs, then err.
+ * Text       UTF-8, ended by a zero byte. Counts and sizes are int64_t, truth values uint8_t, enumerations int32_t.
+ * Threads    Dataset, strategy, sealed graph and error are immutable and may be shared. Other objects may be used from
+ *            any thread, one call at a time, unless a function says more. No state is kept per thread.
  */
 #ifndef TUTTI_STATUS_H_
 #define TUTTI_STATUS_H_

@@ -10,6 +10,7 @@ import sys
 
 import house
 
+COLUMNS = 120
 FOLDERS = ["lib", "include", "tests", "examples"]
 
 
@@ -31,7 +32,17 @@ def check(root, program):
     places = sorted({line.split(": error:")[0] for line in result.stderr.split("\n") if ": error:" in line})
     if result.returncode and not places:
         return [result.stderr.strip()]
-    return [f"{place}: not as clang-format writes it" for place in places]
+    return [f"{place}: not as clang-format writes it" for place in places] + long_lines(root, paths)
+
+
+def long_lines(root, paths):
+    """clang-format leaves comments as they are, tables and all, so their width is checked here."""
+    problems = []
+    for path in paths:
+        for number, line in enumerate(house.read(root, path).split("\n"), 1):
+            if len(line) > COLUMNS and " " in line.strip()[3:]:
+                problems.append(f"{path}:{number}: {len(line)} columns, more than {COLUMNS}")
+    return problems
 
 
 if __name__ == "__main__":

@@ -298,6 +298,8 @@ class Formatting(HouseCase):
     def test_all(self):
         self.write("lib/base/a.cc", "int f(int *x) { return *x; }\n")
         self.expect(formatting.check(self.root, formatting.formatter()))
+        self.write("lib/base/c.cc", "// a " + "long " * 30 + "comment\n")
+        self.expect(formatting.check(self.root, formatting.formatter()), "c.cc:1: 162 columns")
         self.write("lib/base/b.cc", "int   f( );\n")
         self.assertTrue(formatting.check(self.root, formatting.formatter())[0].startswith("lib/base/b.cc:1"))
 
