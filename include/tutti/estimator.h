@@ -44,7 +44,7 @@ TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_
                                         const tutti_options *options, const tutti_hooks *hooks, tutti_cancel *cancel,
                                         tutti_result **result, tutti_error **err);
 
-/* Metrics, loss (the mean over examples), batch_loss, global_step and examples over the dataset, or over its first
+/* Metrics, loss (the mean over examples), step and examples over the dataset, or over its first
  * `steps` batches (0 = all). TUTTI_FAILED_PRECONDITION when there are no trained weights. */
 TUTTI_API int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
                                            tutti_cancel *cancel, tutti_result **result, tutti_error **err);
@@ -79,18 +79,21 @@ TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, cons
 
 /* --- session form: train, one piece at a time --------------------------------------------------------------------- */
 
-/* Opens a training session on the dataset; the estimator's one train until it is closed. Options of schema "train". */
+/* Opens a training session on the dataset; the estimator's one train until it is closed. Options of schema "train".
+ * `hooks` and `cancel` hold for the whole session. */
 TUTTI_API int32_t tutti_session_open(tutti_estimator *estimator, const tutti_dataset *dataset,
-                                     const tutti_options *options, tutti_session **out, tutti_error **err);
+                                     const tutti_options *options, const tutti_hooks *hooks, tutti_cancel *cancel,
+                                     tutti_session **out, tutti_error **err);
 TUTTI_API void tutti_session_ref(tutti_session *session);
 TUTTI_API void tutti_session_unref(tutti_session *session);
-/* Runs up to `steps` steps; the result's reason is 0 while there is more to do. */
-TUTTI_API int32_t tutti_session_run(tutti_session *session, int64_t steps, const tutti_hooks *hooks,
-                                    tutti_cancel *cancel, tutti_result **result, tutti_error **err);
-/* Sets a host scalar of the model from the next step on. Safe from hooks. */
+/* Runs up to `steps` steps, in which hooks are called; the result's reason is 0 while there is more to do. `result` may
+ * be NULL. */
+TUTTI_API int32_t tutti_session_run(tutti_session *session, int64_t steps, tutti_result **result, tutti_error **err);
+/* Sets a host scalar of the model, between two runs; it holds from the next step on. */
 TUTTI_API int32_t tutti_session_set_scalar(tutti_session *session, const char *name, double value, tutti_error **err);
-/* Ends the session: writes the last checkpoint and joins. Dropping the last reference without close discards it. */
-TUTTI_API int32_t tutti_session_close(tutti_session *session, tutti_cancel *cancel, tutti_error **err);
+/* Ends the session: writes the last checkpoint and joins. The result (may be NULL) is of the whole session. Dropping
+ * the last reference without close discards it. */
+TUTTI_API int32_t tutti_session_close(tutti_session *session, tutti_result **result, tutti_error **err);
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 

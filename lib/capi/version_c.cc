@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tutti/version.h>
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -92,11 +93,6 @@ uint8_t tutti_has_feature(const char *feature) {
     if (kind == "transform") return data::find_transform(name) != nullptr;
     return kind == "format" && name == "idx";
   });
-}
-
-const char *tutti_why_unavailable(const char *backend) {
-  return guard_value<const char *>(
-      "out of memory", [&]() -> const char * { return runtime::why_unavailable(backend != nullptr ? backend : ""); });
 }
 
 int64_t tutti_debug_live_objects(const char *type) {

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/context_c.h"
+
+#include <map>
+
+#include "base/text.h"
+#include "base/thread.h"
+#include "capi/guard.h"
+#include "capi/hook_c.h"
+#include "capi/options_c.h"
+#include "data/backend_graph_runner.h"
+#include "runtime/backend_list.h"
+#include "runtime/plugin_loader.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<ContextObject> context_handles{"context"};
+
+namespace {
+
+base::Severity to_severity(int32_t backend_severity) { return static_cast<base::Severity>(backend_severity + 1); }
+
+backend::HostOptions host_options(const Ref<base::Logger> &logger, int32_t threads) {
+  backend::HostOptions host;
+  host.log = [logger](int32_t severity, const std::string &message) { logger->log(to_severity(severity), message); };
+  host.thread_budget = threads;
+  return host;
+}
+
+Result<backend::BackendRef> open(const ResolvedOptions &options, const backend::HostOptions &host) {
+  const int64_t devices = options.i64("logical_devices");
+  base::Json settings = base::JsonObject{};
+  if (devices > 0) settings.set("logical_devices", devices);
+  if (!options.text("plugin").empty())
+    return runtime::load_plugin(options.text("plugin"), settings.dump(), host, backend::build_id());
+  return runtime::open_backend(options.text("backend"), settings.dump(), host);
+}
+
+Status describe_devices(ContextCore &core) {
+  for (int32_t i = 0; i < core.backend->device_count(); ++i) {
+    TUTTI_ASSIGN(const backend::DeviceDescription device, core.backend->describe_device(i));
+    core.device_names.push_back(device.name);
+    core.device_descriptions.push_back(base::Json(base::JsonObject{{"name", device.name},
+                                                                   {"backend", core.backend->name()},
+                                                                   {"kind", device.kind},
+                                                                   {"memory_bytes", device.memory_bytes},
+                                                                   {"description", device.description}})
+                                           .dump());
+  }
+  if (core.device_names.empty()) return base::unavailable("backend '", core.backend->name(), "' has no devices here");
+  return Status();
+}
+
+Result<Ref<ContextObject>> make_context(const ResolvedOptions &options) {
+  auto core = std::make_shared<ContextCore>();
+  core->logger = base::make_ref<base::Logger>();
+  const int64_t threads = options.i64("threads");
+  core->threads = threads > 0 ? static_cast<int32_t>(threads) : base::available_cores();
+  const backend::HostOptions host = host_options(core->logger, core->threads);
+  TUTTI_ASSIGN(core->backend, open(options, host));
+  TUTTI_ASSIGN(core->reference, runtime::open_backend("reference", "{}", host));
+  TUTTI_TRY(describe_devices(*core));
+  const backend::BackendRef &runs_graphs = core->backend->has_host_memory() ? core->backend : core->reference;
+  TUTTI_ASSIGN(backend::DeviceRef device, runs_graphs->open_device(0));
+  core->graph_runner = data::BackendGraphRunner::create(std::move(device), backend::Level::repeatable);
+  return base::make_ref<ContextObject>(std::move(core));
+}
+
+/// The default context, made on first use and kept until the process ends.
+struct DefaultContext {
+  std::mutex mutex;
+  Ref<ContextObject> context;  // guarded by mutex
+};
+
+DefaultContext &default_context() {
+  static DefaultContext *const instance = new DefaultContext;
+  return *instance;
+}
+
+}  // namespace
+
+Result<Ref<ContextObject>> find_context(tutti_context *context) {
+  if (context != nullptr) return find(context, context_handles, "context");
+  DefaultContext &shared = default_context();
+  const std::lock_guard lock(shared.mutex);
+  if (!shared.context) {
+    TUTTI_ASSIGN(const ResolvedOptions options, resolve(nullptr, "context"));
+    TUTTI_ASSIGN(shared.context, make_context(options));
+  }
+  return shared.context;
+}
+
+Status check_same_context(const ContextCore &a, const ContextCore &b, std::string_view what) {
+  if (&a == &b) return Status();
+  return base::invalid_argument("argument '", what, "' belongs to another context");
+}
+
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+int32_t tutti_context_create(const tutti_options *options, tutti_context **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const ResolvedOptions resolved, resolve(options, "context"));
+    TUTTI_ASSIGN(Ref<ContextObject> context, make_context(resolved));
+    return emit(std::move(context), context_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(context, context_handles)
+
+int32_t tutti_context_set_log(tutti_context *context, tutti_log_fn log, void *user, tutti_destroy_fn destroy,
+                              int32_t minimum_severity, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    const auto owner = std::make_shared<UserPointer>(user, destroy);
+    TUTTI_ASSIGN(const Ref<ContextObject> object, find_context(context));
+    if (minimum_severity < TUTTI_LOG_DEBUG || minimum_severity > TUTTI_LOG_ERROR)
+      return base::invalid_argument("argument 'minimum_severity' must be one of TUTTI_LOG_..., got ", minimum_severity);
+    base::Logger &logger = *object->core()->logger;
+    logger.set_threshold(static_cast<base::Severity>(minimum_severity));
+    if (log == nullptr) {
+      logger.set_sink({});
+      return Status();
+    }
+    const auto one_at_a_time = std::make_shared<std::mutex>();
+    logger.set_sink([log, owner, one_at_a_time](base::Severity severity, std::string_view message) {
+      const std::string text(message);
+      const std::lock_guard lock(*one_at_a_time);
+      log(owner->get(), static_cast<int32_t>(severity), text.c_str());
+    });
+    return Status();
+  });
+}
+
+int64_t tutti_context_get_device_count(tutti_context *context) {
+  return guard_value<int64_t>(-1, [&]() -> int64_t {
+    const Result<Ref<ContextObject>> object = find_context(context);
+    return object.ok() ? static_cast<int64_t>((*object)->core()->device_names.size()) : -1;
+  });
+}
+
+namespace {
+
+const char *device_text(tutti_context *context, int64_t index, std::vector<std::string> ContextCore::*texts) {
+  return guard_value<const char *>(nullptr, [&]() -> const char * {
+    const Result<Ref<ContextObject>> object = find_context(context);
+    if (!object.ok()) return nullptr;
+    const std::vector<std::string> &list = (*(*object)->core()).*texts;
+    return index >= 0 && index < static_cast<int64_t>(list.size()) ? list[static_cast<size_t>(index)].c_str() : nullptr;
+  });
+}
+
+/// Why backends cannot be used, by name; found out once and kept.
+struct Unavailability {
+  std::mutex mutex;
+  std::map<std::string, std::string, std::less<>> reasons;  // guarded by mutex; "" = usable
+};
+
+}  // namespace
+
+const char *tutti_context_get_device_name(tutti_context *context, int64_t index) {
+  return device_text(context, index, &ContextCore::device_names);
+}
+
+const char *tutti_context_describe_device(tutti_context *context, int64_t index) {
+  return device_text(context, index, &ContextCore::device_descriptions);
+}
+
+const char *tutti_why_unavailable(const char *backend) {
+  return guard_value<const char *>("out of memory", [&]() -> const char * {
+    static Unavailability *const known = new Unavailability;
+    const std::string name = backend != nullptr ? backend : "";
+    const std::lock_guard lock(known->mutex);
+    auto found = known->reasons.find(name);
+    if (found == known->reasons.end()) {
+      const auto opened = runtime::open_backend(name, "{}", {});
+      found = known->reasons.emplace(name, opened.ok() ? "" : opened.status().message()).first;
+    }
+    return found->second.empty() ? nullptr : found->second.c_str();
+  });
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/estimator_c.h"
+
+#include "base/text.h"
+#include "capi/cancel_c.h"
+#include "capi/dataset_c.h"
+#include "capi/graph_c.h"
+#include "capi/guard.h"
+#include "capi/options_c.h"
+#include "capi/result_c.h"
+#include "capi/strategy_c.h"
+#include "checkpoint/writer.h"
+#include "estimator/hooks/standing_hooks.h"
+#include "graph/serialize.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<EstimatorObject> estimator_handles{"estimator"};
+
+void EstimatorObject::remember(const data::ElementSpec &spec) {
+  const std::lock_guard lock(mutex_);
+  spec_ = spec;
+}
+
+Result<data::ElementSpec> EstimatorObject::spec() const {
+  const std::lock_guard lock(mutex_);
+  if (spec_) return *spec_;
+  return base::failed_precondition(
+      "the estimator has seen no dataset yet: train or evaluate first, or open a checkpoint");
+}
+
+estimator::Environment environment_of(const ContextCore &core) {
+  return {core.logger, core.graph_runner, core.threads};
+}
+
+backend::Level level_of(std::string_view determinism) {
+  if (determinism == "invariant") return backend::Level::invariant;
+  return determinism == "repeatable" ? backend::Level::repeatable : backend::Level::fast;
+}
+
+namespace {
+
+Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
+  TUTTI_ASSIGN(const ResolvedOptions options, resolve(run_options, "run"));
+  estimator::RunConfig config;
+  config.model_dir = options.text("model_dir");
+  config.seed = options.i64("seed");
+  if (options.was_set("save_checkpoints_steps")) config.save_checkpoints_steps = options.i64("save_checkpoints_steps");
+  if (options.was_set("save_checkpoints_secs"))
+    config.save_checkpoints_secs = static_cast<double>(options.i64("save_checkpoints_secs"));
+  config.keep_checkpoint_max = options.i64("keep_checkpoint_max");
+  config.log_step_count_steps = options.i64("log_step_count_steps");
+  config.level = level_of(options.text("determinism"));
+  config.accumulation = options.i64("accumulation_steps");
+  config.threads_per_replica = options.i64("threads_per_replica");
+  TUTTI_TRY(config.check());
+  return config;
+}
+
+/// The host's model function as the estimator's floor knows it.
+estimator::ModelFunction model_function(tutti_model_fn function, std::shared_ptr<UserPointer> user,
+                                        std::shared_ptr<TrainableRules> rules) {
+  return
+      [function, user = std::move(user), rules = std::move(rules)](graph::GraphBuilder &builder, estimator::Mode mode) {
+        const int32_t number = static_cast<int32_t>(mode);
+        TUTTI_TRY(with_graph(builder, number, [&](tutti_graph *graph) {
+          tutti_error *error = nullptr;
+          const int32_t code = function(graph, number, user->get(), &error);
+          return status_from_callback(code, error, "the model function");
+        }));
+        const std::lock_guard lock(rules->mutex);
+        for (const auto &[pattern, trainable] : rules->rules)
+          builder.set_trainable(pattern, trainable);
+        return Status();
+      };
+}
+
+Result<Ref<DatasetObject>> find_dataset(const EstimatorObject &object, const tutti_dataset *dataset,
+                                        std::string_view argument) {
+  TUTTI_ASSIGN(Ref<DatasetObject> found, find(dataset, dataset_handles, argument));
+  TUTTI_TRY(check_same_context(*object.core(), *found->core(), argument));
+  return found;
+}
+
+Result<estimator::EvaluateRequest> evaluate_request(EstimatorObject &object, const tutti_dataset *dataset,
+                                                    std::string_view argument, int64_t steps, tutti_cancel *cancel) {
+  TUTTI_ASSIGN(const Ref<DatasetObject> data, find_dataset(object, dataset, argument));
+  if (steps < 0) return base::invalid_argument("argument 'steps' must be 0 or more, got ", steps);
+  estimator::EvaluateRequest request;
+  request.dataset = data->dataset();
+  if (steps > 0) request.steps = steps;
+  TUTTI_ASSIGN(request.cancel, call_token(cancel));
+  return request;
+}
+
+/// Seconds since it was made.
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tutti_dataset *dataset,
+                                              const tutti_options *options, const tutti_hooks *hooks,
+                                              tutti_cancel *cancel) {
+  TUTTI_ASSIGN(const Ref<DatasetObject> data, find_dataset(object, dataset, "dataset"));
+  TUTTI_ASSIGN(const ResolvedOptions resolved, resolve(options, "train"));
+  TUTTI_ASSIGN(const std::vector<HookEntry> entries, find_hooks(hooks));
+  estimator::TrainRequest request;
+  request.dataset = data->dataset();
+  if (resolved.was_set("steps")) request.steps = resolved.i64("steps");
+  if (resolved.was_set("max_steps")) request.max_steps = resolved.i64("max_steps");
+  if (resolved.was_set("epochs")) request.epochs = resolved.i64("epochs");
+  request.hooks = to_hooks(entries);
+  TUTTI_ASSIGN(request.cancel, call_token(cancel));
+  object.remember(data->dataset()->spec());
+  return request;
+}
+
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user, tutti_destroy_fn destroy,
+                               const tutti_strategy *strategy, const tutti_options *run_options, tutti_estimator **out,
+                               tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    auto owner = std::make_shared<UserPointer>(user, destroy);
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ContextObject> home, find_context(context));
+    TUTTI_ASSIGN(const distribute::StrategyRef chosen, choose_strategy(*home, strategy));
+    TUTTI_ASSIGN(estimator::RunConfig config, run_config(run_options));
+    TUTTI_TRY(require(reinterpret_cast<const void *>(model_fn), "model_fn"));
+    auto rules = std::make_shared<TrainableRules>();
+    std::vector<estimator::Hook> standing = estimator::hooks::standing_hooks(config, home->core()->logger);
+    TUTTI_ASSIGN(Ref<estimator::Estimator> made,
+                 estimator::Estimator::create(model_function(model_fn, std::move(owner), rules), std::move(config),
+                                              chosen, environment_of(*home->core()), std::move(standing)));
+    return emit(base::make_ref<EstimatorObject>(home->core(), std::move(made), chosen, std::move(rules)),
+                estimator_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(estimator, estimator_handles)
+
+int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_dataset *dataset, const tutti_options *options,
+                              const tutti_hooks *hooks, tutti_cancel *cancel, tutti_result **result,
+                              tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    if (result != nullptr) *result = nullptr;
+    const Stopwatch stopwatch;
+    TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
+    TUTTI_ASSIGN(estimator::TrainRequest request, train_request(*object, dataset, options, hooks, cancel));
+    TUTTI_ASSIGN(const estimator::TrainResult trained, object->estimator().train(std::move(request)));
+    return emit_result(base::make_ref<ResultObject>(trained, stopwatch.seconds()), result);
+  });
+}
+
+int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
+                                 tutti_cancel *cancel, tutti_result **result, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    if (result != nullptr) *result = nullptr;
+    const Stopwatch stopwatch;
+    TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
+    TUTTI_ASSIGN(const estimator::EvaluateRequest request,
+                 evaluate_request(*object, dataset, "dataset", steps, cancel));
+    object->remember(request.dataset->spec());
+    TUTTI_ASSIGN(const estimator::EvaluateResult evaluated, object->estimator().evaluate(request));
+    return emit_result(base::make_ref<ResultObject>(evaluated, stopwatch.seconds()), result);
+  });
+}
+
+int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                           const tutti_dataset *evaluation, int64_t every_steps,
+                                           const tutti_options *options, const tutti_hooks *hooks, tutti_cancel *cancel,
+                                           tutti_result **result, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    if (result != nullptr) *result = nullptr;
+    const Stopwatch stopwatch;
+    TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
+    if (every_steps < 0) return base::invalid_argument("argument 'every_steps' must be 0 or more, got ", every_steps);
+    estimator::TrainAndEvaluateRequest request;
+    request.every_steps = every_steps;
+    TUTTI_ASSIGN(request.train, train_request(*object, dataset, options, hooks, cancel));
+    TUTTI_ASSIGN(request.evaluate, evaluate_request(*object, evaluation, "evaluation", 0, cancel));
+    TUTTI_ASSIGN(const estimator::TrainAndEvaluateResult both,
+                 object->estimator().train_and_evaluate(std::move(request)));
+    return emit_result(base::make_ref<ResultObject>(both.evaluate, stopwatch.seconds()), result);
+  });
+}
+
+int32_t tutti_estimator_save(tutti_estimator *estimator, const char *directory, tutti_cancel *cancel,
+                             tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
+    TUTTI_TRY(require(directory, "directory"));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    checkpoint::Snapshot snapshot;
+    TUTTI_ASSIGN(snapshot.state, object->estimator().weights(""));
+    TUTTI_ASSIGN(const data::ElementSpec spec, object->spec());
+    const auto predict = object->estimator().state().models.get(estimator::Mode::predict, spec);
+    if (predict.ok()) snapshot.graph_text = graph::to_json(**predict).dump();
+    snapshot.options = object->estimator().config().to_json();
+    return checkpoint::write_checkpoint(directory, snapshot, token.get()).status();
+  });
+}
+
+int64_t tutti_estimator_get_global_step(const tutti_estimator *estimator) {
+  return guard_value<int64_t>(-1, [&]() -> int64_t {
+    const Ref<EstimatorObject> object = peek(estimator, estimator_handles);
+    return object ? object->estimator().global_step() : -1;
+  });
+}
+
+int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, const char *pattern, uint8_t trainable,
+                                      tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
+    TUTTI_TRY(require(pattern, "pattern"));
+    if (object->spec().ok())
+      return base::failed_precondition("variables must be frozen or freed before the estimator is used");
+    const std::lock_guard lock(object->rules().mutex);
+    object->rules().rules.emplace_back(pattern, trainable != 0);
+    return Status();
+  });
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Estimators and training sessions behind handles.
+#ifndef TUTTI_CAPI_ESTIMATOR_C_H_
+#define TUTTI_CAPI_ESTIMATOR_C_H_
+
+#include <tutti/estimator.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capi/context_c.h"
+#include "capi/hook_c.h"
+#include "data/element.h"
+#include "estimator/estimator.h"
+
+namespace tutti::impl::capi {
+
+/// Which variables the host froze or freed, in order.
+struct TrainableRules {
+  mutable std::mutex mutex;
+  std::vector<std::pair<std::string, bool>> rules;  // guarded by mutex
+};
+
+class EstimatorObject : public base::Object {
+ public:
+  EstimatorObject(std::shared_ptr<ContextCore> core, Ref<estimator::Estimator> estimator,
+                  distribute::StrategyRef strategy, std::shared_ptr<TrainableRules> rules)
+      : core_(std::move(core)),
+        estimator_(std::move(estimator)),
+        strategy_(std::move(strategy)),
+        rules_(std::move(rules)) {}
+
+  const std::shared_ptr<ContextCore> &core() const { return core_; }
+  estimator::Estimator &estimator() const { return *estimator_; }
+  const distribute::StrategyRef &strategy() const { return strategy_; }
+  TrainableRules &rules() const { return *rules_; }
+
+  /// The spec of the dataset last used, which declares the inputs of a model for prediction.
+  void remember(const data::ElementSpec &spec);
+  Result<data::ElementSpec> spec() const;
+  /// The names of the variables of the newest weights; lent until the next call.
+  const std::vector<std::string> &variable_names();
+
+ private:
+  const std::shared_ptr<ContextCore> core_;
+  const Ref<estimator::Estimator> estimator_;
+  const distribute::StrategyRef strategy_;
+  const std::shared_ptr<TrainableRules> rules_;
+  mutable std::mutex mutex_;
+  std::optional<data::ElementSpec> spec_;    // guarded by mutex_
+  std::vector<std::string> variable_names_;  // guarded by mutex_
+};
+
+class SessionObject : public base::Object {
+ public:
+  SessionObject(Ref<EstimatorObject> owner, std::unique_ptr<estimator::TrainSession> session)
+      : owner_(std::move(owner)), session_(std::move(session)), begin_(std::chrono::steady_clock::now()) {}
+
+  /// Null after close.
+  std::unique_ptr<estimator::TrainSession> &session() { return session_; }
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  std::mutex &mutex() { return mutex_; }
+
+ private:
+  const Ref<EstimatorObject> owner_;
+  std::unique_ptr<estimator::TrainSession> session_;  // guarded by mutex_
+  std::mutex mutex_;
+  const std::chrono::steady_clock::time_point begin_;
+};
+
+extern constinit HandleType<EstimatorObject> estimator_handles;
+extern constinit HandleType<SessionObject> session_handles;
+
+/// What the estimator's floor needs from the context.
+estimator::Environment environment_of(const ContextCore &core);
+
+/// "fast", "repeatable", "invariant".
+backend::Level level_of(std::string_view determinism);
+
+/// A request from the arguments of train and session_open.
+Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tutti_dataset *dataset,
+                                              const tutti_options *options, const tutti_hooks *hooks,
+                                              tutti_cancel *cancel);
+
+/// The host's hooks as the estimator's floor knows them.
+std::vector<estimator::Hook> to_hooks(const std::vector<HookEntry> &entries);
+
+}  // namespace tutti::impl::capi
+
+#endif  // TUTTI_CAPI_ESTIMATOR_C_H_

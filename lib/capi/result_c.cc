@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/result_c.h"
+
+#include <limits>
+
+#include "capi/guard.h"
+
+namespace tutti::impl::capi {
+
+constinit HandleType<ResultObject> result_handles{"result"};
+
+namespace {
+
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+
+template <typename T>
+T from_result(const tutti_result *handle, T ResultObject::*member, T otherwise) {
+  const Ref<ResultObject> object = peek(handle, result_handles);
+  return object ? (*object).*member : otherwise;
+}
+
+}  // namespace
+
+void ResultObject::take(const std::vector<estimator::NamedNumber> &values) {
+  loss = kNotANumber;
+  for (const estimator::NamedNumber &value : values) {
+    if (value.name == "loss") {
+      loss = value.value;
+    } else {
+      metrics.emplace_back(value.name, value.value);
+    }
+  }
+}
+
+ResultObject::ResultObject(const estimator::TrainResult &result, double elapsed)
+    : reason(static_cast<int32_t>(result.reason)), step(result.step), examples(result.examples), seconds(elapsed) {
+  take(result.metrics);
+  loss = result.loss;
+}
+
+ResultObject::ResultObject(const estimator::EvaluateResult &result, double elapsed)
+    : step(result.global_step), examples(result.examples), seconds(elapsed) {
+  take(result.values);
+}
+
+ResultObject::ResultObject(int32_t why, int64_t at_step, double last_loss, double elapsed)
+    : reason(why), step(at_step), seconds(elapsed), loss(last_loss) {}
+
+Status emit_result(Ref<ResultObject> result, tutti_result **out) {
+  return out != nullptr ? emit(std::move(result), result_handles, out) : Status();
+}
+
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+TUTTI_DEFINE_COUNTING(result, result_handles)
+
+int32_t tutti_result_get_reason(const tutti_result *result) { return from_result(result, &ResultObject::reason, 0); }
+
+int64_t tutti_result_get_step(const tutti_result *result) {
+  return from_result(result, &ResultObject::step, int64_t{-1});
+}
+
+int64_t tutti_result_get_examples(const tutti_result *result) {
+  return from_result(result, &ResultObject::examples, int64_t{-1});
+}
+
+double tutti_result_get_seconds(const tutti_result *result) {
+  return from_result(result, &ResultObject::seconds, kNotANumber);
+}
+
+double tutti_result_get_loss(const tutti_result *result) {
+  return from_result(result, &ResultObject::loss, kNotANumber);
+}
+
+int64_t tutti_result_get_metric_count(const tutti_result *result) {
+  const Ref<ResultObject> object = peek(result, result_handles);
+  return object ? static_cast<int64_t>(object->metrics.size()) : -1;
+}
+
+const char *tutti_result_get_metric_name(const tutti_result *result, int64_t index) {
+  const Ref<ResultObject> object = peek(result, result_handles);
+  if (!object || index < 0 || index >= static_cast<int64_t>(object->metrics.size())) return nullptr;
+  return object->metrics[static_cast<size_t>(index)].first.c_str();
+}
+
+double tutti_result_get_metric(const tutti_result *result, const char *name) {
+  const Ref<ResultObject> object = peek(result, result_handles);
+  if (!object || name == nullptr) return kNotANumber;
+  for (const auto &[key, value] : object->metrics) {
+    if (key == name) return value;
+  }
+  return kNotANumber;
+}
