@@ -16,6 +16,7 @@
 #include "capi/hook_c.h"
 #include "capi/options_c.h"
 #include "capi/predictor_c.h"
+#include "capi/result_c.h"
 #include "capi/strategy_c.h"
 #include "capi/tensor_c.h"
 #include "data/pipeline.h"

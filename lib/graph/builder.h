@@ -150,6 +150,9 @@ class GraphBuilder {
                    InitializerSpec initializer = {}, VariableOptions options = {});
   /// The value of a variable made before, or kNoValue without an error.
   ValueId find_variable(std::string_view full_name) const;
+  /// Freezes or frees the variables made so far whose full name matches a pattern with * and ?; those without a
+  /// gradient of their own (running statistics) stay as they are.
+  void set_trainable(std::string_view pattern, bool trainable);
   void set_loss(ValueId loss);
   void set_output(std::string_view name, ValueId value);
   void add_metric(std::string_view name, ValueId value);

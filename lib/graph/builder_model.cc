@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GraphBuilder: the parts of a model.
+#include <fnmatch.h>
+
 #include "base/text.h"
 #include "graph/batch.h"
 #include "graph/builder.h"
@@ -84,6 +86,14 @@ ValueId GraphBuilder::variable(std::string_view name, tensor::DType dtype, std::
 ValueId GraphBuilder::find_variable(std::string_view full_name) const {
   const VariableSpec *variable = model_.find_variable(full_name);
   return variable == nullptr ? kNoValue : variable->value;
+}
+
+void GraphBuilder::set_trainable(std::string_view pattern, bool trainable) {
+  const std::string text(pattern);
+  for (VariableSpec &variable : model_.variables) {
+    if (variable.aggregation == Aggregation::trained && fnmatch(text.c_str(), variable.name.c_str(), 0) == 0)
+      variable.trainable = trainable;
+  }
 }
 
 void GraphBuilder::set_loss(ValueId loss) {
