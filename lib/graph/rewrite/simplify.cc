@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "graph/op_registry.h"
-#include "graph/ops/op_attributes.h"
 #include "graph/rewrite/rewrites.h"
 #include "graph/rewrite/substitution.h"
 
@@ -53,19 +52,21 @@ class Simplifier {
   void join_transposes(Node &node) {
     const Node *inner = producer(node.inputs[0], "transpose");
     if (inner == nullptr) return;
-    const auto outer_axes = ops::TransposeAttributes::from(node), inner_axes = ops::TransposeAttributes::from(*inner);
-    if (!outer_axes.ok() || !inner_axes.ok()) return;
+    const std::vector<int64_t> &before = permutation_of(*inner);
     std::vector<int64_t> joined;
-    for (const int64_t axis : outer_axes->permutation)
-      joined.push_back(inner_axes->permutation[static_cast<size_t>(axis)]);
+    for (const int64_t axis : permutation_of(node))
+      joined.push_back(before[static_cast<size_t>(axis)]);
     node.attributes["permutation"] = joined;
     node.inputs[0] = inner->inputs[0];
   }
 
+  // Shape inference has left every axis there, none negative.
+  static const std::vector<int64_t> &permutation_of(const Node &node) {
+    return std::get<std::vector<int64_t>>(node.attributes.at("permutation"));
+  }
+
   static bool is_trivial_transpose(const Node &node) {
-    if (node.op != "transpose") return false;
-    const auto axes = ops::TransposeAttributes::from(node);
-    return axes.ok() && std::is_sorted(axes->permutation.begin(), axes->permutation.end());
+    return node.op == "transpose" && std::is_sorted(permutation_of(node).begin(), permutation_of(node).end());
   }
 
   bool same_type(ValueId a, ValueId b) const {
