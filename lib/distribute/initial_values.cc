@@ -126,7 +126,8 @@ Status run_values(const graph::Graph &graph, int64_t seed, backend::Device &devi
 }  // namespace
 
 Result<Tensor> filled(tensor::DType dtype, const std::vector<int64_t> &dims, double value) {
-  TUTTI_ASSIGN(Tensor tensor, Tensor::zeros(dtype, tensor::Shape(dims)));
+  TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(dims));
+  TUTTI_ASSIGN(Tensor tensor, Tensor::zeros(dtype, shape));
   tensor::visit_dtype(dtype, [&]<typename T>(T) {
     if constexpr (std::is_arithmetic_v<T>) {
       std::fill_n(tensor.mutable_data_as<T>(), tensor.elements(), static_cast<T>(value));

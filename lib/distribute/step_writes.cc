@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "distribute/inline_calls.h"
 #include "distribute/step_graphs.h"
 #include "graph/replicate.h"
-#include "graph/rewrite/inline_regions.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -79,9 +79,10 @@ graph::SealedGraph with_mode_add(const Graph &graph) {
 }
 
 /// What is equal on all contributors is added by the first alone.
-Status add_writes(graph::GraphBuilder &builder, const std::vector<StepWrite> &writes, const StepWriteOptions &options) {
+Result<Graph> add_writes(Graph graph, const std::vector<StepWrite> &writes, const StepWriteOptions &options) {
   const bool several = options.contributors > 1 || options.accumulation > 1;
-  TUTTI_ASSIGN(const std::vector<Placement> placements, graph::place(builder.graph(), several));
+  TUTTI_ASSIGN(const std::vector<Placement> placements, graph::place(graph, several));
+  graph::GraphBuilder builder(std::move(graph));
   for (const StepWrite &write : writes) {
     ValueId value = write.value;
     const Placement placement = placements[static_cast<size_t>(value)];
@@ -94,17 +95,16 @@ Status add_writes(graph::GraphBuilder &builder, const std::vector<StepWrite> &wr
     }
     builder.state_write(value, write.entry);
   }
-  return builder.status();
+  return builder.finish_graph();
 }
 
 }  // namespace
 
 Result<AccumulateGraphs> seal_with_writes(graph::GraphBuilder builder, const std::vector<StepWrite> &writes,
                                           const StepWriteOptions &options) {
-  TUTTI_TRY(builder.status());
-  TUTTI_TRY(add_writes(builder, writes, options));
   TUTTI_ASSIGN(Graph global, builder.finish_graph());
-  TUTTI_ASSIGN(global, graph::inline_regions(global));
+  TUTTI_ASSIGN(global, add_writes(std::move(global), writes, options));
+  TUTTI_ASSIGN(global, inline_calls(global));
   move_writes_forward(global);
   TUTTI_ASSIGN(Graph local, graph::replicate(global, {options.contributors, options.accumulation}));
   move_writes_forward(local);

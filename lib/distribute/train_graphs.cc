@@ -70,10 +70,9 @@ class TrainGraphBuilder {
 
   // ---- the tail's gradients ----
 
-  bool needs_sums(ValueId seed) {
-    const Graph &tail = frontier_.tail.graph();
-    for (const graph::NodeId id : graph::nodes_needed_for(tail, {seed})) {
-      const graph::Node &node = tail.node(id);
+  bool needs_sums(ValueId seed) const {
+    for (const graph::NodeId id : graph::nodes_needed_for(tail_, {seed})) {
+      const graph::Node &node = tail_.node(id);
       if (node.op != "input") continue;
       const auto at = std::find(frontier_.tail_inputs.begin(), frontier_.tail_inputs.end(), node.outputs[0]);
       if (frontier_.values[static_cast<size_t>(at - frontier_.tail_inputs.begin())].is_sum) return true;
@@ -83,22 +82,24 @@ class TrainGraphBuilder {
 
   Status find_starts() {
     tail_loss_ = frontier_.tail.graph().result("loss");
-    if (!model_.train->gradients.empty()) return Status();
-    std::vector<ValueId> inputs;
+    std::vector<ValueId> inputs, seeds;
     std::vector<size_t> positions;
     for (size_t i = 0; i < frontier_.values.size(); ++i) {
-      if (!frontier_.values[i].has_gradient) continue;
+      if (!frontier_.values[i].has_gradient || !model_.train->gradients.empty()) continue;
       inputs.push_back(frontier_.tail_inputs[i]);
       positions.push_back(i);
     }
-    const ValueId targets[] = {tail_loss_};
-    TUTTI_ASSIGN(const std::vector<ValueId> seeds, graph::gradients(frontier_.tail, targets, {}, inputs));
+    if (!inputs.empty()) {
+      const ValueId targets[] = {tail_loss_};
+      TUTTI_ASSIGN(seeds, graph::gradients(frontier_.tail, targets, {}, inputs));
+    }
+    TUTTI_ASSIGN(tail_, frontier_.tail.finish_graph());
     bool late_vector = false;
     for (size_t i = 0; i < seeds.size(); ++i) {
       if (seeds[i] == graph::kNoValue) continue;
       const bool early = !needs_sums(seeds[i]);
       starts_.push_back({positions[i], seeds[i], early});
-      late_vector = late_vector || (!early && !frontier_.tail.dims(seeds[i]).empty());
+      late_vector = late_vector || (!early && graph::element_count(tail_.value(seeds[i]).dims) != Dim(1));
     }
     // A vector of sums would need a gradient set per element: its seed is computed in mid-step instead (an all_reduce).
     if (late_vector) {
@@ -144,7 +145,7 @@ class TrainGraphBuilder {
 
   /// A seed of the tail in the step graph; its sums, if it needs any, are the local ones.
   Result<ValueId> early_seed(const Start &start) {
-    NodeCloner cloner(frontier_.tail.graph(), step_);
+    NodeCloner cloner(tail_, step_);
     for (size_t i = 0; i < frontier_.values.size(); ++i) {
       cloner.map(frontier_.tail_inputs[i], forward_.mapped(frontier_.values[i].value));
     }
@@ -168,7 +169,8 @@ class TrainGraphBuilder {
       const FrontierValue &value = frontier_.values[start.frontier];
       const ValueId target = forward_.mapped(value.value);
       const DType dtype = step_.dtype(target);
-      const ValueId seed = value.is_sum ? step_.constant(1.0, dtype) : first_flag(dtype);
+      ValueId seed = value.is_sum ? step_.constant(1.0, dtype) : first_flag(dtype);
+      seed = step_.reshape(seed, step_.dims(target));
       TUTTI_TRY(add_set({target}, {seed}, start.seed));
     }
     return step_.status();
@@ -247,7 +249,7 @@ class TrainGraphBuilder {
   }
 
   Status build_finish() {
-    NodeCloner tail(frontier_.tail.graph(), finish_);
+    NodeCloner tail(tail_, finish_);
     for (size_t i = 0; i < frontier_.values.size(); ++i) {
       const graph::ValueInfo &info = model_.graph.value(frontier_.values[i].value);
       tail.map(frontier_.tail_inputs[i], finish_.state_read(sum_entry(i), info.dtype, info.dims));
@@ -256,7 +258,7 @@ class TrainGraphBuilder {
     ok_ = finish_.unary("all_finite", loss);
     report("loss", loss);
     for (const auto &[name, value] : model_.metrics) {
-      TUTTI_ASSIGN(const ValueId metric, tail.clone_value(frontier_.tail.graph().result("metric/" + name)));
+      TUTTI_ASSIGN(const ValueId metric, tail.clone_value(tail_.result("metric/" + name)));
       report("metric/" + name, metric);
       result_.metrics.push_back(name);
     }
@@ -282,6 +284,7 @@ class TrainGraphBuilder {
       ValueId factor = graph::kNoValue;
       if (coefficients_[set] != graph::kNoValue) {
         TUTTI_ASSIGN(factor, tail.clone_value(coefficients_[set]));
+        factor = finish_.reshape(factor, {});
         report("coefficient/" + std::to_string(set), factor);
       }
       factors.push_back(factor);
@@ -401,6 +404,7 @@ class TrainGraphBuilder {
   const Model &model_;
   const StepGraphOptions options_;
   Frontier frontier_;
+  Graph tail_;
   ValueId tail_loss_ = graph::kNoValue;
   std::vector<Start> starts_;
 

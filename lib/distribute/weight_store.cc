@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/weight_store.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tutti::impl::distribute {
@@ -20,10 +21,12 @@ class PackedVersion : public checkpoint::WeightVersion {
   PackedVersion(int64_t step, backend::BackendRef backend, std::vector<std::byte> weights, std::vector<std::byte> slots)
       : step_(step), backend_(std::move(backend)), weights_(std::move(weights)), slots_(std::move(slots)) {}
 
-  void add(const StateEntry &entry, checkpoint::StateRole role) {
+  Status add(const StateEntry &entry, checkpoint::StateRole role) {
+    TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(entry.dims));
     const size_t prefix = role == checkpoint::StateRole::weight ? weight_prefix.size() : slot_prefix.size();
-    entries_.push_back({entry.name.substr(prefix), role, entry.dtype, entry.dims});
+    entries_.push_back({entry.name.substr(prefix), role, entry.dtype, shape});
     places_.push_back(entry);
+    return Status();
   }
 
   int64_t step() const override { return step_; }
@@ -50,7 +53,8 @@ Result<backend::Buffer> allocate_zeros(backend::Device &device, int64_t bytes) {
 }
 
 Result<Tensor> unpack_entry(const backend::Backend &backend, const StateEntry &entry, const void *arena) {
-  TUTTI_ASSIGN(Tensor value, Tensor::allocate(entry.dtype, tensor::Shape(entry.dims)));
+  TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(entry.dims));
+  TUTTI_ASSIGN(Tensor value, Tensor::allocate(entry.dtype, shape));
   TUTTI_TRY(backend.unpack(entry.layout, entry.dtype, entry.dims, static_cast<const std::byte *>(arena) + entry.offset,
                            entry.storage_bytes, value.mutable_data()));
   return value;
@@ -58,9 +62,9 @@ Result<Tensor> unpack_entry(const backend::Backend &backend, const StateEntry &e
 
 Result<std::vector<std::byte>> pack_entry(const backend::Backend &backend, const StateEntry &entry,
                                           const Tensor &value) {
-  if (value.dtype() != entry.dtype || !(value.shape() == tensor::Shape(entry.dims))) {
-    return base::invalid_argument("state '", entry.name, "' is ", tensor::name(entry.dtype), " ",
-                                  tensor::Shape(entry.dims).to_string(), ", got ", value.describe());
+  if (value.dtype() != entry.dtype || !std::ranges::equal(value.shape().extents(), entry.dims)) {
+    return base::invalid_argument("state '", entry.name, "' is ", tensor::name(entry.dtype), " ", entry.dims, ", got ",
+                                  value.describe());
   }
   std::vector<std::byte> storage(static_cast<size_t>(entry.storage_bytes));
   TUTTI_TRY(backend.pack(entry.layout, entry.dtype, entry.dims, value.data(), storage.data(), entry.storage_bytes));
@@ -142,9 +146,11 @@ Result<base::Ref<checkpoint::WeightVersion>> make_packed_version(const StatePlan
   }
   auto version = base::make_ref<PackedVersion>(step, backend, std::move(weights), std::move(slots));
   for (const StateEntry &entry : plan.entries()) {
-    if (entry.arena == static_cast<int32_t>(Arena::weights)) version->add(entry, checkpoint::StateRole::weight);
+    if (entry.arena == static_cast<int32_t>(Arena::weights)) {
+      TUTTI_TRY(version->add(entry, checkpoint::StateRole::weight));
+    }
     if (with_slots && entry.arena == static_cast<int32_t>(Arena::slots)) {
-      version->add(entry, checkpoint::StateRole::slot);
+      TUTTI_TRY(version->add(entry, checkpoint::StateRole::slot));
     }
   }
   return base::Ref<checkpoint::WeightVersion>(std::move(version));

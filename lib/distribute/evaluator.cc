@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <mutex>
+
+#include "collective/reduction.h"
+#include "distribute/device_pool.h"
+#include "distribute/input_binding.h"
+#include "distribute/loaded_weights.h"
+#include "distribute/predict_engine.h"
+#include "distribute/step_graphs.h"
+#include "distribute/train_programs.h"
+#include "graph/serialize.h"
+
+namespace tutti::impl::distribute {
+namespace {
+
+using base::Result;
+using base::Status;
+
+/// Everything one evaluation needs; its jobs hold it, so that it outlives a caller who is cancelled.
+struct Evaluation {
+  std::vector<std::shared_ptr<LoadedWeights>> devices;
+  std::vector<char> has_sums;  // per device, touched by its thread only
+  InputBinding binding;
+  int64_t step = 0;
+  JobGroup jobs;
+};
+
+class EvaluatorSession : public Evaluator {
+ public:
+  EvaluatorSession(graph::Model model, StrategyRef strategy, const PredictOptions &options)
+      : model_(std::move(model)),
+        strategy_(std::move(strategy)),
+        options_(options),
+        executables_(static_cast<size_t>(options.program_cache_size) * 2) {}
+
+  Status open();
+  Result<EvaluateReport> run(const checkpoint::WeightVersion &weights, data::Iterator &iterator, int64_t max_batches,
+                             const base::CancelToken *cancel) override;
+
+ private:
+  Result<std::shared_ptr<Evaluation>> prepare(const checkpoint::WeightVersion &weights, const data::ElementSpec &spec);
+  void submit(const std::shared_ptr<Evaluation> &evaluation, const data::Element &batch, int64_t rows, int64_t number);
+  Status run_rows(Evaluation &evaluation, const data::Element &batch, RowRange rows, int64_t number, int32_t device);
+  void add_up(Evaluation &evaluation) const;
+  Status finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report);
+
+  const graph::Model model_;
+  const StrategyRef strategy_;
+  const PredictOptions options_;
+  std::vector<backend::DeviceRef> devices_;
+  StatePlan plan_;
+  GraphSource write_, add_, finish_;
+  std::vector<std::string> metrics_;
+  ExecutableCache executables_;
+  std::unique_ptr<DevicePool> pool_;  // last: its jobs use the rest
+};
+
+Status EvaluatorSession::open() {
+  StepGraphOptions graph_options;
+  graph_options.contributors = strategy_->replica_count();
+  TUTTI_ASSIGN(EvaluateGraphs graphs, make_evaluate_graphs(model_, graph_options));
+  TUTTI_ASSIGN(devices_, open_devices(*strategy_));
+  if (!devices_.front()->backend().has_host_memory()) {
+    return base::unimplemented("backend '", devices_.front()->backend().name(), "' has no host memory");
+  }
+  TUTTI_ASSIGN(const auto layouts,
+               propose_layouts(*devices_.front(), *graphs.accumulate_write, graphs.state, options_.typical_rows,
+                               options_.level, options_.threads_per_replica));
+  TUTTI_ASSIGN(plan_, StatePlan::make(graphs.state, layouts, {}));
+  const auto source = [&](const graph::Graph &graph) {
+    return GraphSource{graph::to_json_text(graph), plan_.table(), options_.level, options_.threads_per_replica};
+  };
+  write_ = source(*graphs.accumulate_write);
+  add_ = source(*graphs.accumulate_add);
+  finish_ = source(*graphs.finish);
+  metrics_ = graphs.metrics;
+  TUTTI_ASSIGN(pool_, DevicePool::create(static_cast<int32_t>(devices_.size())));
+  return Status();
+}
+
+Result<std::shared_ptr<Evaluation>> EvaluatorSession::prepare(const checkpoint::WeightVersion &weights,
+                                                              const data::ElementSpec &spec) {
+  TUTTI_TRY(check_weights(plan_, weights));
+  auto evaluation = std::make_shared<Evaluation>();
+  std::vector<graph::InputSpec> inputs = model_.features;
+  inputs.insert(inputs.end(), model_.labels.begin(), model_.labels.end());
+  TUTTI_ASSIGN(evaluation->binding, InputBinding::make(inputs, spec));
+  for (const backend::DeviceRef &device : devices_) {
+    TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> loaded, load_weights(plan_, model_, weights, device, executables_,
+                                                                     static_cast<size_t>(options_.program_cache_size)));
+    evaluation->devices.push_back(std::move(loaded));
+  }
+  evaluation->has_sums.assign(devices_.size(), 0);
+  evaluation->step = weights.step();
+  return evaluation;
+}
+
+Result<EvaluateReport> EvaluatorSession::run(const checkpoint::WeightVersion &weights, data::Iterator &iterator,
+                                             int64_t max_batches, const base::CancelToken *cancel) {
+  TUTTI_TRY(base::check_not_forked());
+  TUTTI_ASSIGN(const std::shared_ptr<Evaluation> evaluation, prepare(weights, iterator.spec()));
+  EvaluateReport report;
+  report.names = metrics_;
+  report.step = weights.step();
+  while (max_batches < 0 || report.batches < max_batches) {
+    TUTTI_TRY(base::check(cancel));
+    data::Element batch;
+    TUTTI_ASSIGN(const bool more, iterator.next(batch));
+    if (!more) break;
+    TUTTI_ASSIGN(const int64_t rows, evaluation->binding.check(batch));
+    if (rows == 0) continue;
+    submit(evaluation, batch, rows, report.batches);
+    report.examples += rows;
+    ++report.batches;
+    // Two batches per device may be under way.
+    TUTTI_TRY(evaluation->jobs.wait_below(2 * static_cast<int32_t>(devices_.size()), cancel));
+  }
+  TUTTI_TRY(evaluation->jobs.wait(cancel));
+  if (report.examples == 0) return base::invalid_argument("there is not one row to evaluate");
+  add_up(*evaluation);
+  TUTTI_TRY(finish(*evaluation, report.examples, report));
+  return report;
+}
+
+void EvaluatorSession::submit(const std::shared_ptr<Evaluation> &evaluation, const data::Element &batch, int64_t rows,
+                              int64_t number) {
+  const auto count = static_cast<int32_t>(devices_.size());
+  for (int32_t d = 0; d < count; ++d) {
+    const RowRange range = share_of_rows(rows, d, count);
+    if (range.rows() == 0) continue;
+    evaluation->jobs.add(1);
+    pool_->submit(d, [this, evaluation, batch, range, number](int32_t device) {
+      evaluation->jobs.done(run_rows(*evaluation, batch, range, number, device));
+    });
+  }
+}
+
+Status EvaluatorSession::run_rows(Evaluation &evaluation, const data::Element &batch, RowRange rows, int64_t number,
+                                  int32_t device) {
+  LoadedWeights &loaded = *evaluation.devices[static_cast<size_t>(device)];
+  const InputBinding &binding = evaluation.binding;
+  ShapeKey key;
+  binding.fill_key(batch, rows.rows(), key);
+  const GraphSource *sources[] = {&write_, &add_};
+  BoundProgram *programs[2] = {};
+  TUTTI_TRY(loaded.programs->prepare(
+      sources, key, [&] { return binding.bindings(key); }, programs));
+  const bool first = evaluation.has_sums[static_cast<size_t>(device)] == 0;
+  BoundProgram &program = *programs[first ? 0 : 1];
+  TUTTI_ASSIGN(const std::vector<int32_t> components, binding.components_of(program.description()));
+  std::vector<const void *> inputs;
+  for (const int32_t component : components) {
+    inputs.push_back(InputBinding::row_pointer(batch, component, rows.begin));
+  }
+  backend::RunScalars scalars;
+  scalars.set(backend::RunScalar::step, evaluation.step)
+      .set(backend::RunScalar::batch_counter, number)
+      .set(backend::RunScalar::row_offset, rows.begin)
+      .set(backend::RunScalar::local_rows, rows.rows())
+      .set(backend::RunScalar::first_flag, device == 0 && first ? 1 : 0);
+  TUTTI_TRY(program.program.run(0, {inputs.data(), nullptr, scalars.data()}, loaded.stream));
+  TUTTI_TRY(loaded.stream.synchronize());
+  evaluation.has_sums[static_cast<size_t>(device)] = 1;
+  return Status();
+}
+
+/// The sums of all devices, in order, into the first device's arena.
+void EvaluatorSession::add_up(Evaluation &evaluation) const {
+  for (const backend::StateEntry &entry : plan_.entries()) {
+    if (entry.arena != static_cast<int32_t>(Arena::partials)) continue;
+    std::vector<void *> sources;
+    for (const auto &device : evaluation.devices) {
+      sources.push_back(static_cast<std::byte *>(device->partials.host_pointer()) + entry.offset);
+    }
+    collective::reduce_range(entry.dtype, collective::Reduction::sum, sources.data(),
+                             static_cast<int32_t>(sources.size()), 0, entry.storage_elements(), sources.front());
+  }
+}
+
+Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report) {
+  LoadedWeights &first = *evaluation.devices.front();
+  const GraphSource *source = &finish_;
+  BoundProgram *program = nullptr;
+  const auto no_symbols = [] { return graph::SymbolBindings(); };
+  TUTTI_TRY(first.finish_programs->prepare({&source, 1}, {}, no_symbols, {&program, 1}));
+  backend::RunScalars scalars;
+  scalars.set(backend::RunScalar::step, evaluation.step)
+      .set(backend::RunScalar::local_rows, rows)
+      .set(backend::RunScalar::step_rows, rows);
+  TUTTI_TRY(program->program.run(0, {nullptr, nullptr, scalars.data()}, first.stream));
+  TUTTI_TRY(first.stream.synchronize());
+  const auto *values = static_cast<const std::byte *>(first.report.host_pointer());
+  for (const std::string &name : metrics_) {
+    const backend::StateEntry *entry = plan_.find(name == "loss" ? "report/loss" : "report/metric/" + name);
+    double value = 0;
+    tensor::visit_dtype(entry->dtype, [&]<typename T>(T) {
+      if constexpr (std::is_arithmetic_v<T>)
+        value = static_cast<double>(*reinterpret_cast<const T *>(values + entry->offset));
+    });
+    report.values.push_back(value);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluator>> Evaluator::open(const graph::Model &evaluate_model, StrategyRef strategy,
+                                                   const PredictOptions &options) {
+  if (strategy == nullptr) return base::invalid_argument("an evaluator needs a strategy");
+  auto evaluator = std::make_unique<EvaluatorSession>(evaluate_model, std::move(strategy), options);
+  TUTTI_TRY(evaluator->open());
+  return std::unique_ptr<Evaluator>(std::move(evaluator));
+}
+
+}  // namespace tutti::impl::distribute

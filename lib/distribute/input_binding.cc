@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/input_binding.h"
+
+#include <algorithm>
+
+namespace tutti::impl::distribute {
+
+using base::Result;
+using base::Status;
+
+RowRange share_of_rows(int64_t rows, int32_t index, int32_t count) {
+  const int64_t base = rows / count, larger = rows % count;
+  const int64_t begin = base * index + std::min<int64_t>(index, larger);
+  return {begin, begin + base + (index < larger ? 1 : 0)};
+}
+
+Result<InputBinding> InputBinding::make(const std::vector<graph::InputSpec> &inputs, const data::ElementSpec &spec) {
+  InputBinding binding;
+  for (const graph::InputSpec &input : inputs) {
+    const int32_t component = spec.find(input.name);
+    if (component < 0) {
+      return base::invalid_argument("the model's input '", input.name,
+                                    "' is not among the components of the data: ", spec.to_string());
+    }
+    const data::ComponentSpec &found = spec.components[static_cast<size_t>(component)];
+    if (found.dtype != input.dtype || found.dims.size() != input.dims.size()) {
+      return base::invalid_argument("the model's input '", input.name, "' is ", tensor::name(input.dtype),
+                                    graph::to_string(input.dims), ", the data has ", found.to_string());
+    }
+    for (size_t axis = 0; axis < input.dims.size(); ++axis) {
+      const std::vector<std::string> mentioned = input.dims[axis].symbols();
+      if (mentioned.size() != 1 || !(input.dims[axis] == graph::Dim::symbol(mentioned[0]))) continue;
+      if (std::find(binding.symbols_.begin(), binding.symbols_.end(), mentioned[0]) != binding.symbols_.end()) continue;
+      binding.symbols_.push_back(mentioned[0]);
+      binding.places_.push_back({component, static_cast<int32_t>(axis)});
+    }
+    binding.inputs_.push_back({input.name, component, input.dims});
+  }
+  return binding;
+}
+
+Result<int64_t> InputBinding::check(const data::Element &element) const {
+  const int64_t rows = inputs_.empty() ? 0 : element.components[static_cast<size_t>(inputs_[0].component)].rows();
+  for (const Input &input : inputs_) {
+    const tensor::Tensor &tensor = element.components[static_cast<size_t>(input.component)];
+    bool fits = tensor.rank() == static_cast<int32_t>(input.dims.size()) && tensor.rows() == rows;
+    for (size_t axis = 1; fits && axis < input.dims.size(); ++axis) {
+      const graph::Dim &dim = input.dims[axis];
+      fits = !dim.is_constant() || dim.constant() == tensor.shape()[static_cast<int32_t>(axis)];
+    }
+    if (!fits) {
+      return base::invalid_argument("the model's input '", input.name, "' has dims ", graph::to_string(input.dims),
+                                    "; a batch of ", rows, " rows brought ", tensor.describe());
+    }
+  }
+  return rows;
+}
+
+void InputBinding::fill_key(const data::Element &element, int64_t rows, std::vector<int64_t> &key) const {
+  key.clear();
+  key.push_back(rows);
+  for (size_t i = 1; i < places_.size(); ++i) {
+    key.push_back(element.components[static_cast<size_t>(places_[i].component)].shape()[places_[i].axis]);
+  }
+}
+
+graph::SymbolBindings InputBinding::bindings(const std::vector<int64_t> &key) const {
+  graph::SymbolBindings bindings;
+  for (size_t i = 0; i < symbols_.size(); ++i)
+    bindings[symbols_[i]] = key[i];
+  return bindings;
+}
+
+Result<std::vector<int32_t>> InputBinding::components_of(const backend::ExecutableDescription &description) const {
+  std::vector<int32_t> components;
+  for (const backend::PortDescription &port : description.inputs) {
+    const auto found =
+        std::find_if(inputs_.begin(), inputs_.end(), [&](const Input &input) { return input.name == port.name; });
+    if (found == inputs_.end()) {
+      return base::internal_error("the program wants input '", port.name, "', which the model does not list");
+    }
+    components.push_back(found->component);
+  }
+  return components;
+}
+
+const void *InputBinding::row_pointer(const data::Element &element, int32_t component, int64_t row) {
+  const tensor::Tensor &tensor = element.components[static_cast<size_t>(component)];
+  const int64_t row_bytes = tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows();
+  return static_cast<const std::byte *>(tensor.data()) + row * row_bytes;
+}
+
+}  // namespace tutti::impl::distribute

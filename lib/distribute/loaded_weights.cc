@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/loaded_weights.h"
+
+#include <algorithm>
+
+#include "distribute/initial_values.h"
+
+namespace tutti::impl::distribute {
+
+using backend::StateEntry;
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+namespace {
+
+constexpr std::string_view weight_prefix = "weight/", host_prefix = "host/";
+
+Status write_entry(const StateEntry &entry, const Tensor &value, const backend::Backend &backend,
+                   backend::Buffer &arena) {
+  TUTTI_ASSIGN(const std::vector<std::byte> storage, pack_entry(backend, entry, value));
+  return arena.write(entry.offset, storage.data(), entry.storage_bytes);
+}
+
+Status write_all(const StatePlan &plan, const graph::Model &model, const checkpoint::WeightVersion &version,
+                 LoadedWeights &loaded) {
+  const backend::Backend &backend = loaded.device->backend();
+  for (const StateEntry &entry : plan.entries()) {
+    if (entry.name.rfind(weight_prefix, 0) == 0) {
+      const int64_t found = version.find(checkpoint::StateRole::weight, entry.name.substr(weight_prefix.size()));
+      TUTTI_ASSIGN(const Tensor value, version.read(static_cast<size_t>(found)));
+      TUTTI_TRY(write_entry(entry, value, backend, loaded.weights));
+    }
+    if (entry.name.rfind(host_prefix, 0) == 0) {
+      for (const graph::HostScalarSpec &scalar : model.host_scalars) {
+        if (scalar.name != entry.name.substr(host_prefix.size())) continue;
+        TUTTI_ASSIGN(const Tensor value, filled(entry.dtype, entry.dims, scalar.initial));
+        TUTTI_TRY(write_entry(entry, value, backend, loaded.host));
+      }
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status check_weights(const StatePlan &plan, const checkpoint::WeightVersion &version) {
+  for (const StateEntry &entry : plan.entries()) {
+    if (entry.name.rfind(weight_prefix, 0) != 0) continue;
+    const std::string variable = entry.name.substr(weight_prefix.size());
+    const int64_t found = version.find(checkpoint::StateRole::weight, variable);
+    if (found < 0) return base::not_found("the weights lack variable '", variable, "', which the model reads");
+    const checkpoint::StateEntry &given = version.entries()[static_cast<size_t>(found)];
+    if (given.dtype == entry.dtype && std::ranges::equal(given.shape.extents(), entry.dims)) continue;
+    return base::invalid_argument("variable '", variable, "' is ", tensor::name(entry.dtype), " ", entry.dims,
+                                  " in the model and ", tensor::name(given.dtype), " ", given.shape, " in the weights");
+  }
+  return Status();
+}
+
+Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan, const graph::Model &model,
+                                                    const checkpoint::WeightVersion &version,
+                                                    const backend::DeviceRef &device, ExecutableCache &executables,
+                                                    size_t cache_capacity) {
+  auto loaded = std::make_shared<LoadedWeights>();
+  loaded->device = device;
+  TUTTI_ASSIGN(loaded->stream, device->create_stream());
+  TUTTI_ASSIGN(loaded->weights, allocate_zeros(*device, plan.arena_bytes(Arena::weights)));
+  TUTTI_ASSIGN(loaded->partials, allocate_zeros(*device, plan.arena_bytes(Arena::partials)));
+  TUTTI_ASSIGN(loaded->report, allocate_zeros(*device, plan.arena_bytes(Arena::report)));
+  TUTTI_ASSIGN(loaded->host, allocate_zeros(*device, plan.arena_bytes(Arena::host)));
+  TUTTI_TRY(write_all(plan, model, version, *loaded));
+  ArenaPointers arenas{};
+  arenas[static_cast<size_t>(Arena::weights)] = loaded->weights.device_pointer();
+  arenas[static_cast<size_t>(Arena::partials)] = loaded->partials.device_pointer();
+  arenas[static_cast<size_t>(Arena::report)] = loaded->report.device_pointer();
+  arenas[static_cast<size_t>(Arena::host)] = loaded->host.device_pointer();
+  loaded->programs = std::make_unique<ProgramCache>(executables, device, cache_capacity);
+  loaded->programs->set_arenas(arenas);
+  loaded->finish_programs = std::make_unique<ProgramCache>(executables, device, 1);
+  loaded->finish_programs->set_arenas(arenas);
+  return loaded;
+}
+
+}  // namespace tutti::impl::distribute

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A weight version in a device's own layout, with the programs that are bound to it. Internal to this folder. Loading
+// on any thread; the programs belong to the device's thread.
+#ifndef TUTTI_DISTRIBUTE_LOADED_WEIGHTS_H_
+#define TUTTI_DISTRIBUTE_LOADED_WEIGHTS_H_
+
+#include <memory>
+#include <vector>
+
+#include "checkpoint/weight_version.h"
+#include "distribute/program_cache.h"
+#include "distribute/state_plan.h"
+
+namespace tutti::impl::distribute {
+
+/// One device with the weights it computes with.
+struct LoadedWeights {
+  backend::DeviceRef device;
+  backend::Stream stream;
+  backend::Buffer weights, partials, report, host;
+  std::unique_ptr<ProgramCache> programs, finish_programs;
+};
+
+/// The version has every weight of the plan with its dtype and dims, else an error naming the variable.
+base::Status check_weights(const StatePlan &plan, const checkpoint::WeightVersion &version);
+
+/// Packs the version's weights for `device`.
+base::Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan, const graph::Model &model,
+                                                          const checkpoint::WeightVersion &version,
+                                                          const backend::DeviceRef &device,
+                                                          ExecutableCache &executables, size_t cache_capacity);
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_LOADED_WEIGHTS_H_

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/predict_engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+
+#include "distribute/device_pool.h"
+#include "distribute/input_binding.h"
+#include "distribute/loaded_weights.h"
+#include "distribute/step_graphs.h"
+#include "distribute/train_programs.h"
+#include "graph/serialize.h"
+
+namespace tutti::impl::distribute {
+namespace {
+
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+/// One version on all devices. Immutable but for the programs, which belong to the devices' threads.
+struct LoadedVersion {
+  int64_t step = 0;
+  std::vector<std::shared_ptr<LoadedWeights>> devices;
+};
+
+/// One call under way: everything its jobs touch, so that it outlives a caller who leaves early.
+struct Call {
+  std::shared_ptr<const LoadedVersion> version;
+  data::Element batch;
+  int64_t rows = 0;
+  std::vector<Tensor> outputs;
+  JobGroup jobs;
+  std::atomic<bool> abandoned{false};
+};
+
+struct OutputSpec {
+  std::string name;
+  tensor::DType dtype;
+  graph::Dims dims;
+};
+
+class Engine : public PredictEngine {
+ public:
+  Engine(graph::Model model, StrategyRef strategy, const PredictOptions &options)
+      : model_(std::move(model)),
+        strategy_(std::move(strategy)),
+        options_(options),
+        executables_(static_cast<size_t>(options.program_cache_size) * 2) {}
+
+  Status open();
+
+  const std::vector<std::string> &feature_names() const override { return feature_names_; }
+  const std::vector<std::string> &output_names() const override { return output_names_; }
+  Status set_weights(const base::Ref<checkpoint::WeightVersion> &version) override;
+  Result<std::vector<Tensor>> run(std::span<const Tensor> features, const base::CancelToken *cancel) override;
+  Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
+                                                base::Ref<base::CancelToken> cancel) override;
+  PredictCounters counters() const override;
+  base::Json describe() const override {
+    return base::JsonObject{{"strategy", strategy_->describe()}, {"executables", executables_.describe()}};
+  }
+
+  int32_t device_count() const { return static_cast<int32_t>(devices_.size()); }
+  Result<std::shared_ptr<const LoadedVersion>> current() const;
+  /// Starts a call of `pieces` jobs over the rows of the batch. The binding outlives the call.
+  Result<std::shared_ptr<Call>> start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
+                                      std::shared_ptr<const InputBinding> binding, int32_t pieces);
+
+ private:
+  Status allocate_outputs(Call &call, const InputBinding &binding) const;
+  Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t device);
+
+  const graph::Model model_;
+  const StrategyRef strategy_;
+  const PredictOptions options_;
+  std::vector<std::string> feature_names_, output_names_;
+  std::vector<OutputSpec> outputs_;
+  std::vector<backend::DeviceRef> devices_;
+  StatePlan plan_;
+  GraphSource source_;
+  std::shared_ptr<const InputBinding> own_binding_;  // features in order
+  ExecutableCache executables_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const LoadedVersion> current_;  // guarded by mutex_
+  std::atomic<int64_t> packed_{0}, calls_{0};
+  std::unique_ptr<DevicePool> pool_;  // last: its jobs use the rest
+};
+
+/// Reads ahead on the consumer's thread; results are handed out in order.
+class Stream : public PredictStream {
+ public:
+  Stream(std::shared_ptr<Engine> engine, std::shared_ptr<const LoadedVersion> version,
+         std::unique_ptr<data::Iterator> iterator, std::shared_ptr<const InputBinding> binding,
+         base::Ref<base::CancelToken> cancel, size_t depth)
+      : engine_(std::move(engine)),
+        version_(std::move(version)),
+        iterator_(std::move(iterator)),
+        binding_(std::move(binding)),
+        cancel_(std::move(cancel)),
+        depth_(depth) {}
+  ~Stream() override {
+    for (const auto &call : calls_)
+      call->abandoned.store(true);
+  }
+
+  Result<bool> next(PredictBatch &batch) override {
+    if (!failure_.ok()) return failure_;
+    failure_ = fill();
+    if (failure_.ok() && !calls_.empty()) failure_ = calls_.front()->jobs.wait(cancel_.get());
+    if (!failure_.ok()) return failure_;
+    if (calls_.empty()) return false;
+    Call &call = *calls_.front();
+    batch.outputs = std::move(call.outputs);
+    batch.first_row = first_row_;
+    batch.rows = call.rows;
+    batch.step = version_->step;
+    first_row_ += call.rows;
+    calls_.pop_front();
+    return true;
+  }
+
+ private:
+  Status fill() {
+    while (!ended_ && calls_.size() < depth_) {
+      TUTTI_TRY(base::check(cancel_.get()));
+      data::Element element;
+      TUTTI_ASSIGN(const bool more, iterator_->next(element));
+      if (!more) {
+        ended_ = true;
+        break;
+      }
+      TUTTI_ASSIGN(std::shared_ptr<Call> call, engine_->start(version_, std::move(element), binding_, 1));
+      calls_.push_back(std::move(call));
+    }
+    return Status();
+  }
+
+  const std::shared_ptr<Engine> engine_;
+  const std::shared_ptr<const LoadedVersion> version_;
+  const std::unique_ptr<data::Iterator> iterator_;
+  const std::shared_ptr<const InputBinding> binding_;
+  const base::Ref<base::CancelToken> cancel_;
+  const size_t depth_;
+  std::deque<std::shared_ptr<Call>> calls_;
+  int64_t first_row_ = 0;
+  bool ended_ = false;
+  Status failure_;
+};
+
+Status Engine::open() {
+  StepGraphOptions graph_options;
+  graph_options.contributors = 2;  // rows are always free to be computed apart
+  TUTTI_ASSIGN(PredictGraph graphs, make_predict_graph(model_, graph_options));
+  TUTTI_ASSIGN(devices_, open_devices(*strategy_));
+  TUTTI_ASSIGN(const auto layouts,
+               propose_layouts(*devices_.front(), *graphs.forward, graphs.state, options_.typical_rows, options_.level,
+                               options_.threads_per_replica));
+  TUTTI_ASSIGN(plan_, StatePlan::make(graphs.state, layouts, {}));
+  source_ = {graph::to_json_text(*graphs.forward), plan_.table(), options_.level, options_.threads_per_replica};
+  for (const auto &[name, value] : model_.outputs) {
+    const graph::ValueInfo &info = model_.graph.value(value);
+    output_names_.push_back(name);
+    outputs_.push_back({name, info.dtype, info.dims});
+  }
+  data::ElementSpec spec;
+  for (const graph::InputSpec &feature : model_.features) {
+    feature_names_.push_back(feature.name);
+    spec.components.push_back({feature.name, data::Role::feature, feature.dtype, feature.dims});
+  }
+  TUTTI_ASSIGN(InputBinding binding, InputBinding::make(model_.features, spec));
+  own_binding_ = std::make_shared<const InputBinding>(std::move(binding));
+  TUTTI_ASSIGN(pool_, DevicePool::create(device_count()));
+  return Status();
+}
+
+Status Engine::set_weights(const base::Ref<checkpoint::WeightVersion> &version) {
+  if (version == nullptr) return base::invalid_argument("set_weights needs a version");
+  TUTTI_TRY(check_weights(plan_, *version));
+  auto loaded = std::make_shared<LoadedVersion>();
+  loaded->step = version->step();
+  for (const backend::DeviceRef &device : devices_) {
+    TUTTI_ASSIGN(
+        std::shared_ptr<LoadedWeights> weights,
+        load_weights(plan_, model_, *version, device, executables_, static_cast<size_t>(options_.program_cache_size)));
+    loaded->devices.push_back(std::move(weights));
+    packed_.fetch_add(1, std::memory_order_relaxed);
+  }
+  std::lock_guard lock(mutex_);
+  current_ = std::move(loaded);
+  return Status();
+}
+
+Result<std::shared_ptr<const LoadedVersion>> Engine::current() const {
+  std::lock_guard lock(mutex_);
+  if (current_ == nullptr) return base::failed_precondition("there are no weights to predict with: call set_weights");
+  return current_;
+}
+
+Status Engine::allocate_outputs(Call &call, const InputBinding &binding) const {
+  std::vector<int64_t> key;
+  binding.fill_key(call.batch, call.rows, key);
+  const graph::SymbolBindings bindings = binding.bindings(key);
+  for (const OutputSpec &output : outputs_) {
+    TUTTI_ASSIGN(const std::vector<int64_t> dims, graph::evaluate(output.dims, bindings));
+    TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(dims));
+    TUTTI_ASSIGN(Tensor tensor, Tensor::allocate(output.dtype, shape));
+    call.outputs.push_back(std::move(tensor));
+  }
+  return Status();
+}
+
+Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
+                                            std::shared_ptr<const InputBinding> binding, int32_t pieces) {
+  auto call = std::make_shared<Call>();
+  TUTTI_ASSIGN(call->rows, binding->check(batch));
+  call->version = std::move(version);
+  call->batch = std::move(batch);
+  TUTTI_TRY(allocate_outputs(*call, *binding));
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  pieces = static_cast<int32_t>(std::min<int64_t>(pieces, call->rows));
+  call->jobs.add(pieces);
+  for (int32_t piece = 0; piece < pieces; ++piece) {
+    const RowRange rows = share_of_rows(call->rows, piece, pieces);
+    pool_->submit(DevicePool::any_device, [this, call, binding, rows](int32_t device) {
+      const bool wanted = !call->abandoned.load();
+      call->jobs.done(wanted ? run_rows(*call, *binding, rows, device) : base::cancelled("the call was abandoned"));
+    });
+  }
+  return call;
+}
+
+Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t device) {
+  LoadedWeights &loaded = *call.version->devices[static_cast<size_t>(device)];
+  ShapeKey key;
+  binding.fill_key(call.batch, rows.rows(), key);
+  const GraphSource *source = &source_;
+  BoundProgram *program = nullptr;
+  TUTTI_TRY(loaded.programs->prepare({&source, 1}, key, [&] { return binding.bindings(key); }, {&program, 1}));
+  TUTTI_ASSIGN(const std::vector<int32_t> components, binding.components_of(program->description()));
+  std::vector<const void *> inputs;
+  for (const int32_t component : components) {
+    inputs.push_back(InputBinding::row_pointer(call.batch, component, rows.begin));
+  }
+  std::vector<void *> outputs;
+  for (const backend::PortDescription &port : program->description().outputs) {
+    const auto at = std::find(output_names_.begin(), output_names_.end(), port.name) - output_names_.begin();
+    const Tensor &tensor = call.outputs[static_cast<size_t>(at)];
+    const int64_t row_bytes = tensor.rows() == 0 ? 0 : tensor.size_bytes() / call.rows;
+    outputs.push_back(tensor.mutable_data_as<std::byte>() + rows.begin * row_bytes);
+  }
+  backend::RunScalars scalars;
+  scalars.set(backend::RunScalar::step, call.version->step)
+      .set(backend::RunScalar::row_offset, rows.begin)
+      .set(backend::RunScalar::local_rows, rows.rows())
+      .set(backend::RunScalar::step_rows, call.rows);
+  TUTTI_TRY(program->program.run(0, {inputs.data(), outputs.data(), scalars.data()}, loaded.stream));
+  return loaded.stream.synchronize();
+}
+
+Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const base::CancelToken *cancel) {
+  TUTTI_TRY(base::check_not_forked());
+  TUTTI_TRY(base::check(cancel));
+  TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
+  if (features.size() != feature_names_.size()) {
+    return base::invalid_argument("the model has ", feature_names_.size(), " features ", feature_names_, ", got ",
+                                  features.size(), " tensors");
+  }
+  data::Element batch;
+  for (size_t i = 0; i < features.size(); ++i) {
+    if (features[i].dtype() != model_.features[i].dtype) {
+      return base::invalid_argument("feature '", feature_names_[i], "' is ", tensor::name(model_.features[i].dtype),
+                                    graph::to_string(model_.features[i].dims), ", got ", features[i].describe());
+    }
+    batch.components.push_back(features[i]);
+  }
+  TUTTI_ASSIGN(const std::shared_ptr<Call> call,
+               start(std::move(version), std::move(batch), own_binding_, device_count()));
+  const Status status = call->jobs.wait(cancel);
+  if (!status.ok()) {
+    call->abandoned.store(true);
+    return status;
+  }
+  return std::move(call->outputs);
+}
+
+Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iterator> iterator,
+                                                      base::Ref<base::CancelToken> cancel) {
+  if (iterator == nullptr) return base::invalid_argument("a stream needs an iterator");
+  TUTTI_TRY(base::check_not_forked());
+  TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
+  TUTTI_ASSIGN(InputBinding made, InputBinding::make(model_.features, iterator->spec()));
+  auto binding = std::make_shared<const InputBinding>(std::move(made));
+  const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * device_count() + 2;
+  auto self = std::static_pointer_cast<Engine>(shared_from_this());
+  return std::unique_ptr<PredictStream>(std::make_unique<Stream>(std::move(self), std::move(version),
+                                                                 std::move(iterator), std::move(binding),
+                                                                 std::move(cancel), static_cast<size_t>(depth)));
+}
+
+PredictCounters Engine::counters() const {
+  PredictCounters counters;
+  counters.versions_packed = packed_.load();
+  counters.programs_built = executables_.built();
+  counters.calls = calls_.load();
+  return counters;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<PredictEngine>> PredictEngine::open(const graph::Model &predict_model, StrategyRef strategy,
+                                                           const PredictOptions &options) {
+  if (strategy == nullptr) return base::invalid_argument("a predict engine needs a strategy");
+  auto engine = std::make_shared<Engine>(predict_model, std::move(strategy), options);
+  TUTTI_TRY(engine->open());
+  return std::shared_ptr<PredictEngine>(std::move(engine));
+}
+
+}  // namespace tutti::impl::distribute

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled graphs by shape. An ExecutableCache compiles each (graph, shape) once for all replicas; a ProgramCache binds
+// executables to the memory of one contributor. Both keep a bounded number, least recently used first out, and count.
+// Internal to this folder.
+#ifndef TUTTI_DISTRIBUTE_PROGRAM_CACHE_H_
+#define TUTTI_DISTRIBUTE_PROGRAM_CACHE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backend/executable.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "collective/group.h"
+#include "distribute/weight_store.h"
+
+namespace tutti::impl::distribute {
+
+/// A graph with everything that is fixed before its shape is.
+struct GraphSource {
+  std::string text;
+  backend::StateTable state;
+  backend::Level level = backend::Level::fast;
+  int32_t threads = 1;
+};
+
+/// Values of the symbols that vary, in an order the owner fixes.
+using ShapeKey = std::vector<int64_t>;
+
+/// Threads: any.
+class ExecutableCache {
+ public:
+  explicit ExecutableCache(size_t capacity) : capacity_(capacity) {}
+
+  /// The executable of `source` for `key`; compiled on this thread unless another one is at it.
+  base::Result<backend::ExecutableRef> get(const GraphSource &source, const ShapeKey &key,
+                                           const graph::SymbolBindings &bindings, backend::Device &device);
+  int64_t built() const { return built_.load(std::memory_order_relaxed); }
+  int64_t evicted() const { return evicted_.load(std::memory_order_relaxed); }
+  /// Reports of the executables that are in the cache.
+  base::Json describe() const;
+
+ private:
+  using Key = std::pair<const GraphSource *, ShapeKey>;
+  struct Entry {
+    backend::ExecutableRef executable;  // null while it is being compiled
+    int64_t last_use = 0;
+  };
+
+  void evict();
+
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  std::condition_variable compiled_;
+  std::map<Key, Entry> entries_;  // guarded by mutex_
+  int64_t clock_ = 0;             // guarded by mutex_
+  std::atomic<int64_t> built_{0}, evicted_{0};
+};
+
+/// An external node of a bound program.
+struct BoundExternal {
+  int32_t bucket = -1;  ///< mark of a bucket, or -1: a collective
+  collective::Reduction reduction = collective::Reduction::sum;
+  void *pointer = nullptr;
+  int64_t elements = 0;
+  tensor::DType dtype = tensor::DType::f32;
+  std::string label;
+};
+
+/// A program with the places of its externals.
+struct BoundProgram {
+  backend::ExecutableRef executable;
+  backend::Program program;
+  std::vector<BoundExternal> externals;
+  int64_t generation = -1;  // of the workspace it is bound to
+
+  const backend::ExecutableDescription &description() const { return executable->description(); }
+};
+
+/// Programs of one contributor over one set of arenas and one workspace, which grows to the largest need. Threads: one.
+class ProgramCache {
+ public:
+  ProgramCache(ExecutableCache &executables, backend::DeviceRef device, size_t capacity)
+      : executables_(executables), device_(std::move(device)), capacity_(capacity) {}
+
+  void set_arenas(const ArenaPointers &arenas) { arenas_ = arenas; }
+
+  /// Finds or makes programs of several graphs for one shape; they stay valid until the next call. A repeated shape
+  /// allocates nothing.
+  /// `bindings` is asked only when something must be compiled.
+  base::Status prepare(std::span<const GraphSource *const> sources, const ShapeKey &key,
+                       base::FunctionRef<graph::SymbolBindings()> bindings, std::span<BoundProgram *> programs);
+  /// The same key as in the last prepare(): its programs are still those.
+  bool is_current(const ShapeKey &key) const { return !entries_.empty() && entries_.front().key == key; }
+
+  int64_t built() const { return built_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Entry {
+    ShapeKey key;
+    std::vector<const GraphSource *> sources;
+    std::vector<BoundProgram> programs;
+  };
+
+  base::Status grow_workspace(int64_t bytes, int64_t alignment);
+  base::Status bind(BoundProgram &program);
+
+  ExecutableCache &executables_;
+  backend::DeviceRef device_;
+  const size_t capacity_;
+  ArenaPointers arenas_{};
+  std::list<Entry> entries_;  // most recently used first
+  backend::Buffer workspace_;
+  int64_t workspace_alignment_ = 64;
+  int64_t generation_ = 0;
+  std::atomic<int64_t> built_{0};
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_PROGRAM_CACHE_H_

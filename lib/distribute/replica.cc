@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/replica.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace tutti::impl::distribute {
+
+using backend::RunScalar;
+using base::Result;
+using base::Status;
+using collective::Operation;
+
+namespace {
+
+/// Control words that replicas combine (maximum) at a step boundary.
+enum Word : int64_t { word_stop = 0, word_limit, word_end, word_error, word_count };
+
+double number_at(const void *address, tensor::DType dtype) {
+  return dtype == tensor::DType::f64 ? *static_cast<const double *>(address)
+                                     : static_cast<double>(*static_cast<const float *>(address));
+}
+
+}  // namespace
+
+std::vector<double> LossHistory::list() const {
+  std::vector<double> losses;
+  const size_t kept = std::min(count_, values_.size());
+  for (size_t i = count_ - kept; i < count_; ++i)
+    losses.push_back(values_[i % values_.size()]);
+  return losses;
+}
+
+/// One logical replica: its partial sums, its programs and what they run with.
+struct Replica::Contributor {
+  int32_t index = 0;  // among all contributors
+  backend::Buffer partials, report;
+  std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
+  ShapeKey key;
+  std::array<BoundProgram *, 2> accumulate{};  // writing, adding
+  BoundProgram *current = nullptr;             // the one of this micro-batch
+  BoundProgram *finish = nullptr;
+  const InputBinding *binding = nullptr;  // what `components` were found for
+  std::vector<int32_t> components;
+  std::vector<const void *> inputs;
+  backend::RunScalars scalars;
+  RowRange rows;
+};
+
+Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device)
+    : programs_(programs), plan_(plan), device_(std::move(device)) {
+  const backend::StateEntry *loss = plan.find("report/loss"), *ok = plan.find("report/ok");
+  loss_offset_ = loss->offset;
+  loss_dtype_ = loss->dtype;
+  ok_offset_ = ok->offset;
+}
+
+Replica::~Replica() = default;
+
+Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs, const StatePlan &plan,
+                                                 ExecutableCache &executables, backend::DeviceRef device,
+                                                 const ArenaPointers &arenas, int32_t parts, size_t cache_capacity) {
+  std::unique_ptr<Replica> replica(new Replica(programs, plan, std::move(device)));
+  TUTTI_ASSIGN(replica->stream_, replica->device_->create_stream());
+  for (int32_t p = 0; p < parts; ++p)
+    TUTTI_TRY(replica->add_contributor(executables, arenas, cache_capacity));
+  replica->plan_collectives();
+  return replica;
+}
+
+Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity) {
+  auto contributor = std::make_unique<Contributor>();
+  TUTTI_ASSIGN(contributor->partials, allocate_zeros(*device_, plan_.arena_bytes(Arena::partials)));
+  TUTTI_ASSIGN(contributor->report, allocate_zeros(*device_, plan_.arena_bytes(Arena::report)));
+  arenas[static_cast<size_t>(Arena::partials)] = contributor->partials.device_pointer();
+  arenas[static_cast<size_t>(Arena::report)] = contributor->report.device_pointer();
+  contributor->accumulate_programs = std::make_unique<ProgramCache>(executables, device_, cache_capacity);
+  contributor->accumulate_programs->set_arenas(arenas);
+  contributor->finish_programs = std::make_unique<ProgramCache>(executables, device_, 1);
+  contributor->finish_programs->set_arenas(arenas);
+  contributors_.push_back(std::move(contributor));
+  return Status();
+}
+
+void Replica::plan_collectives() {
+  const std::vector<Bucket> &buckets = plan_.buckets();
+  bucket_buffers_.resize(buckets.size());
+  for (size_t b = 0; b < buckets.size(); ++b) {
+    for (const auto &contributor : contributors_) {
+      auto *base = static_cast<std::byte *>(contributor->partials.device_pointer());
+      bucket_buffers_[b].push_back(base + buckets[b].offset);
+    }
+    Operation operation;
+    operation.kind = buckets[b].sliced ? collective::Kind::reduce_scatter : collective::Kind::all_reduce;
+    operation.dtype = buckets[b].dtype;
+    operation.buffers = bucket_buffers_[b].data();
+    operation.count = buckets[b].elements;
+    operation.slices = plan_.slices(b).data();
+    operation.slice_count = static_cast<int32_t>(plan_.slices(b).size());
+    operation.label = buckets[b].sliced ? "gradient bucket" : "sums";
+    bucket_operations_.push_back(operation);
+  }
+  external_buffers_.resize(contributors_.size());
+  words_.resize(contributors_.size() * word_count);
+  for (size_t c = 0; c < contributors_.size(); ++c)
+    word_pointers_.push_back(&words_[c * word_count]);
+}
+
+void Replica::set_group(std::unique_ptr<collective::Group> group) {
+  group_ = std::move(group);
+  for (size_t p = 0; p < contributors_.size(); ++p) {
+    contributors_[p]->index = group_->rank() * group_->parts() + static_cast<int32_t>(p);
+  }
+  next_bucket_ = 0;
+}
+
+const void *Replica::report() const { return contributors_.front()->report.host_pointer(); }
+
+const void *Replica::partials(int32_t part) const {
+  return contributors_[static_cast<size_t>(part)]->partials.host_pointer();
+}
+
+int64_t Replica::programs_built() const {
+  int64_t built = 0;
+  for (const auto &contributor : contributors_) {
+    built += contributor->accumulate_programs->built() + contributor->finish_programs->built();
+  }
+  return built;
+}
+
+Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
+                          RunOutcome &outcome) {
+  step_ = command.step;
+  batch_counter_ = command.batch_counter;
+  for (const auto &contributor : contributors_)
+    contributor->scalars.set(RunScalar::seed, command.seed);
+  for (int64_t n = command.feeder_step;; ++n) {
+    TUTTI_ASSIGN(const bool go_on, agree(n, command, feeder, signals, outcome));
+    if (!go_on) return Status();
+    const StepInput &input = feeder.input(n);
+    if (group_->rank() == 0) feeder.start(n);
+    feeder.wait_complete(n);
+    Status status = run_step(input, feeder.binding());
+    if (status.ok()) status = check_loss(losses);
+    if (!status.ok()) {
+      status =
+          status.with_detail("rank", std::to_string(group_->rank())).with_detail("step", std::to_string(step_ + 1));
+      group_->abort(status);
+      return status;
+    }
+    ++step_;
+    ++outcome.steps;
+    outcome.examples += input.step_rows;
+    outcome.batches += input.count;
+    batch_counter_ += input.count;
+  }
+}
+
+Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
+                            RunOutcome &outcome) {
+  std::fill(words_.begin(), words_.end(), 0);
+  const bool at_limit = n - command.feeder_step >= command.max_steps;
+  if (at_limit) {
+    words_[word_limit] = 1;
+  } else if (signals.stop.load(std::memory_order_seq_cst)) {
+    words_[word_stop] = 1;
+  } else {
+    const auto begin = std::chrono::steady_clock::now();
+    const bool ready = feeder.wait_ready(n);
+    outcome.input_wait_ns += (std::chrono::steady_clock::now() - begin).count();
+    words_[word_stop] = ready ? 0 : 1;
+    words_[word_error] = ready && !feeder.input(n).status.ok() ? 1 : 0;
+    words_[word_end] = ready && feeder.input(n).status.ok() && feeder.input(n).count == 0 ? 1 : 0;
+  }
+  for (size_t c = 1; c < contributors_.size(); ++c) {
+    std::copy_n(words_.begin(), static_cast<int64_t>(word_count),
+                words_.begin() + static_cast<int64_t>(c) * word_count);
+  }
+  TUTTI_TRY(
+      group_->all_reduce(word_pointers_, word_count, tensor::DType::i64, collective::Reduction::max, "control word"));
+  if (words_[word_limit] != 0) {
+    outcome.reason = StopReason::steps_done;
+  } else if (words_[word_stop] != 0) {
+    outcome.reason = StopReason::stopped;
+  } else if (words_[word_error] != 0) {
+    return feeder.input(n).status.wrap("reading the input of step " + std::to_string(step_ + 1) + " failed");
+  } else if (words_[word_end] != 0) {
+    outcome.reason = StopReason::end_of_input;
+  } else {
+    return true;
+  }
+  return false;
+}
+
+Status Replica::run_step(const StepInput &input, const InputBinding &binding) {
+  TUTTI_TRY(input.status);
+  next_bucket_ = 0;
+  last_ticket_ = -1;
+  for (int32_t m = 0; m < input.count; ++m)
+    TUTTI_TRY(run_micro_batch(input, m, binding));
+  TUTTI_TRY(begin_buckets(static_cast<int32_t>(bucket_operations_.size())));
+  if (last_ticket_ >= 0) TUTTI_TRY(group_->wait(last_ticket_));
+  return finish();
+}
+
+Status Replica::run_micro_batch(const StepInput &input, int32_t m, const InputBinding &binding) {
+  const data::Element &batch = input.batches[static_cast<size_t>(m)];
+  const int64_t rows = input.rows[static_cast<size_t>(m)];
+  for (const auto &contributor : contributors_) {
+    contributor->rows = share_of_rows(rows, contributor->index, programs_.contributors);
+    TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), binding, m > 0));
+    for (size_t i = 0; i < contributor->components.size(); ++i) {
+      contributor->inputs[i] = InputBinding::row_pointer(batch, contributor->components[i], contributor->rows.begin);
+    }
+    contributor->scalars.set(RunScalar::step, step_)
+        .set(RunScalar::iteration, step_ + 1)
+        .set(RunScalar::batch_counter, batch_counter_ + m)
+        .set(RunScalar::row_offset, contributor->rows.begin)
+        .set(RunScalar::local_rows, contributor->rows.rows())
+        .set(RunScalar::step_rows, input.step_rows)
+        .set(RunScalar::first_flag, contributor->index == 0 && m == 0 ? 1 : 0);
+  }
+  return run_segments(false, m + 1 == input.count);
+}
+
+Status Replica::prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
+                        bool add) {
+  binding.fill_key(batch, rows, contributor.key);
+  const size_t variants = programs_.accumulation > 1 ? 2 : 1;
+  if (contributor.binding != &binding || !contributor.accumulate_programs->is_current(contributor.key)) {
+    const std::array<const GraphSource *, 2> sources = {&programs_.accumulate_write, &programs_.accumulate_add};
+    const auto bindings = [&] { return binding.bindings(contributor.key); };
+    TUTTI_TRY(contributor.accumulate_programs->prepare(std::span(sources).first(variants), contributor.key, bindings,
+                                                       std::span(contributor.accumulate).first(variants)));
+  }
+  contributor.current = contributor.accumulate[add ? 1 : 0];
+  if (contributor.binding == &binding) return Status();
+  contributor.binding = &binding;
+  TUTTI_ASSIGN(contributor.components, binding.components_of(contributor.current->description()));
+  contributor.inputs.resize(contributor.components.size());
+  return Status();
+}
+
+Status Replica::run_segments(bool finishing, bool last) {
+  const auto program_of = [&](Contributor &contributor) {
+    return finishing ? contributor.finish : contributor.current;
+  };
+  const int32_t segments = program_of(*contributors_.front())->description().segment_count();
+  for (int32_t segment = 0; segment < segments; ++segment) {
+    for (const auto &contributor : contributors_) {
+      BoundProgram *program = program_of(*contributor);
+      if (program == nullptr) continue;
+      const backend::RunArguments arguments{finishing ? nullptr : contributor->inputs.data(), nullptr,
+                                            contributor->scalars.data()};
+      TUTTI_TRY(program->program.run(segment, arguments, stream_));
+    }
+    if (segment + 1 < segments) TUTTI_TRY(run_external(segment, finishing, last));
+  }
+  return Status();
+}
+
+Status Replica::run_external(int32_t position, bool finishing, bool last) {
+  const auto external_of = [&](Contributor &contributor) -> const BoundExternal & {
+    return (finishing ? contributor.finish : contributor.current)->externals[static_cast<size_t>(position)];
+  };
+  const BoundExternal &external = external_of(*contributors_.front());
+  if (external.bucket >= 0) return last ? begin_buckets(external.bucket + 1) : Status();
+  TUTTI_TRY(stream_.synchronize());
+  for (size_t c = 0; c < contributors_.size(); ++c)
+    external_buffers_[c] = external_of(*contributors_[c]).pointer;
+  return group_->all_reduce(external_buffers_, external.elements, external.dtype, external.reduction,
+                            external.label.c_str());
+}
+
+Status Replica::begin_buckets(int32_t end) {
+  if (programs_.contributors == 1 || next_bucket_ >= end) return Status();
+  TUTTI_TRY(stream_.synchronize());
+  for (; next_bucket_ < end; ++next_bucket_) {
+    TUTTI_ASSIGN(last_ticket_, group_->begin(bucket_operations_[static_cast<size_t>(next_bucket_)]));
+  }
+  return Status();
+}
+
+Status Replica::finish() {
+  for (size_t c = 0; c < contributors_.size(); ++c) {
+    Contributor &contributor = *contributors_[c];
+    if (c > 0 && !programs_.every_contributor_finishes) continue;
+    if (contributor.finish != nullptr) continue;
+    const size_t slice = programs_.finish.size() > 1 ? static_cast<size_t>(contributor.index) : 0;
+    const GraphSource *source = &programs_.finish[slice];
+    const auto bindings = [&] { return programs_.finish_bindings[slice]; };
+    TUTTI_TRY(contributor.finish_programs->prepare({&source, 1}, programs_.finish_keys[slice], bindings,
+                                                   {&contributor.finish, 1}));
+  }
+  TUTTI_TRY(run_segments(true, true));
+  return stream_.synchronize();
+}
+
+Status Replica::check_loss(LossHistory &losses) {
+  const auto *report = static_cast<const std::byte *>(contributors_.front()->report.host_pointer());
+  const double loss = number_at(report + loss_offset_, loss_dtype_);
+  if (group_->rank() == 0) losses.add(loss);
+  if (*reinterpret_cast<const uint8_t *>(report + ok_offset_) != 0) return Status();
+  return base::out_of_range("step ", step_ + 1, ": the loss or the gradient is not finite (loss ", loss,
+                            "); the weights keep the values of step ", step_);
+}
+
+}  // namespace tutti::impl::distribute

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A replica: one rank of the group on one device, with the contributors it runs (one, or several logical replicas). It
+// executes whole steps: accumulate for each micro-batch, buckets, finish. Internal to this folder.
+//
+// Threads: run_steps() on the replica's own thread; everything else while no steps run.
+#ifndef TUTTI_DISTRIBUTE_REPLICA_H_
+#define TUTTI_DISTRIBUTE_REPLICA_H_
+
+#include <memory>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/executable.h"
+#include "base/status.h"
+#include "collective/group.h"
+#include "distribute/program_cache.h"
+#include "distribute/state_plan.h"
+#include "distribute/step_feeder.h"
+#include "distribute/trainer.h"
+
+namespace tutti::impl::distribute {
+
+/// What all replicas of a trainer run; fixed when it opens.
+struct TrainProgramSet {
+  GraphSource accumulate_write;
+  GraphSource accumulate_add;
+  std::vector<GraphSource> finish;  ///< one per slice
+  std::vector<graph::SymbolBindings> finish_bindings;
+  std::vector<ShapeKey> finish_keys;
+  int32_t accumulation = 1;
+  int32_t contributors = 1;
+  bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
+};
+
+/// One command: run steps until a limit, the end of input or a stop.
+struct RunCommand {
+  int64_t feeder_step = 0;
+  int64_t max_steps = 0;
+  int64_t step = 0;           ///< completed before
+  int64_t batch_counter = 0;  ///< micro-batches before
+  int64_t seed = 0;
+};
+
+/// What one replica did; equal on all replicas but for waiting times.
+struct RunOutcome {
+  StopReason reason = StopReason::steps_done;
+  int64_t steps = 0, examples = 0, batches = 0;
+  int64_t input_wait_ns = 0;
+};
+
+/// Set by the session, read by the replicas.
+struct RunSignals {
+  std::atomic<bool> stop{false};
+};
+
+/// The last losses of a run, without growing.
+class LossHistory {
+ public:
+  explicit LossHistory(size_t capacity) : values_(capacity) {}
+  void clear() { count_ = 0; }
+  void add(double loss) { values_[count_++ % values_.size()] = loss; }
+  std::vector<double> list() const;
+
+ private:
+  std::vector<double> values_;
+  size_t count_ = 0;
+};
+
+class Replica {
+ public:
+  /// `arenas`: weights, slots and host of the device; the replica adds partials and report of each contributor.
+  static base::Result<std::unique_ptr<Replica>> create(const TrainProgramSet &programs, const StatePlan &plan,
+                                                       ExecutableCache &executables, backend::DeviceRef device,
+                                                       const ArenaPointers &arenas, int32_t parts,
+                                                       size_t cache_capacity);
+
+  ~Replica();
+
+  /// The group of the runs to come; the old one is dropped.
+  void set_group(std::unique_ptr<collective::Group> group);
+  collective::Group &group() { return *group_; }
+
+  /// Runs steps. On failure the group has been aborted with the cause.
+  base::Status run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
+                         RunOutcome &outcome);
+
+  /// Report arena of the first contributor, in host memory.
+  const void *report() const;
+  /// Partials of a contributor.
+  const void *partials(int32_t part) const;
+  int64_t programs_built() const;
+
+ private:
+  struct Contributor;
+
+  Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device);
+  base::Status add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity);
+  void plan_collectives();
+
+  base::Result<bool> agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
+                           RunOutcome &outcome);
+  base::Status run_step(const StepInput &input, const InputBinding &binding);
+  base::Status run_micro_batch(const StepInput &input, int32_t m, const InputBinding &binding);
+  base::Status prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
+                       bool add);
+  base::Status run_segments(bool finishing, bool last);
+  base::Status run_external(int32_t position, bool finishing, bool last);
+  base::Status begin_buckets(int32_t end);
+  base::Status finish();
+  base::Status check_loss(LossHistory &losses);
+
+  const TrainProgramSet &programs_;
+  const StatePlan &plan_;
+  backend::DeviceRef device_;
+  backend::Stream stream_;
+  std::unique_ptr<collective::Group> group_;
+  std::vector<std::unique_ptr<Contributor>> contributors_;
+
+  // Per bucket: the operation with its buffers, and the ticket while it is under way.
+  std::vector<collective::Operation> bucket_operations_;
+  std::vector<std::vector<void *>> bucket_buffers_;
+  int32_t next_bucket_ = 0;
+  collective::Ticket last_ticket_ = -1;
+
+  std::vector<void *> external_buffers_;
+  std::vector<int64_t> words_;  // control words, one group per contributor
+  std::vector<void *> word_pointers_;
+  int64_t step_ = 0, batch_counter_ = 0;
+  int64_t loss_offset_ = 0, ok_offset_ = 0;
+  tensor::DType loss_dtype_ = tensor::DType::f32;
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_REPLICA_H_

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/replica_set.h"
+
+namespace tutti::impl::distribute {
+
+using base::Result;
+using base::Status;
+
+Result<std::unique_ptr<ReplicaSet>> ReplicaSet::start(std::vector<std::unique_ptr<Replica>> replicas,
+                                                      size_t history_capacity) {
+  std::unique_ptr<ReplicaSet> set(new ReplicaSet(history_capacity));
+  for (size_t r = 0; r < replicas.size(); ++r) {
+    set->workers_.push_back(std::make_unique<Worker>());
+    set->workers_.back()->replica = std::move(replicas[r]);
+  }
+  for (size_t r = 0; r < set->workers_.size(); ++r) {
+    Worker *worker = set->workers_[r].get();
+    ReplicaSet *self = set.get();
+    TUTTI_ASSIGN(worker->thread,
+                 base::Thread::start("tutti-rank" + std::to_string(r), [self, worker] { self->loop(*worker); }));
+  }
+  return set;
+}
+
+ReplicaSet::~ReplicaSet() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  command_given_.notify_all();
+  for (const auto &worker : workers_)
+    worker->thread.join();
+}
+
+void ReplicaSet::loop(Worker &worker) {
+  int64_t done = 0;
+  for (;;) {
+    RunCommand command;
+    StepFeeder *feeder = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      command_given_.wait(lock, [&] { return closing_ || command_number_ != done; });
+      if (closing_) return;
+      done = command_number_;
+      command = command_;
+      feeder = feeder_;
+    }
+    worker.outcome = RunOutcome();
+    worker.status = worker.replica->run_steps(command, *feeder, signals_, losses_, worker.outcome);
+    std::lock_guard lock(mutex_);
+    if (--running_ == 0) all_done_.notify_all();
+  }
+}
+
+Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base::CancelToken *cancel,
+                       RunOutcome &outcome) {
+  signals_.stop.store(false, std::memory_order_seq_cst);
+  feeder.clear_interrupt();
+  losses_.clear();
+  std::unique_lock lock(mutex_);
+  command_ = command;
+  feeder_ = &feeder;
+  ++command_number_;
+  running_ = workers_.size();
+  command_given_.notify_all();
+  const auto done = [&] { return running_ == 0; };
+  const Status waited = base::wait_until(all_done_, lock, cancel, base::Deadline::never(),
+                                         [&] { return done() || (cancel != nullptr && cancel->stop_requested()); });
+  if (!done()) {
+    lock.unlock();
+    request_stop(feeder);
+    lock.lock();
+    all_done_.wait(lock, done);
+  }
+  lock.unlock();
+  outcome = workers_.front()->outcome;
+  TUTTI_TRY(first_failure());
+  return waited;
+}
+
+void ReplicaSet::request_stop(StepFeeder &feeder) {
+  signals_.stop.store(true, std::memory_order_seq_cst);
+  feeder.interrupt();
+}
+
+Status ReplicaSet::first_failure() const {
+  Status failure;
+  for (const auto &worker : workers_) {
+    if (worker->status.ok()) continue;
+    // ABORTED only says that another replica failed.
+    if (failure.ok() || failure.code() == base::Code::aborted) failure = worker->status;
+  }
+  return failure;
+}
+
+}  // namespace tutti::impl::distribute

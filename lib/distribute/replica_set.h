@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The replicas of one trainer with their threads, which live as long as the set, belong to the library and block all
+// signals. A command goes to all of them; the caller sleeps until all have done it. Internal to this folder.
+#ifndef TUTTI_DISTRIBUTE_REPLICA_SET_H_
+#define TUTTI_DISTRIBUTE_REPLICA_SET_H_
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/thread.h"
+#include "distribute/replica.h"
+
+namespace tutti::impl::distribute {
+
+class ReplicaSet {
+ public:
+  /// Starts a thread per replica.
+  static base::Result<std::unique_ptr<ReplicaSet>> start(std::vector<std::unique_ptr<Replica>> replicas,
+                                                         size_t history_capacity);
+  ~ReplicaSet();
+
+  size_t size() const { return workers_.size(); }
+  Replica &replica(size_t index) { return *workers_[index]->replica; }
+
+  /// Runs steps on all replicas and waits for them. When `cancel` rises (stop or cancel), or its deadline passes, or
+  /// request_stop() is called, they stop at the next step boundary. The error is that of the replica that failed first.
+  base::Status run(const RunCommand &command, StepFeeder &feeder, const base::CancelToken *cancel, RunOutcome &outcome);
+  void request_stop(StepFeeder &feeder);
+  const LossHistory &losses() const { return losses_; }
+
+ private:
+  struct Worker {
+    std::unique_ptr<Replica> replica;
+    base::Status status;
+    RunOutcome outcome;
+    base::Thread thread;
+  };
+
+  explicit ReplicaSet(size_t history_capacity) : losses_(history_capacity) {}
+  void loop(Worker &worker);
+  base::Status first_failure() const;
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  LossHistory losses_;
+  RunSignals signals_;
+
+  std::mutex mutex_;
+  std::condition_variable command_given_, all_done_;
+  // Guarded by mutex_:
+  RunCommand command_;
+  StepFeeder *feeder_ = nullptr;
+  int64_t command_number_ = 0;
+  size_t running_ = 0;
+  bool closing_ = false;
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_REPLICA_SET_H_

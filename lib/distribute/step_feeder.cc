@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/step_feeder.h"
+
+namespace tutti::impl::distribute {
+
+using base::Deadline;
+using base::Result;
+using base::Status;
+
+StepFeeder::StepFeeder(int32_t accumulation)
+    : accumulation_(accumulation), spin_us_(base::available_cores() > 1 ? 20 : 0) {
+  for (StepInput &slot : slots_) {
+    slot.batches.resize(static_cast<size_t>(accumulation));
+    slot.rows.resize(static_cast<size_t>(accumulation));
+  }
+}
+
+Result<std::unique_ptr<StepFeeder>> StepFeeder::create(int32_t accumulation) {
+  std::unique_ptr<StepFeeder> feeder(new StepFeeder(accumulation));
+  StepFeeder *self = feeder.get();
+  TUTTI_ASSIGN(feeder->thread_, base::Thread::start("tutti-feeder", [self] { self->loop(); }));
+  return feeder;
+}
+
+StepFeeder::~StepFeeder() {
+  closing_.store(true, std::memory_order_seq_cst);
+  feeder_bell_.ring();
+  thread_.join();
+}
+
+void StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding) {
+  limit_.store(0, std::memory_order_seq_cst);
+  std::lock_guard lock(iterator_mutex_);
+  iterator_ = std::move(iterator);
+  binding_ = std::move(binding);
+  for (StepInput &slot : slots_) {
+    for (data::Element &batch : slot.batches)
+      batch = data::Element();
+    slot.status = Status();
+  }
+  ready_.store(0, std::memory_order_seq_cst);
+  started_.store(0, std::memory_order_seq_cst);
+  complete_.store(0, std::memory_order_seq_cst);
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  feeder_bell_.ring();
+}
+
+Result<base::Json> StepFeeder::state() {
+  const int64_t started = started_.load(std::memory_order_seq_cst);
+  // Batches of a step that has begun are being taken.
+  replica_bell_.wait([&] { return complete_.load(std::memory_order_seq_cst) >= started; }, 0, Deadline::never(),
+                     nullptr);
+  std::lock_guard lock(iterator_mutex_);
+  if (iterator_ == nullptr) return base::failed_precondition("no input is attached");
+  return iterator_->save();
+}
+
+void StepFeeder::allow(int64_t limit) {
+  const int64_t ready = ready_.load(std::memory_order_seq_cst);
+  if (ready > started_.load(std::memory_order_seq_cst) && !input(ready - 1).status.ok()) {
+    // A batch that failed is gone; the next one is tried.
+    std::lock_guard lock(iterator_mutex_);
+    ready_.store(ready - 1, std::memory_order_seq_cst);
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  limit_.store(limit, std::memory_order_seq_cst);
+  feeder_bell_.ring();
+}
+
+bool StepFeeder::wait_ready(int64_t n) {
+  const auto ready = [&] { return ready_.load(std::memory_order_seq_cst) > n; };
+  replica_bell_.wait([&] { return ready() || interrupted_.load(std::memory_order_seq_cst); }, spin_us_,
+                     Deadline::never(), nullptr);
+  return ready() && !interrupted_.load(std::memory_order_seq_cst);
+}
+
+void StepFeeder::start(int64_t n) {
+  started_.store(n + 1, std::memory_order_seq_cst);
+  feeder_bell_.ring();
+}
+
+void StepFeeder::wait_complete(int64_t n) {
+  // With one batch per step it is complete as soon as it is ready.
+  if (accumulation_ == 1) return;
+  replica_bell_.wait([&] { return complete_.load(std::memory_order_seq_cst) > n; }, spin_us_, Deadline::never(),
+                     nullptr);
+}
+
+void StepFeeder::interrupt() {
+  interrupted_.store(true, std::memory_order_seq_cst);
+  replica_bell_.ring();
+}
+
+void StepFeeder::publish(std::atomic<int64_t> &counter, int64_t value) {
+  counter.store(value, std::memory_order_seq_cst);
+  replica_bell_.ring();
+}
+
+void StepFeeder::loop() {
+  int64_t epoch = 0;
+  bool prepared = false;
+  const auto next = [&] { return complete_.load(std::memory_order_seq_cst); };
+  const auto may_look = [&] { return !prepared && next() < limit_.load(std::memory_order_seq_cst); };
+  const auto may_take = [&] { return prepared && started_.load(std::memory_order_seq_cst) > next(); };
+  const auto is_void = [&] { return epoch_.load(std::memory_order_seq_cst) != epoch; };
+  for (;;) {
+    feeder_bell_.wait([&] { return closing_.load(std::memory_order_seq_cst) || is_void() || may_look() || may_take(); },
+                      0, Deadline::never(), nullptr);
+    if (closing_.load(std::memory_order_seq_cst)) return;
+    std::lock_guard lock(iterator_mutex_);
+    if (is_void()) {
+      epoch = epoch_.load(std::memory_order_seq_cst);
+      prepared = false;
+    } else if (may_take()) {
+      take(next());
+      prepared = false;
+    } else if (may_look() && iterator_ != nullptr) {
+      look_ahead(next());
+      prepared = true;
+    }
+  }
+}
+
+bool StepFeeder::read(StepInput &slot, int32_t m, bool only_peek) {
+  data::Element &batch = slot.batches[static_cast<size_t>(m)];
+  for (;;) {
+    const Result<bool> more = only_peek ? iterator_->peek(batch) : iterator_->next(batch);
+    if (!more.ok()) {
+      slot.status = more.status();
+      return false;
+    }
+    if (!*more) return false;
+    const Result<int64_t> rows = binding_.check(batch);
+    if (!rows.ok()) {
+      slot.status = rows.status();
+      if (only_peek) (void)iterator_->next(batch);
+      return false;
+    }
+    slot.rows[static_cast<size_t>(m)] = *rows;
+    if (*rows > 0) return true;
+    // A batch without rows is no batch.
+    if (only_peek) (void)iterator_->next(batch);
+  }
+}
+
+void StepFeeder::look_ahead(int64_t n) {
+  StepInput &slot = slots_[static_cast<size_t>(n % 2)];
+  slot.status = Status();
+  slot.count = read(slot, 0, true) ? 1 : 0;
+  slot.step_rows = slot.count == 1 ? slot.rows[0] : 0;
+  publish(ready_, n + 1);
+}
+
+void StepFeeder::take(int64_t n) {
+  StepInput &slot = slots_[static_cast<size_t>(n % 2)];
+  // The replicas are reading the batch that was peeked at; the iterator gives it out into a spare element.
+  data::Element same;
+  (void)iterator_->next(same);
+  for (int32_t m = 1; m < accumulation_ && read(slot, m, false); ++m) {
+    slot.step_rows += slot.rows[static_cast<size_t>(m)];
+    slot.count = m + 1;
+  }
+  publish(complete_, n + 1);
+}
+
+}  // namespace tutti::impl::distribute

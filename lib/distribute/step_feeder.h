@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The feeder: one thread that takes global batches from an iterator ahead of the step and lends them to the replicas.
+//
+// While a step runs the first batch of the next one is peeked at, which does not count; when the replicas have agreed
+// to run that step it is taken, with the further micro-batches of the step. So the iterator's saved state never
+// includes a batch that was not trained on.
+//
+//   replicas            wait_ready(n) -> agree -> rank 0: start(n) -> wait_complete(n) -> input(n) until step n + 1
+//   begins feeder              peek -> ready(n) ... started(n) -> take -> complete(n) -> peek ...
+//
+// Step numbers count from 0 since attach(). Threads: attach, allow, state by the session's caller while no step runs;
+// the waits by the replicas; they take no lock. Internal to this folder.
+#ifndef TUTTI_DISTRIBUTE_STEP_FEEDER_H_
+#define TUTTI_DISTRIBUTE_STEP_FEEDER_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "collective/local/bell.h"
+#include "data/dataset.h"
+#include "distribute/input_binding.h"
+
+namespace tutti::impl::distribute {
+
+/// What one step trains on. Written by the feeder, read by the replicas after wait_complete().
+struct StepInput {
+  std::vector<data::Element> batches;  ///< `count` of them are valid
+  std::vector<int64_t> rows;           ///< of each
+  int32_t count = 0;                   ///< 0 = the input has ended
+  int64_t step_rows = 0;
+  base::Status status;  ///< of reading; nothing else is valid when it is bad
+};
+
+class StepFeeder {
+ public:
+  static base::Result<std::unique_ptr<StepFeeder>> create(int32_t accumulation);
+  /// Waits for a read in progress.
+  ~StepFeeder();
+
+  bool has_input() const { return iterator_ != nullptr; }
+  /// Replaces the input; steps count from 0 again.
+  void attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding);
+  const InputBinding &binding() const { return binding_; }
+  /// State of the iterator after the steps that were started. Waits for a read in progress.
+  base::Result<base::Json> state();
+
+  /// Steps below `limit` may be read from now on.
+  void allow(int64_t limit);
+  /// The next step nobody has started.
+  int64_t next_step() const { return started_.load(std::memory_order_seq_cst); }
+
+  /// Waits until step n can be started, has ended the input or failed; false when interrupt() came first.
+  bool wait_ready(int64_t n);
+  /// Step n begins: called by one replica, once.
+  void start(int64_t n);
+  void wait_complete(int64_t n);
+  const StepInput &input(int64_t n) const { return slots_[static_cast<size_t>(n % 2)]; }
+
+  /// Makes wait_ready() return false until clear_interrupt(). Any thread.
+  void interrupt();
+  void clear_interrupt() { interrupted_.store(false, std::memory_order_seq_cst); }
+
+ private:
+  explicit StepFeeder(int32_t accumulation);
+
+  void loop();
+  void look_ahead(int64_t n);
+  void take(int64_t n);
+  /// Reads the next batch that has rows into position `m` of a slot.
+  bool read(StepInput &slot, int32_t m, bool only_peek);
+  void publish(std::atomic<int64_t> &counter, int64_t value);
+
+  const int32_t accumulation_;
+  std::mutex iterator_mutex_;  // held while the iterator is used or replaced
+  std::unique_ptr<data::Iterator> iterator_;
+  InputBinding binding_;
+  StepInput slots_[2];
+
+  std::atomic<int64_t> ready_{0}, started_{0}, complete_{0}, limit_{0};
+  std::atomic<int64_t> epoch_{0};  // raised when prepared steps are void
+  std::atomic<bool> interrupted_{false}, closing_{false};
+  collective::local::Bell feeder_bell_, replica_bell_;
+  int64_t spin_us_;
+  base::Thread thread_;
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_STEP_FEEDER_H_

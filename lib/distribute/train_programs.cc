@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/train_programs.h"
+
+#include "graph/serialize.h"
+
+namespace tutti::impl::distribute {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+/// How many contributors each replica runs.
+Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions &options) {
+  if (options.level != backend::Level::invariant) return 1;
+  const int32_t logical = options.logical_replicas, replicas = strategy.replica_count();
+  if (logical < 1 || logical % replicas != 0) {
+    return base::invalid_argument("level invariant runs ", logical, " logical replicas, which ", replicas,
+                                  " devices do not share evenly: set logical_replicas to a multiple of the devices");
+  }
+  return logical / replicas;
+}
+
+Status check_options(const Strategy &strategy, const TrainerOptions &options, int32_t contributors) {
+  if (options.accumulation < 1) {
+    return base::invalid_argument("accumulation must be at least 1, got ", options.accumulation);
+  }
+  if (contributors == 1) return Status();
+  if (!strategy.backend()->has_host_memory()) {
+    return base::unimplemented("backend '", strategy.backend()->name(),
+                               "' has no host memory, which the local group of ", contributors, " replicas needs");
+  }
+  return Status();
+}
+
+bool shares_weights(const Strategy &strategy, const TrainerOptions &options, int32_t contributors) {
+  if (contributors == 1 || options.lowering == Lowering::replicated) return false;
+  return strategy.backend()->has_host_memory();
+}
+
+Result<StatePlan> plan_state(TrainSetup &setup, const TrainerOptions &options, int32_t slices) {
+  TUTTI_ASSIGN(const std::vector<backend::LayoutProposal> layouts,
+               propose_layouts(*setup.devices.front(), *setup.graphs.accumulate_write, setup.graphs.state,
+                               options.typical_rows, options.level, options.threads_per_replica));
+  PlanOptions plan_options;
+  plan_options.slices = slices;
+  return StatePlan::make(setup.graphs.state, layouts, plan_options);
+}
+
+/// Lengths of the flat values of one slice.
+void bind_slice(const StatePlan &plan, const backend::StateTable &table, graph::SymbolBindings &bindings,
+                ShapeKey &key) {
+  for (const backend::StateEntry &entry : table.entries()) {
+    if (entry.name.rfind("weight/", 0) != 0) continue;
+    const auto [begin, end] = plan.slice_of(entry.name.substr(7), 0);
+    const int64_t length = end < begin ? entry.storage_elements() : entry.flat_length();
+    bindings["slice." + entry.name.substr(7)] = length;
+    key.push_back(length);
+  }
+}
+
+Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t contributors, int32_t slices) {
+  TrainProgramSet &programs = setup.programs;
+  const auto source = [&](const graph::Graph &graph, int32_t slice) {
+    return GraphSource{graph::to_json_text(graph), setup.plan.table(slice), options.level, options.threads_per_replica};
+  };
+  const auto marked = [&](const graph::SealedGraph &graph) -> Result<graph::SealedGraph> {
+    if (contributors == 1) return graph;
+    return mark_buckets(graph, setup.plan);
+  };
+  TUTTI_ASSIGN(const graph::SealedGraph write, marked(setup.graphs.accumulate_write));
+  programs.accumulate_write = source(*write, -1);
+  if (options.accumulation > 1) {
+    TUTTI_ASSIGN(const graph::SealedGraph add, marked(setup.graphs.accumulate_add));
+    programs.accumulate_add = source(*add, -1);
+  }
+  for (int32_t slice = 0; slice < slices; ++slice) {
+    programs.finish.push_back(source(*setup.graphs.finish, slices > 1 ? slice : -1));
+    programs.finish_bindings.emplace_back();
+    programs.finish_keys.push_back({slice});
+    bind_slice(setup.plan, programs.finish.back().state, programs.finish_bindings.back(), programs.finish_keys.back());
+  }
+  programs.accumulation = options.accumulation;
+  programs.contributors = contributors;
+  programs.every_contributor_finishes = slices > 1;
+  return Status();
+}
+
+}  // namespace
+
+Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy) {
+  std::vector<backend::DeviceRef> devices;
+  for (const DeviceChoice &choice : strategy.devices()) {
+    TUTTI_ASSIGN(backend::DeviceRef device, choice.backend->open_device(choice.index));
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+Result<std::vector<backend::LayoutProposal>> propose_layouts(backend::Device &device, const graph::Graph &graph,
+                                                             const std::vector<StateSpec> &state, int64_t rows,
+                                                             backend::Level level, int32_t threads) {
+  if (!device.backend().proposes_layouts()) return std::vector<backend::LayoutProposal>{};
+  TUTTI_ASSIGN(const StatePlan dense, StatePlan::make(state, {}, {}));
+  const std::string text = graph::to_json_text(graph);
+  const backend::StateTable table = dense.table();
+  backend::CompileRequest request;
+  request.graph_text = &text;
+  request.state = &table;
+  request.level = level;
+  request.threads = threads;
+  for (const std::string &symbol : graph::symbols_of(graph))
+    request.bindings[symbol] = rows;
+  return backend::plan_layouts(device, request);
+}
+
+Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
+                                                    const TrainerOptions &options) {
+  auto setup = std::make_unique<TrainSetup>();
+  TUTTI_ASSIGN(setup->parts, parts_per_replica(strategy, options));
+  const int32_t contributors = setup->parts * strategy.replica_count();
+  TUTTI_TRY(check_options(strategy, options, contributors));
+  setup->shared_weights = shares_weights(strategy, options, contributors);
+  const int32_t slices = setup->shared_weights ? contributors : 1;
+  StepGraphOptions graph_options;
+  graph_options.contributors = contributors;
+  graph_options.slices = slices;
+  graph_options.accumulation = options.accumulation;
+  graph_options.clip_norm = options.clip_norm;
+  TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));
+  TUTTI_ASSIGN(setup->devices, open_devices(strategy));
+  TUTTI_ASSIGN(setup->plan, plan_state(*setup, options, slices));
+  TUTTI_TRY(fill_programs(*setup, options, contributors, slices));
+  return setup;
+}
+
+}  // namespace tutti::impl::distribute

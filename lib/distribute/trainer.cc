@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/trainer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+
+#include "distribute/initial_values.h"
+#include "distribute/replica_set.h"
+#include "distribute/train_programs.h"
+
+namespace tutti::impl::distribute {
+namespace {
+
+using backend::StateEntry;
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+constexpr size_t history_capacity = 65536;
+
+double scalar_at(const void *address, tensor::DType dtype) {
+  double value = 0;
+  tensor::visit_dtype(dtype, [&]<typename T>(T) {
+    if constexpr (std::is_arithmetic_v<T>) value = static_cast<double>(*static_cast<const T *>(address));
+  });
+  return value;
+}
+
+/// Holds a flag while in scope.
+class Busy {
+ public:
+  explicit Busy(std::atomic<bool> &flag) : flag_(flag), taken_(!flag.exchange(true)) {}
+  ~Busy() {
+    if (taken_) flag_.store(false);
+  }
+  bool taken() const { return taken_; }
+
+ private:
+  std::atomic<bool> &flag_;
+  const bool taken_;
+};
+
+class TrainerSession : public Trainer {
+ public:
+  TrainerSession(graph::Model model, StrategyRef strategy, const TrainerOptions &options)
+      : model_(std::move(model)),
+        strategy_(std::move(strategy)),
+        options_(options),
+        executables_(static_cast<size_t>(options.program_cache_size) * 2 + 64) {}
+
+  Status open();
+
+  Status initialize() override;
+  Status restore(const checkpoint::WeightVersion &version) override;
+  Status attach_input(std::unique_ptr<data::Iterator> iterator) override;
+  Result<base::Json> input_state() override { return feeder_->state(); }
+  Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) override;
+  void request_stop() override { replicas_->request_stop(*feeder_); }
+
+  int64_t step() const override { return step_; }
+  void set_step(int64_t step) override { step_ = step; }
+  int64_t batch_counter() const override { return batch_counter_; }
+  void set_batch_counter(int64_t counter) override { batch_counter_ = counter; }
+  std::vector<NamedNumber> report() const override;
+  std::vector<double> loss_history() const override { return replicas_->losses().list(); }
+
+  Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
+    return make_packed_version(setup_->plan, strategy_->backend(), weights_, step_, with_slots);
+  }
+  Result<Tensor> get_variable(std::string_view name) override { return read_entry("weight/", name, "variable"); }
+  Status set_variable(std::string_view name, const Tensor &value) override;
+  Result<Tensor> get_slot(std::string_view variable, std::string_view slot) override {
+    return read_entry("slot/", std::string(variable) + "/" + std::string(slot), "slot");
+  }
+  Result<Tensor> gradient(std::string_view variable) override;
+  Status set_host_scalar(std::string_view name, double value) override;
+  Result<double> host_scalar(std::string_view name) override;
+
+  const graph::Model &model() const override { return model_; }
+  const StatePlan &plan() const override { return setup_->plan; }
+  Result<bool> replicas_are_identical() override { return weights_.copies_are_identical(); }
+  TrainerCounters counters() const override;
+  base::Json describe() const override;
+
+ private:
+  Status open_replicas();
+  Status renew_groups();
+  Result<const StateEntry *> find_entry(std::string_view prefix, std::string_view name, std::string_view what) const;
+  Result<Tensor> read_entry(std::string_view prefix, std::string_view name, std::string_view what) const;
+  Status check_version(const checkpoint::WeightVersion &version) const;
+  Status write_slots(const checkpoint::WeightVersion *version);
+  Status add_gradient_set(const StateEntry &entry, std::string_view variable, double factor, Tensor &total) const;
+
+  const graph::Model model_;
+  const StrategyRef strategy_;
+  const TrainerOptions options_;
+  std::unique_ptr<TrainSetup> setup_;
+  ExecutableCache executables_;
+  WeightStore weights_;
+  std::unique_ptr<StepFeeder> feeder_;
+  std::unique_ptr<ReplicaSet> replicas_;
+  std::atomic<bool> running_{false};
+  bool has_weights_ = false;
+  int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0;
+};
+
+Status TrainerSession::open() {
+  TUTTI_ASSIGN(setup_, set_up_training(model_, *strategy_, options_));
+  std::vector<backend::DeviceRef> owners = setup_->devices;
+  if (setup_->shared_weights) owners.resize(1);
+  TUTTI_ASSIGN(weights_, WeightStore::create(setup_->plan, owners));
+  for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
+    TUTTI_TRY(set_host_scalar(scalar.name, scalar.initial));
+  }
+  TUTTI_ASSIGN(feeder_, StepFeeder::create(options_.accumulation));
+  return open_replicas();
+}
+
+Status TrainerSession::open_replicas() {
+  std::vector<std::unique_ptr<Replica>> replicas;
+  for (size_t r = 0; r < setup_->devices.size(); ++r) {
+    const size_t copy = setup_->shared_weights ? 0 : r;
+    ArenaPointers arenas{};
+    arenas[static_cast<size_t>(Arena::weights)] = weights_.weights(copy);
+    arenas[static_cast<size_t>(Arena::slots)] = weights_.slots(copy);
+    arenas[static_cast<size_t>(Arena::host)] = weights_.host(copy);
+    TUTTI_ASSIGN(std::unique_ptr<Replica> replica,
+                 Replica::create(setup_->programs, setup_->plan, executables_, setup_->devices[r], arenas,
+                                 setup_->parts, static_cast<size_t>(options_.program_cache_size)));
+    replicas.push_back(std::move(replica));
+  }
+  TUTTI_ASSIGN(replicas_, ReplicaSet::start(std::move(replicas), history_capacity));
+  return renew_groups();
+}
+
+Status TrainerSession::renew_groups() {
+  TUTTI_ASSIGN(ReplicaGroups groups, strategy_->make_groups(setup_->parts, options_.collective_timeout_ms));
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    replicas_->replica(r).set_group(std::move(groups.ranks[r]));
+  return Status();
+}
+
+// ---- state ----
+
+Result<const StateEntry *> TrainerSession::find_entry(std::string_view prefix, std::string_view name,
+                                                      std::string_view what) const {
+  const StateEntry *entry = setup_->plan.find(std::string(prefix) + std::string(name));
+  if (entry != nullptr) return entry;
+  std::vector<std::string> names;
+  for (const StateEntry &known : setup_->plan.entries()) {
+    if (known.name.rfind(prefix, 0) == 0) names.push_back(known.name.substr(prefix.size()));
+  }
+  return base::not_found("the model has no ", what, " '", name, "'", base::did_you_mean(name, names));
+}
+
+Result<Tensor> TrainerSession::read_entry(std::string_view prefix, std::string_view name, std::string_view what) const {
+  TUTTI_ASSIGN(const StateEntry *entry, find_entry(prefix, name, what));
+  return weights_.read(*entry);
+}
+
+Status TrainerSession::set_variable(std::string_view name, const Tensor &value) {
+  TUTTI_ASSIGN(const StateEntry *entry, find_entry("weight/", name, "variable"));
+  return weights_.write(*entry, value);
+}
+
+Status TrainerSession::set_host_scalar(std::string_view name, double value) {
+  TUTTI_ASSIGN(const StateEntry *entry, find_entry("host/", name, "host scalar"));
+  TUTTI_ASSIGN(const Tensor scalar, filled(entry->dtype, {}, value));
+  return weights_.write(*entry, scalar);
+}
+
+Result<double> TrainerSession::host_scalar(std::string_view name) {
+  TUTTI_ASSIGN(const Tensor value, read_entry("host/", name, "host scalar"));
+  return scalar_at(value.data(), value.dtype());
+}
+
+Status TrainerSession::initialize() {
+  backend::DeviceRef device = setup_->devices.front();
+  if (options_.initializer_backend != nullptr) {
+    TUTTI_ASSIGN(device, options_.initializer_backend->open_device(0));
+  }
+  TUTTI_ASSIGN(const std::vector<Tensor> values, initial_values(model_.variables, options_.seed, *device));
+  for (size_t i = 0; i < values.size(); ++i)
+    TUTTI_TRY(set_variable(model_.variables[i].name, values[i]));
+  TUTTI_TRY(write_slots(nullptr));
+  step_ = 0;
+  batch_counter_ = 0;
+  has_weights_ = true;
+  return Status();
+}
+
+Status TrainerSession::write_slots(const checkpoint::WeightVersion *version) {
+  for (const graph::VariableSpec &variable : model_.variables) {
+    for (const graph::SlotSpec &slot : model_.train->optimizer.slots) {
+      const std::string name = variable.name + "/" + slot.name;
+      const StateEntry *entry = setup_->plan.find("slot/" + name);
+      if (entry == nullptr) continue;
+      const int64_t found = version == nullptr ? -1 : version->find(checkpoint::StateRole::slot, name);
+      TUTTI_ASSIGN(const Tensor value, found >= 0 ? version->read(static_cast<size_t>(found))
+                                                  : filled(entry->dtype, entry->dims, slot.initial));
+      TUTTI_TRY(weights_.write(*entry, value));
+    }
+  }
+  return Status();
+}
+
+Status TrainerSession::check_version(const checkpoint::WeightVersion &version) const {
+  for (const graph::VariableSpec &variable : model_.variables) {
+    const int64_t found = version.find(checkpoint::StateRole::weight, variable.name);
+    if (found < 0) return base::not_found("the weights to restore lack variable '", variable.name, "'");
+    const checkpoint::StateEntry &entry = version.entries()[static_cast<size_t>(found)];
+    if (entry.dtype == variable.dtype && std::ranges::equal(entry.shape.extents(), variable.dims)) continue;
+    return base::invalid_argument("variable '", variable.name, "' is ", tensor::name(variable.dtype), " ",
+                                  variable.dims, " in the model and ", tensor::name(entry.dtype), " ", entry.shape,
+                                  " in the weights to restore");
+  }
+  return Status();
+}
+
+Status TrainerSession::restore(const checkpoint::WeightVersion &version) {
+  TUTTI_TRY(check_version(version));
+  for (const graph::VariableSpec &variable : model_.variables) {
+    const int64_t found = version.find(checkpoint::StateRole::weight, variable.name);
+    TUTTI_ASSIGN(const Tensor value, version.read(static_cast<size_t>(found)));
+    TUTTI_TRY(set_variable(variable.name, value));
+  }
+  TUTTI_TRY(write_slots(&version));
+  step_ = version.step();
+  batch_counter_ = step_ * options_.accumulation;
+  has_weights_ = true;
+  return Status();
+}
+
+/// total += factor * (the entry's reduced values), put together from the slices of all contributors.
+Status TrainerSession::add_gradient_set(const StateEntry &entry, std::string_view variable, double factor,
+                                        Tensor &total) const {
+  const auto element = static_cast<int64_t>(tensor::size_bytes(entry.dtype));
+  std::vector<std::byte> storage(static_cast<size_t>(entry.storage_bytes));
+  const int32_t slices = setup_->plan.slice_count();
+  for (int32_t s = 0; s < slices; ++s) {
+    const auto [begin, end] = setup_->plan.slice_of(variable, s);
+    const int64_t first = slices > 1 ? begin * element : 0;
+    const int64_t last = slices > 1 ? end * element : entry.storage_bytes;
+    const auto *partials = static_cast<const std::byte *>(
+        replicas_->replica(static_cast<size_t>(s / setup_->parts)).partials(s % setup_->parts));
+    std::copy(partials + entry.offset + first, partials + entry.offset + last, storage.begin() + first);
+  }
+  StateEntry alone = entry;
+  alone.offset = 0;
+  TUTTI_ASSIGN(const Tensor part, unpack_entry(*strategy_->backend(), alone, storage.data()));
+  tensor::visit_dtype(entry.dtype, [&]<typename T>(T) {
+    if constexpr (std::is_floating_point_v<T>) {
+      for (int64_t i = 0; i < part.elements(); ++i) {
+        total.mutable_data_as<T>()[i] += static_cast<T>(factor) * part.data_as<T>()[i];
+      }
+    }
+  });
+  return Status();
+}
+
+Result<Tensor> TrainerSession::gradient(std::string_view variable) {
+  if (!options_.keep_gradients) return base::failed_precondition("gradients are kept only with keep_gradients");
+  if (steps_run_ == 0) return base::failed_precondition("there is no gradient before the first step");
+  TUTTI_ASSIGN(const StateEntry *weight, find_entry("weight/", variable, "variable"));
+  TUTTI_ASSIGN(Tensor total, filled(weight->dtype, weight->dims, 0));
+  bool found = false;
+  for (int32_t set = 0; set < setup_->graphs.gradient_sets; ++set) {
+    const std::string number = std::to_string(set);
+    const StateEntry *entry = setup_->plan.find("gradient/" + number + "/" + std::string(variable));
+    if (entry == nullptr) continue;
+    double factor = 1;
+    if (const StateEntry *coefficient = setup_->plan.find("report/coefficient/" + number)) {
+      const auto *report = static_cast<const std::byte *>(replicas_->replica(0).report());
+      factor = scalar_at(report + coefficient->offset, coefficient->dtype);
+    }
+    TUTTI_TRY(add_gradient_set(*entry, variable, factor, total));
+    found = true;
+  }
+  if (!found) return base::not_found("variable '", variable, "' has no gradient: the loss does not depend on it");
+  return total;
+}
+
+// ---- running ----
+
+Status TrainerSession::attach_input(std::unique_ptr<data::Iterator> iterator) {
+  if (iterator == nullptr) return base::invalid_argument("attach_input needs an iterator");
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running");
+  std::vector<graph::InputSpec> inputs = model_.features;
+  inputs.insert(inputs.end(), model_.labels.begin(), model_.labels.end());
+  TUTTI_ASSIGN(InputBinding binding, InputBinding::make(inputs, iterator->spec()));
+  feeder_->attach(std::move(iterator), std::move(binding));
+  return Status();
+}
+
+Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *cancel) {
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running already");
+  if (!has_weights_) return base::failed_precondition("the trainer has no weights: call initialize or restore first");
+  if (!feeder_->has_input()) return base::failed_precondition("the trainer has no input: call attach_input first");
+  TUTTI_TRY(base::check_not_forked());
+  TUTTI_TRY(base::check(cancel));
+  const auto begin = std::chrono::steady_clock::now();
+  RunCommand command;
+  command.feeder_step = feeder_->next_step();
+  command.max_steps = steps < 0 ? INT64_MAX / 2 : steps;
+  command.step = step_;
+  command.batch_counter = batch_counter_;
+  command.seed = options_.seed;
+  feeder_->allow(command.feeder_step + command.max_steps);
+  RunOutcome outcome;
+  const Status status = replicas_->run(command, *feeder_, cancel, outcome);
+  feeder_->allow(feeder_->next_step());
+  step_ += outcome.steps;
+  steps_run_ += outcome.steps;
+  batch_counter_ += outcome.batches;
+  if (!replicas_->replica(0).group().error().ok()) TUTTI_TRY(renew_groups());
+  TUTTI_TRY(status);
+  RunReport report;
+  report.reason = outcome.reason;
+  report.steps = outcome.steps;
+  report.examples = outcome.examples;
+  report.step = step_;
+  report.input_wait_ns = outcome.input_wait_ns;
+  report.total_ns = (std::chrono::steady_clock::now() - begin).count();
+  const StateEntry *loss = setup_->plan.find("report/loss");
+  report.loss = scalar_at(static_cast<const std::byte *>(replicas_->replica(0).report()) + loss->offset, loss->dtype);
+  return report;
+}
+
+std::vector<NamedNumber> TrainerSession::report() const {
+  std::vector<NamedNumber> numbers;
+  const auto *arena = static_cast<const std::byte *>(replicas_->replica(0).report());
+  for (const StateEntry &entry : setup_->plan.entries()) {
+    if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.rfind("report/coefficient/", 0) == 0) continue;
+    std::string name = entry.name.substr(7);
+    if (name == "ok") continue;
+    if (name.rfind("metric/", 0) == 0) name = name.substr(7);
+    numbers.push_back({std::move(name), scalar_at(arena + entry.offset, entry.dtype)});
+  }
+  return numbers;
+}
+
+TrainerCounters TrainerSession::counters() const {
+  TrainerCounters counters;
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    counters.programs_built += replicas_->replica(r).programs_built();
+  counters.executables_built = executables_.built();
+  counters.cache_evictions = executables_.evicted();
+  counters.steps = steps_run_;
+  return counters;
+}
+
+base::Json TrainerSession::describe() const {
+  base::JsonArray arenas;
+  for (int32_t a = 0; a < arena_count; ++a) {
+    const auto arena = static_cast<Arena>(a);
+    arenas.push_back(base::JsonObject{{"arena", std::string(name(arena))}, {"bytes", setup_->plan.arena_bytes(arena)}});
+  }
+  return base::JsonObject{{"strategy", strategy_->describe()},
+                          {"contributors", setup_->programs.contributors},
+                          {"shared_weights", setup_->shared_weights},
+                          {"gradient_sets", setup_->graphs.gradient_sets},
+                          {"buckets", static_cast<int64_t>(setup_->plan.buckets().size())},
+                          {"arenas", std::move(arenas)},
+                          {"executables", executables_.describe()}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> Trainer::open(const graph::Model &train_model, StrategyRef strategy,
+                                               const TrainerOptions &options) {
+  if (strategy == nullptr) return base::invalid_argument("a trainer needs a strategy");
+  auto trainer = std::make_unique<TrainerSession>(train_model, std::move(strategy), options);
+  TUTTI_TRY(trainer->open());
+  return std::unique_ptr<Trainer>(std::move(trainer));
+}
+
+}  // namespace tutti::impl::distribute

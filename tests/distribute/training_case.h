@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What tests of distribute/ share: small models over a batch of rows, their data, and a run of a trainer.
+#ifndef TUTTI_TESTS_DISTRIBUTE_TRAINING_CASE_H_
+#define TUTTI_TESTS_DISTRIBUTE_TRAINING_CASE_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "data/dataset.h"
+#include "distribute/trainer.h"
+#include "graph/builder.h"
+#include "graph/model.h"
+
+namespace tutti::testing {
+
+using impl::base::Result;
+using impl::base::Status;
+using impl::distribute::StrategyRef;
+using impl::distribute::Trainer;
+using impl::distribute::TrainerOptions;
+using impl::graph::GraphBuilder;
+using impl::graph::Model;
+using impl::graph::ValueId;
+using impl::tensor::DType;
+using impl::tensor::Tensor;
+
+/// The backend under test ("reference", or what TUTTI_TEST_BACKEND says) with that many logical devices.
+Result<impl::backend::BackendRef> open_test_backend(int32_t devices);
+/// One device for count 1, else mirrored over `count` devices.
+Result<StrategyRef> make_test_strategy(int32_t count);
+
+/// x: [rows, features], y: [rows] labels, w: [rows] sample weights, t: [rows] targets; a fixed pseudo-random function.
+impl::data::DatasetRef make_rows(int64_t rows, int64_t features, int64_t classes, DType dtype, int64_t batch_size);
+/// The same numbers for tests that compute by hand.
+double row_feature(int64_t row, int64_t feature);
+int64_t row_label(int64_t row, int64_t classes);
+double row_weight(int64_t row);
+double row_target(int64_t row);
+
+enum class Loss { mean, sum, weighted_mean, root_mean, mean_with_penalty, weighted_mean_with_penalty };
+enum class Optimizer { sgd, momentum, adam };
+
+/// A two-layer network with options.
+struct NetworkCase {
+  DType dtype = DType::f32;
+  int64_t features = 5, hidden = 7, classes = 3;
+  Loss loss = Loss::mean;
+  Optimizer optimizer = Optimizer::sgd;
+  double learning_rate = 0.1;
+  bool batch_norm = false;
+  bool dropout = false;
+  double clip = 0;
+};
+Result<Model> build_network(const NetworkCase &network);
+
+/// What a run leaves.
+struct Trained {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<double>> variables;
+  bool replicas_identical = false;
+  int64_t examples = 0;
+};
+
+struct RunCase {
+  int32_t replicas = 1;
+  int64_t rows = 64, batch = 64;
+  int64_t steps = -1;  ///< one pass
+  int32_t passes = 1;
+  TrainerOptions options;
+};
+Result<Trained> train(const Model &model, const RunCase &run, const NetworkCase &network);
+
+/// max |a - b| / max(max |b|, tiny) over all variables.
+double relative_difference(const Trained &a, const Trained &b);
+double relative_difference(const std::vector<double> &a, const std::vector<double> &b);
+
+}  // namespace tutti::testing
+
+#endif  // TUTTI_TESTS_DISTRIBUTE_TRAINING_CASE_H_
