@@ -14,6 +14,7 @@ import formatting
 import headers_alone
 import include_floors
 import library_shape
+import readme_example
 import size_budget
 import symbol_list
 import words
@@ -257,6 +258,13 @@ class HeadersAlone(HouseCase):
         self.write("include/tutti/unguarded.h", "static const int tutti_unguarded = 1;\n")
         self.expect(headers_alone.check(folders, ["cc"], ["c++"]), "needs.h as c11", "needs.h as c++17", "unguarded.h as c11",
                     "unguarded.h as c++17")
+
+
+class ReadmeExample(HouseCase):
+    def test_all(self):
+        self.expect(readme_example.check("text\n```c\nint main(void) { return 0; }\n```\n", [], ["cc"]))
+        self.expect(readme_example.check("```c\nint main(void) { return f(); }\n```\n", [], ["cc"]), "f")
+        self.expect(readme_example.check("no program", [], ["cc"]), "no C program")
 
 
 @unittest.skipIf(shutil.which("abidiff") is None, "no abidiff")
