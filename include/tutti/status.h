@@ -2,7 +2,7 @@
  *
  * Status codes and errors, and the conventions of the whole C interface.
  *
- * Handles    Every object is an opaque handle (tutti_graph *, tutti_dataset *, ...). It is atomically reference counted:
+ * Handles    Every object is an opaque handle (tutti_graph *, tutti_dataset *, ...). It counts references atomically:
  *            tutti_T_ref adds a reference, tutti_T_unref drops one, tutti_T_unref(NULL) does nothing. References may be
  *            dropped in any order. A handle that is NULL, of another type, already dropped or not ours is answered by
  *            TUTTI_INVALID_ARGUMENT, never by a crash.

@@ -12,7 +12,7 @@
 
 namespace tutti::impl::graph {
 
-/// Without call, fusion and custom_gradient, at any depth; scan and cond stay. Never fails; a Result to stand in chains.
+/// Without call, fusion and custom_gradient, at any depth; scan and cond stay. Never fails; a Result for use in chains.
 inline base::Result<Graph> inline_regions(Graph graph) { return rewrite::inline_regions(std::move(graph)); }
 
 }  // namespace tutti::impl::graph
