@@ -27,6 +27,9 @@ ValueId Expansion::activate(ValueId value) {
 ValueId Expansion::weight(std::string_view name, ValueId like, std::vector<int64_t> dims,
                           std::string_view initializer) {
   if (like == kNoValue || !builder_.ok()) return kNoValue;
+  // The two whose public name is that of the op.
+  if (initializer == "random_normal") initializer = "normal";
+  if (initializer == "random_uniform") initializer = "uniform";
   return builder_.variable(name, builder_.dtype(like), std::move(dims), {std::string(initializer), {}},
                            {.automatic_name = true});
 }

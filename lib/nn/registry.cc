@@ -56,7 +56,8 @@ base::Status check_inputs(const Definition &definition, const std::vector<ValueI
     return base::invalid_argument("takes ", definition.inputs.size(), " inputs, got ", inputs.size());
   }
   for (size_t i = 0; i < definition.inputs.size(); ++i) {
-    if (i >= inputs.size() && !definition.inputs[i].optional)
+    const bool given = i < inputs.size() && inputs[i] != kNoValue;
+    if (!given && !definition.inputs[i].optional)
       return base::invalid_argument("input '", definition.inputs[i].name, "' is missing");
   }
   return base::Status();
