@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses against the formulas in double: reductions, weights per example and per class, label smoothing.
+#include <algorithm>
+#include <cmath>
+
+#include "nn_testing.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::impl::nn_testing;
+
+namespace {
+
+constexpr int64_t kRows = 4, kClasses = 3;
+const Numbers kLogits = {2, -1, 0.5, 0, 0.25, -3, 1, 1, 1, -2, 4, 0};
+const Numbers kLabels = {0, 2, 1, 1};
+const Numbers kWeights = {1, 0.5, 0, 3};
+const Numbers kClassWeights = {2, 0.25, 5};
+
+double log_softmax(const Numbers &logits, int64_t row, int64_t column) {
+  double sum = 0;
+  for (int64_t c = 0; c < kClasses; ++c)
+    sum += std::exp(logits[size_t(row * kClasses + c)]);
+  return logits[size_t(row * kClasses + column)] - std::log(sum);
+}
+
+/// Per example: cross-entropy against (1 - smoothing) * target + smoothing / classes.
+Numbers cross_entropies(const Numbers &targets, double smoothing) {
+  Numbers result;
+  for (int64_t row = 0; row < kRows; ++row) {
+    double sum = 0;
+    for (int64_t c = 0; c < kClasses; ++c) {
+      const double target = (1 - smoothing) * targets[size_t(row * kClasses + c)] + smoothing / double(kClasses);
+      sum -= target * log_softmax(kLogits, row, c);
+    }
+    result.push_back(sum);
+  }
+  return result;
+}
+
+Numbers one_hot(const Numbers &labels) {
+  Numbers result(size_t(kRows * kClasses), 0);
+  for (size_t row = 0; row < labels.size(); ++row)
+    result[row * size_t(kClasses) + size_t(labels[row])] = 1;
+  return result;
+}
+
+double reduced(const Numbers &values, const Numbers &weights, const std::string &reduction) {
+  double sum = 0, total = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double weight = weights.empty() ? 1 : weights[i];
+    sum += weight * values[i];
+    total += weight;
+  }
+  if (reduction == "sum") return sum;
+  return reduction == "mean" ? sum / double(values.size()) : total == 0 ? 0 : sum / total;
+}
+
+struct Case {
+  bool weighted, by_class;
+  double smoothing;
+  const char *reduction;
+};
+
+void check_sparse(const Case &c) {
+  Bench bench;
+  std::vector<ValueId> inputs = {bench.input("logits", kLogits, {kClasses}),
+                                 bench.input("labels", kLabels, {}, DType::i32)};
+  Attributes attributes = {{"reduction", std::string(c.reduction)}, {"label_smoothing", c.smoothing}};
+  Numbers weights(size_t(kRows), 1);
+  if (c.weighted) {
+    inputs.push_back(bench.input("weights", kWeights, {}));
+    weights = kWeights;
+  }
+  if (c.by_class) {
+    attributes["class_weights"] = kClassWeights;
+    for (size_t row = 0; row < weights.size(); ++row)
+      weights[row] *= kClassWeights[size_t(kLabels[row])];
+  }
+  const ValueId loss = bench.expand("loss_sparse_softmax_cross_entropy", inputs, attributes);
+  assert_string_equal(bench.error().c_str(), "");
+  assert_string_equal(bench.shape(loss).c_str(), "[]");
+  const double expected = reduced(cross_entropies(one_hot(kLabels), c.smoothing), weights, c.reduction);
+  assert_numbers(assert_ok_value(bench.evaluate(loss)), {expected});
+}
+
+void test_sparse_softmax_cross_entropy(void **) {
+  for (const char *reduction : {"mean", "sum", "weighted_mean"})
+    for (const bool weighted : {false, true})
+      for (const bool by_class : {false, true})
+        for (const double smoothing : {0.0, 0.1, 1.0})
+          check_sparse({weighted, by_class, smoothing, reduction});
+}
+
+void test_defaults_are_mean_without_smoothing(void **) {
+  Bench bench;
+  const ValueId loss =
+      bench.expand("loss_sparse_softmax_cross_entropy",
+                   {bench.input("logits", kLogits, {kClasses}), bench.input("labels", kLabels, {}, DType::i64)});
+  assert_numbers(assert_ok_value(bench.evaluate(loss)), {reduced(cross_entropies(one_hot(kLabels), 0), {}, "mean")});
+}
+
+void test_labels_and_weights_with_a_last_dimension_of_1(void **) {
+  Bench bench;
+  const ValueId loss =
+      bench.expand("loss_sparse_softmax_cross_entropy",
+                   {bench.input("logits", kLogits, {kClasses}), bench.input("labels", kLabels, {1}, DType::u8),
+                    bench.input("weights", kWeights, {1})},
+                   {{"class_weights", kClassWeights}});
+  assert_string_equal(bench.error().c_str(), "");
+  Numbers weights = kWeights;
+  for (size_t row = 0; row < weights.size(); ++row)
+    weights[row] *= kClassWeights[size_t(kLabels[row])];
+  assert_numbers(assert_ok_value(bench.evaluate(loss)),
+                 {reduced(cross_entropies(one_hot(kLabels), 0), weights, "mean")});
+}
+
+void test_weighted_mean_of_no_weight_is_zero(void **) {
+  Bench bench;
+  const ValueId loss =
+      bench.expand("loss_sparse_softmax_cross_entropy",
+                   {bench.input("logits", kLogits, {kClasses}), bench.input("labels", kLabels, {}, DType::i32),
+                    bench.input("weights", {0, 0, 0, 0}, {})},
+                   {{"reduction", std::string("weighted_mean")}});
+  assert_numbers(assert_ok_value(bench.evaluate(loss)), {0});
+}
+
+void test_softmax_cross_entropy(void **) {
+  const Numbers targets = {0.2, 0.3, 0.5, 1, 0, 0, 0, 0.5, 0.5, 0.1, 0.1, 0.8};
+  for (const char *reduction : {"mean", "sum", "weighted_mean"}) {
+    Bench bench;
+    const ValueId loss =
+        bench.expand("loss_softmax_cross_entropy",
+                     {bench.input("logits", kLogits, {kClasses}), bench.input("targets", targets, {kClasses}),
+                      bench.input("weights", kWeights, {})},
+                     {{"reduction", std::string(reduction)}, {"label_smoothing", 0.2}});
+    assert_string_equal(bench.error().c_str(), "");
+    assert_numbers(assert_ok_value(bench.evaluate(loss)),
+                   {reduced(cross_entropies(targets, 0.2), kWeights, reduction)});
+  }
+}
+
+void test_sigmoid_cross_entropy(void **) {
+  const Numbers logits = {30, -30, 0, 1.5, -2, 0.25, 80, -80}, targets = {1, 0, 1, 0, 1, 0.5, 0, 1};
+  Numbers per_example;
+  for (size_t row = 0; row < 4; ++row) {
+    double sum = 0;
+    for (size_t i = row * 2; i < row * 2 + 2; ++i)
+      sum += std::max(logits[i], 0.0) - logits[i] * targets[i] + std::log1p(std::exp(-std::abs(logits[i])));
+    per_example.push_back(sum / 2);
+  }
+  for (const char *reduction : {"mean", "sum", "weighted_mean"}) {
+    Bench bench;
+    const ValueId loss = bench.expand("loss_sigmoid_cross_entropy",
+                                      {bench.input("logits", logits, {2}), bench.input("targets", targets, {2}),
+                                       bench.input("weights", kWeights, {})},
+                                      {{"reduction", std::string(reduction)}});
+    assert_numbers(assert_ok_value(bench.evaluate(loss)), {reduced(per_example, kWeights, reduction)});
+  }
+}
+
+void test_mean_squared_error(void **) {
+  const Numbers predictions = {1, 2, 3, 4, -1, 0.5, 0, 0}, targets = {0, 2, 1, 8, -1, 1.5, 3, -4};
+  Numbers per_example;
+  for (size_t row = 0; row < 4; ++row)
+    per_example.push_back((std::pow(predictions[row * 2] - targets[row * 2], 2) +
+                           std::pow(predictions[row * 2 + 1] - targets[row * 2 + 1], 2)) /
+                          2);
+  for (const char *reduction : {"mean", "sum", "weighted_mean"}) {
+    Bench bench;
+    const ValueId loss =
+        bench.expand("loss_mean_squared_error",
+                     {bench.input("predictions", predictions, {2}), bench.input("targets", targets, {2}, DType::f64),
+                      bench.input("weights", kWeights, {})},
+                     {{"reduction", std::string(reduction)}});
+    assert_string_equal(bench.error().c_str(), "");
+    assert_numbers(assert_ok_value(bench.evaluate(loss)), {reduced(per_example, kWeights, reduction)});
+  }
+}
+
+void test_l2_penalty(void **) {
+  Bench bench;
+  const ValueId kernel = bench.builder.variable("kernel", DType::f32, {2, 2});
+  const ValueId penalty = bench.expand("loss_l2_penalty", {kernel}, {{"rate", 0.01}});
+  assert_string_equal(bench.shape(penalty).c_str(), "[]");
+  assert_numbers(assert_ok_value(bench.evaluate(penalty, {{"kernel", {1, -2, 3, 0.5}}})), {0.01 * 14.25});
+}
+
+std::string error_of(const std::string &entry, const std::vector<std::vector<int64_t>> &shapes,
+                     const Attributes &attributes = {}) {
+  Bench bench;
+  bench.builder.push_scope("head");
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    inputs.push_back(bench.input("i" + std::to_string(i), {}, shapes[i], i == 1 ? DType::i32 : DType::f32));
+  bench.expand(entry, inputs, attributes);
+  return bench.error();
+}
+
+void test_errors(void **) {
+  const std::string sparse = "loss_sparse_softmax_cross_entropy";
+  assert_contains(error_of(sparse, {{3}, {}}, {{"class_weights", Numbers{1, 2}}}).c_str(),
+                  "head: loss_sparse_softmax_cross_entropy: attribute 'class_weights' needs one weight for each of the "
+                  "3 classes, got 2");
+  assert_contains(error_of(sparse, {{}, {}}).c_str(), "expected logits [batch, classes]");
+  assert_contains(error_of(sparse, {{3}, {}}, {{"reduction", std::string("median")}}).c_str(),
+                  "attribute 'reduction' must be one of mean, sum, weighted_mean; got 'median'");
+  assert_contains(error_of(sparse, {{3}, {}}, {{"label_smoothing", 1.5}}).c_str(),
+                  "attribute 'label_smoothing' must be in [0, 1], got 1.5");
+  assert_contains(error_of(sparse, {{3}, {}}, {{"label_smooting", 0.5}}).c_str(),
+                  "unknown attribute 'label_smooting', did you mean 'label_smoothing'?");
+  assert_contains(error_of(sparse, {{3}}).c_str(), "input 'labels' is missing");
+  assert_contains(error_of("loss_mean_squared_error", {{3}, {2}}).c_str(),
+                  "predictions [batch, 3] and targets [batch, 2] must have the same shape");
+}
+
+const CMUnitTest tests[] = {
+    cmocka_unit_test(test_sparse_softmax_cross_entropy),
+    cmocka_unit_test(test_defaults_are_mean_without_smoothing),
+    cmocka_unit_test(test_labels_and_weights_with_a_last_dimension_of_1),
+    cmocka_unit_test(test_weighted_mean_of_no_weight_is_zero),
+    cmocka_unit_test(test_softmax_cross_entropy),
+    cmocka_unit_test(test_sigmoid_cross_entropy),
+    cmocka_unit_test(test_mean_squared_error),
+    cmocka_unit_test(test_l2_penalty),
+    cmocka_unit_test(test_errors),
+};
+
+}  // namespace
+
+TEST_MAIN(tests)

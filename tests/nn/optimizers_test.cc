@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which update rule, attributes and slots each optimizer puts into the model. The rules' numbers are checked by the
+// trajectories of tests/conformance.
+#include "nn_testing.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::impl::nn_testing;
+
+namespace {
+
+struct Made {
+  Bench bench;
+  ValueId rate = graph::kNoValue;
+
+  explicit Made(const std::string &optimizer, const Attributes &attributes = {}) {
+    rate = bench.builder.constant(0.5, DType::f32);
+    bench.expand(optimizer, {rate}, attributes);
+  }
+  const graph::OptimizerSpec &spec() const { return bench.builder.model().train->optimizer; }
+  double number(const std::string &name) const { return std::get<double>(spec().attributes.at(name)); }
+};
+
+void test_sgd(void **) {
+  const Made plain("optimizer_sgd");
+  assert_string_equal(plain.bench.error().c_str(), "");
+  assert_string_equal(plain.spec().op.c_str(), "sgd_update");
+  assert_int_equal(plain.spec().slots.size(), 0);
+  assert_int_equal(plain.spec().learning_rate, plain.rate);
+  assert_float_equal(plain.number("weight_decay"), 0, 0);
+  const Made decayed("optimizer_sgd", {{"weight_decay", 0.25}});
+  assert_float_equal(decayed.number("weight_decay"), 0.25, 0);
+}
+
+void test_momentum(void **) {
+  const Made made("optimizer_sgd", {{"momentum", 0.9}, {"nesterov", true}, {"weight_decay", 0.5}});
+  assert_string_equal(made.spec().op.c_str(), "momentum_update");
+  assert_int_equal(made.spec().slots.size(), 1);
+  assert_string_equal(made.spec().slots[0].name.c_str(), "velocity");
+  assert_float_equal(made.number("momentum"), 0.9, 0);
+  assert_float_equal(made.number("weight_decay"), 0.5, 0);
+  assert_true(std::get<bool>(made.spec().attributes.at("nesterov")));
+}
+
+void test_adam(void **) {
+  const Made made("optimizer_adam");
+  assert_string_equal(made.spec().op.c_str(), "adam_update");
+  assert_int_equal(made.spec().slots.size(), 2);
+  assert_string_equal(made.spec().slots[0].name.c_str(), "m");
+  assert_string_equal(made.spec().slots[1].name.c_str(), "v");
+  assert_float_equal(made.number("beta1"), 0.9, 0);
+  assert_float_equal(made.number("beta2"), 0.999, 0);
+  assert_float_equal(made.number("epsilon"), 1e-8, 0);
+  assert_float_equal(made.number("weight_decay"), 0, 0);
+}
+
+void test_adamw(void **) {
+  const Made made("optimizer_adamw");
+  assert_string_equal(made.spec().op.c_str(), "adam_update");
+  assert_float_equal(made.number("weight_decay"), 0.01, 0);
+  const Made given("optimizer_adamw", {{"weight_decay", 0.0}, {"beta1", 0.5}});
+  assert_float_equal(given.number("weight_decay"), 0, 0);
+  assert_float_equal(given.number("beta1"), 0.5, 0);
+}
+
+void test_clip_norm_before_and_after(void **) {
+  Bench before;
+  before.builder.set_clip_global_norm(1.5);
+  before.expand("optimizer_adam", {before.builder.constant(1e-3, DType::f32)});
+  assert_string_equal(before.error().c_str(), "");
+  assert_float_equal(*before.builder.model().train->clip_global_norm, 1.5, 0);
+  assert_string_equal(before.builder.model().train->optimizer.op.c_str(), "adam_update");
+  Bench after;
+  after.expand("optimizer_adam", {after.builder.constant(1e-3, DType::f32)});
+  after.builder.set_clip_global_norm(2);
+  assert_string_equal(after.error().c_str(), "");
+  assert_float_equal(*after.builder.model().train->clip_global_norm, 2, 0);
+}
+
+void test_errors(void **) {
+  const Made nesterov("optimizer_sgd", {{"nesterov", true}});
+  assert_contains(nesterov.bench.error().c_str(), "optimizer_sgd: attribute 'nesterov' needs a momentum above 0");
+  const Made beta("optimizer_adam", {{"beta1", 1.5}});
+  assert_contains(beta.bench.error().c_str(), "attribute 'beta1' must be in [0, 1], got 1.5");
+  Made twice("optimizer_adam");
+  twice.bench.expand("optimizer_sgd", {twice.rate});
+  assert_contains(twice.bench.error().c_str(), "optimizer_sgd: the model already has an optimizer");
+  Bench vector;
+  vector.expand("optimizer_adam", {vector.input("x", {}, {})});
+  assert_contains(vector.error().c_str(), "optimizer_adam: expected a scalar learning rate");
+}
+
+const CMUnitTest tests[] = {
+    cmocka_unit_test(test_sgd),
+    cmocka_unit_test(test_momentum),
+    cmocka_unit_test(test_adam),
+    cmocka_unit_test(test_adamw),
+    cmocka_unit_test(test_clip_norm_before_and_after),
+    cmocka_unit_test(test_errors),
+};
+
+}  // namespace
+
+TEST_MAIN(tests)

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table, and what is checked before an entry is expanded.
+#include <set>
+
+#include "nn_testing.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::impl::nn_testing;
+
+namespace {
+
+void test_table(void **) {
+  std::set<std::string> names;
+  for (const nn::Definition &definition : nn::all_definitions()) {
+    assert_true(names.insert(std::string(definition.name)).second);
+    assert_non_null(definition.expand);
+    assert_false(definition.doc.empty());
+    assert_ptr_equal(nn::find_definition(definition.name, definition.revision), &definition);
+    for (const graph::AttributeDefinition &attribute : definition.attributes) {
+      // A default is of the attribute's own type, and inside of its bounds and choices.
+      if (!attribute.required && !graph::holds(attribute.default_value, attribute.type))
+        fail_msg("%s: default of '%s' has another type", std::string(definition.name).c_str(),
+                 std::string(attribute.name).c_str());
+      assert_false(attribute.doc.empty());
+    }
+  }
+  for (const char *expected : {"layer_dense", "layer_separable_conv2d", "loss_softmax_cross_entropy",
+                               "metric_top_k_accuracy", "optimizer_adamw", "schedule_cosine"})
+    assert_true(names.count(expected) == 1);
+  assert_null(nn::find_definition("layer_dense", 2));
+  assert_null(nn::find_definition("dense", 1));
+}
+
+void test_unknown_entry(void **) {
+  Bench bench;
+  bench.expand("layer_dence", {});
+  assert_contains(bench.error().c_str(), "there is no 'layer_dence' of revision 1, did you mean 'layer_dense'?");
+}
+
+void test_inputs(void **) {
+  Bench missing;
+  missing.expand("layer_dense", {}, {{"units", int64_t{3}}});
+  assert_contains(missing.error().c_str(), "layer_dense: input 'x' is missing");
+  Bench none;
+  none.expand("layer_dense", {graph::kNoValue}, {{"units", int64_t{3}}});
+  assert_contains(none.error().c_str(), "layer_dense: input 'x' is missing");
+  Bench many;
+  const ValueId x = many.input("x", {}, {2});
+  many.expand("layer_flatten", {x, x});
+  assert_contains(many.error().c_str(), "layer_flatten: takes 1 inputs, got 2");
+}
+
+void test_attributes(void **) {
+  const std::vector<std::pair<Attributes, const char *>> wrong = {
+      {{}, "attribute 'units' is missing"},
+      {{{"units", int64_t{0}}}, "attribute 'units' must be in [1"},
+      {{{"units", 3.0}}, "attribute 'units' must be of type i64, got"},
+      {{{"units", int64_t{3}}, {"activation", std::string("softplus")}},
+       "attribute 'activation' must be one of none, relu, sigmoid, tanh, gelu, silu; got 'softplus'"},
+      {{{"units", int64_t{3}}, {"use_bais", false}}, "unknown attribute 'use_bais', did you mean 'use_bias'?"},
+  };
+  for (const auto &[attributes, message] : wrong) {
+    Bench bench;
+    bench.builder.push_scope("tower");
+    bench.expand("layer_dense", {bench.input("x", {}, {2})}, attributes);
+    assert_contains(bench.error().c_str(), "tower: layer_dense: ");
+    assert_contains(bench.error().c_str(), message);
+  }
+}
+
+void test_nothing_is_added_after_an_error(void **) {
+  Bench bench;
+  const ValueId x = bench.input("x", {}, {2});
+  bench.builder.fail(base::invalid_argument("first"));
+  assert_int_equal(bench.expand("layer_dense", {x}, {{"units", int64_t{3}}}), graph::kNoValue);
+  assert_string_equal(bench.error().c_str(), "first");
+  assert_int_equal(bench.builder.model().variables.size(), 0);
+}
+
+const CMUnitTest tests[] = {
+    cmocka_unit_test(test_table),
+    cmocka_unit_test(test_unknown_entry),
+    cmocka_unit_test(test_inputs),
+    cmocka_unit_test(test_attributes),
+    cmocka_unit_test(test_nothing_is_added_after_an_error),
+};
+
+}  // namespace
+
+TEST_MAIN(tests)
