@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/host_services.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "base/cancel.h"
+#include "base/memory.h"
 
 namespace tutti::impl::backend {
 
@@ -25,8 +29,12 @@ struct HostServices::Calls {
   static HostServices &self(void *user) { return *static_cast<HostServices *>(user); }
 
   static void *allocate(void *user, uint64_t bytes, uint64_t alignment) {
-    const uint64_t step = alignment < sizeof(void *) ? sizeof(void *) : alignment;
-    void *memory = std::aligned_alloc(step, (bytes + step) / step * step);
+    // Nothing that large exists; some allocators end the process when asked.
+    if (bytes > uint64_t{1} << 46) return nullptr;
+    const bool is_huge = bytes >= base::kHugeFrom;
+    const uint64_t step = std::max<uint64_t>(alignment, is_huge ? base::kHugePage : sizeof(void *));
+    void *memory = std::aligned_alloc(step, base::round_up(bytes + 1, step));
+    if (memory != nullptr && is_huge) madvise(memory, bytes, MADV_HUGEPAGE);
     if (memory != nullptr) self(user).bytes_in_use_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
     return memory;
   }

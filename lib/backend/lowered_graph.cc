@@ -84,6 +84,12 @@ Status LoweredGraph::lower_values() {
     value.bytes = value.elements * static_cast<int64_t>(tensor::size_bytes(info.dtype));
     values_.push_back(std::move(value));
   }
+  // Kernels copy or alias without looking; with symbols bound by others the counts are checked once more.
+  for (const Node &node : graph_.nodes()) {
+    if (node.op != "reshape" || value(node.inputs[0]).elements == value(node.outputs[0]).elements) continue;
+    return base::invalid_argument(describe(node), ": ", value(node.inputs[0]).dims, " does not fit into ",
+                                  value(node.outputs[0]).dims);
+  }
   return Status();
 }
 

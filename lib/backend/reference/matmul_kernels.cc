@@ -26,6 +26,7 @@ struct MatmulPlan {
   StridedWalk batch{Extents{}};  // operands: y, a, b in elements
 };
 
+/// Rows of b are dense (b.column is 1).
 template <typename T>
 void multiply(const MatmulPlan &plan, const T *a, const T *b, T *y) {
   for (int64_t i = 0; i < plan.m; ++i) {
@@ -33,9 +34,9 @@ void multiply(const MatmulPlan &plan, const T *a, const T *b, T *y) {
       double sums[kRun] = {};
       for (int64_t p = 0; p < plan.k; ++p) {
         const double factor = as_double(a[i * plan.a.row + p * plan.a.column]);
-        const T *row = b + p * plan.b.row + first * plan.b.column;
+        const T *row = b + p * plan.b.row + first;
         for (int64_t j = 0; j < length; ++j)
-          sums[j] += factor * as_double(row[j * plan.b.column]);
+          sums[j] += factor * as_double(row[j]);
       }
       store(tensor::dtype_of<T>, y, i * plan.n + first, length, sums);
     });

@@ -81,6 +81,18 @@ Extents scaled(Extents strides, const std::vector<int64_t> &factors) {
   return strides;
 }
 
+/// A block taken out of, or put into, an array of `dims`: begins that depend on symbols may lie outside.
+Status check_block(const Extents &dims, const Extents &begin, const Extents &size,
+                   const std::vector<int64_t> &strides) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t stride = strides.empty() ? 1 : strides[i];
+    if (begin[i] >= 0 && (size[i] == 0 || begin[i] + (size[i] - 1) * stride < dims[i])) continue;
+    return base::invalid_argument(size[i], " elements from ", begin[i], " on, every ", stride, ", of axis ", i, " of ",
+                                  dims);
+  }
+  return Status();
+}
+
 size_t axis_of(int64_t axis, const Extents &dims) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis);
 }
@@ -145,6 +157,7 @@ Result<Kernel> make_slice(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::SliceAttributes::from(request.node));
   TUTTI_ASSIGN(const Extents begin, request.lowered.evaluate(attributes.begin));
   const LoweredValue &x = request.input(0), &y = request.output(0);
+  TUTTI_TRY(check_block(x.dims, begin, y.dims, attributes.strides));
   const Extents dense = dense_strides(x.dims);
   return move_kernel(y.dims, dense_strides(y.dims), 0, scaled(dense, attributes.strides), dot(begin, dense), y.dtype);
 }
@@ -153,6 +166,7 @@ Result<Kernel> make_slice_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::SliceGradientAttributes::from(request.node));
   TUTTI_ASSIGN(const Extents begin, request.lowered.evaluate(attributes.begin));
   const LoweredValue &dy = request.input(0), &dx = request.output(0);
+  TUTTI_TRY(check_block(dx.dims, begin, dy.dims, attributes.strides));
   const Extents dense = dense_strides(dx.dims);
   Kernel scatter =
       move_kernel(dy.dims, scaled(dense, attributes.strides), dot(begin, dense), dense_strides(dy.dims), 0, dx.dtype);
