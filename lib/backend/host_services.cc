@@ -33,7 +33,7 @@ struct HostServices::Calls {
     if (bytes > uint64_t{1} << 46) return nullptr;
     const bool is_huge = bytes >= base::kHugeFrom;
     const uint64_t step = std::max<uint64_t>(alignment, is_huge ? base::kHugePage : sizeof(void *));
-    void *memory = std::aligned_alloc(step, base::round_up(bytes + 1, step));
+    void *memory = std::aligned_alloc(step, base::round_up(std::max<uint64_t>(bytes, 1), step));
     if (memory != nullptr && is_huge) madvise(memory, bytes, MADV_HUGEPAGE);
     if (memory != nullptr) self(user).bytes_in_use_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
     return memory;
