@@ -7,10 +7,9 @@
 // * Nodes are visited in reverse execution order, so gradients become ready in that order: those of the last layers
 // first.
 //   Contributions to one value are added in the order they arise, which is fixed by the graph.
-// * call and fusion are differentiated by computing their region again; custom_gradient by its backward region; scan
-// and
-//   cond, and ops marked `gradient: unimplemented`, give UNIMPLEMENTED naming the node, if a gradient must flow
-//   through.
+// * call, fusion, scan and cond are differentiated by computing their regions again inside the backward pass;
+//   custom_gradient by its backward region. Ops marked `gradient: unimplemented` (mostly gradients of gradients) give
+//   UNIMPLEMENTED naming the node, if a gradient must flow through.
 //
 // Gradient nodes are named gradient/<forward name>/..., so their stable ids follow the forward graph's.
 #ifndef TUTTI_GRAPH_AUTODIFF_H_

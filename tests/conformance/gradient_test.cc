@@ -281,6 +281,30 @@ std::vector<GradientCase> loss_cases() {
   return cases;
 }
 
+// state' = tanh(state · w + x), results are its squares; the last state and the results are weighed.
+Values recurrence(GraphBuilder &b, const Values &v, int64_t axis, bool reverse) {
+  Values states{v[0]};
+  if (v.size() > 3) states.push_back(v[3]);
+  Values made = b.scan(
+      states, {v[1]},
+      [&](GraphBuilder &g, const Values &p) {
+        const ValueId next = g.unary("tanh", g.add(g.matmul(p[0], v[2]), p.back()));
+        Values results{next};
+        if (p.size() > 2) results.push_back(g.add_scalar(p[1], 1));
+        results.push_back(g.unary("square", next));
+        return results;
+      },
+      axis, reverse);
+  if (!b.ok()) return {};
+  return {made.front(), made.back()};
+}
+
+Values branch(GraphBuilder &b, const Values &v, double taken) {
+  return b.cond(
+      b.constant(taken, DType::boolean), [&](GraphBuilder &g, const Values &) { return Values{g.mul(v[0], v[1])}; },
+      [&](GraphBuilder &g, const Values &) { return Values{g.unary("exp", v[0])}; });
+}
+
 std::vector<GradientCase> region_cases() {
   const auto body = [](GraphBuilder &g, const Values &p) { return Values{g.mul(g.unary("tanh", p[0]), p[1])}; };
   return {
@@ -299,6 +323,28 @@ std::vector<GradientCase> region_cases() {
            return Values{g.mul(p[0], v[1]), g.unary("exp", v[1])};
          });
        }},
+      // A recurrent cell: states, sequences, captured weights, a counter that has no gradient.
+      {"scan",
+       {real({2, 3}), real({4, 2, 3}), real({3, 3}, -1, 1), whole(DType::i64, {}, 0, 3)},
+       {},
+       [](GraphBuilder &b, const Values &v) { return recurrence(b, v, 0, false); }},
+      {"scan",
+       {real({2, 3}), real({2, 4, 3}), real({3, 3}, -1, 1)},
+       {},
+       [](GraphBuilder &b, const Values &v) { return recurrence(b, v, 1, true); }},
+      {"scan",
+       {real({2, 3}), real({0, 2, 3}), real({3, 3}), whole(DType::i64, {}, 0, 3)},
+       {},
+       [](GraphBuilder &b, const Values &v) { return recurrence(b, v, 0, false); }},
+      {"scan",
+       {real({5}), real({})},
+       {},
+       [](GraphBuilder &b, const Values &v) {  // no state
+         return b.scan({}, {v[0]},
+                       [&](GraphBuilder &g, const Values &p) { return Values{g.mul(g.unary("sin", p[0]), v[1])}; });
+       }},
+      {"cond", {real({3}), real({})}, {}, [](GraphBuilder &b, const Values &v) { return branch(b, v, 1); }},
+      {"cond", {real({3}), real({})}, {}, [](GraphBuilder &b, const Values &v) { return branch(b, v, 0); }},
       {"custom_gradient",
        {real({3}), real({})},
        {},

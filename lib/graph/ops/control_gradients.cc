@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradient rules of scan and cond. Both compute their regions again inside the backward regions, so nothing but the
+// states before each step is kept.
+#include "graph/autodiff.h"
+#include "graph/clone.h"
+#include "graph/ops/rules.h"
+
+namespace tutti::impl::graph::ops {
+namespace {
+
+using Values = GraphBuilder::Values;
+
+bool is_real(const GraphBuilder &b, ValueId value) { return tensor::is_floating(b.dtype(value)); }
+
+ValueId zeros_like(GraphBuilder &b, ValueId value) {
+  const Dims dims = b.dims(value);
+  return b.broadcast_to(b.constant(0, b.dtype(value)), dims);
+}
+
+// Copies the nodes of a region into the region under construction.
+Values inline_body(GraphBuilder &b, const Region &body, const Values &arguments) {
+  NodeCloner cloner(b.graph(), b);
+  base::Result<Values> results = cloner.inline_region(body, arguments);
+  if (results.ok()) return std::move(results).value();
+  b.fail(results.status());
+  return Values(body.results.size(), kNoValue);
+}
+
+Values differentiate(GraphBuilder &b, const Values &targets, const Values &seeds, const Values &wrt) {
+  base::Result<Values> made = gradients_or_zeros(b, targets, seeds, wrt);
+  if (made.ok()) return std::move(made).value();
+  b.fail(made.status());
+  return Values(wrt.size(), kNoValue);
+}
+
+// The backward pass of one scan node.
+class ScanGradient {
+ public:
+  ScanGradient(GradientContext &context, const ScanAttributes &attributes)
+      : context_(context),
+        b_(context.builder()),
+        attributes_(attributes),
+        body_(context.node().regions[0]),
+        states_(static_cast<size_t>(attributes.states)),
+        first_capture_(states_ + static_cast<size_t>(attributes.sequences)) {
+    const Values &inputs = context.node().inputs;
+    initial_.assign(inputs.begin(), inputs.begin() + attributes.states);
+    sequences_.assign(inputs.begin() + attributes.states, inputs.begin() + static_cast<std::ptrdiff_t>(first_capture_));
+    captures_.assign(inputs.begin() + static_cast<std::ptrdiff_t>(first_capture_), inputs.end());
+  }
+
+  base::Status run() {
+    choose();
+    Values running;  // gradients of the states, then of the captures
+    for (const size_t i : real_states_) {
+      const ValueId end = context_.output_gradient(i);
+      running.push_back(end != kNoValue ? end : zeros_like(b_, context_.output(i)));
+    }
+    for (const size_t i : needed_captures_)
+      running.push_back(zeros_like(b_, captures_[i]));
+    Values along = sequences_;
+    const Values before = states_before_each_step();
+    along.insert(along.end(), before.begin(), before.end());
+    for (const size_t i : weighed_results_)
+      along.push_back(context_.output_gradient(i));
+    const Values made = b_.scan(
+        running, along, [&](GraphBuilder &, const Values &parameters) { return step(parameters); }, attributes_.axis,
+        !attributes_.reverse);
+    TUTTI_TRY(b_.status());
+    deliver(made);
+    return {};
+  }
+
+ private:
+  void choose() {
+    for (size_t i = 0; i < states_; ++i) {
+      if (is_real(b_, initial_[i])) real_states_.push_back(i);
+    }
+    for (size_t i = 0; i < sequences_.size(); ++i) {
+      if (context_.needs(states_ + i)) needed_sequences_.push_back(i);
+    }
+    for (size_t i = 0; i < captures_.size(); ++i) {
+      if (context_.needs(first_capture_ + i)) needed_captures_.push_back(i);
+    }
+    for (size_t i = states_; i < body_.results.size(); ++i) {
+      if (context_.output_gradient(i) != kNoValue) weighed_results_.push_back(i);
+    }
+  }
+
+  // The forward scan again, with the states that enter each step as stacked results.
+  Values states_before_each_step() {
+    if (states_ == 0) return {};
+    Values made = b_.scan(
+        initial_, sequences_,
+        [&](GraphBuilder &g, const Values &parameters) {
+          Values arguments = parameters;
+          arguments.insert(arguments.end(), captures_.begin(), captures_.end());
+          Values results = inline_body(g, body_, arguments);
+          results.resize(states_);
+          results.insert(results.end(), parameters.begin(), parameters.begin() + attributes_.states);
+          return results;
+        },
+        attributes_.axis, attributes_.reverse);
+    if (!b_.ok()) return {};
+    return Values(made.begin() + attributes_.states, made.end());
+  }
+
+  // Parameters: running gradients; elements of the sequences, states before this step, gradients of stacked results.
+  Values step(const Values &parameters) {
+    auto next = parameters.begin() + static_cast<std::ptrdiff_t>(real_states_.size() + needed_captures_.size());
+    const Values elements(next, next + attributes_.sequences);
+    next += attributes_.sequences;
+    Values arguments(next, next + attributes_.states);
+    const Values result_gradients(next + attributes_.states, parameters.end());
+    arguments.insert(arguments.end(), elements.begin(), elements.end());
+    // Names of this region, to differentiate by.
+    for (const ValueId capture : captures_)
+      arguments.push_back(b_.unary("identity", capture));
+    const Values results = inline_body(b_, body_, arguments);
+
+    Values targets, seeds, wrt;
+    for (size_t i = 0; i < real_states_.size(); ++i) {
+      targets.push_back(results[real_states_[i]]);
+      seeds.push_back(parameters[i]);
+    }
+    for (size_t i = 0; i < weighed_results_.size(); ++i) {
+      targets.push_back(results[weighed_results_[i]]);
+      seeds.push_back(result_gradients[i]);
+    }
+    for (const size_t i : real_states_)
+      wrt.push_back(arguments[i]);
+    for (const size_t i : needed_captures_)
+      wrt.push_back(arguments[first_capture_ + i]);
+    for (const size_t i : needed_sequences_)
+      wrt.push_back(arguments[states_ + i]);
+    Values made = differentiate(b_, targets, seeds, wrt);
+    for (size_t i = 0; i < needed_captures_.size(); ++i) {
+      const size_t at = real_states_.size() + i;
+      made[at] = b_.add(parameters[at], made[at]);
+    }
+    return made;
+  }
+
+  void deliver(const Values &made) {
+    size_t at = 0;
+    for (const size_t i : real_states_)
+      context_.set(i, made[at++]);
+    for (const size_t i : needed_captures_)
+      context_.set(first_capture_ + i, made[at++]);
+    for (const size_t i : needed_sequences_)
+      context_.set(states_ + i, made[at++]);
+  }
+
+  GradientContext &context_;
+  GraphBuilder &b_;
+  const ScanAttributes attributes_;
+  const Region body_;
+  const size_t states_, first_capture_;
+  Values initial_, sequences_, captures_;
+  std::vector<size_t> real_states_, needed_sequences_, needed_captures_, weighed_results_;
+};
+
+}  // namespace
+
+base::Status gradient_scan(GradientContext &context) {
+  TUTTI_ASSIGN(const ScanAttributes attributes, ScanAttributes::from(context.node()));
+  return ScanGradient(context, attributes).run();
+}
+
+// The gradient of the branch that was taken.
+base::Status gradient_cond(GradientContext &context) {
+  GraphBuilder &b = context.builder();
+  const Node &node = context.node();
+  std::vector<size_t> needed;
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    if (context.needs(i)) needed.push_back(i);
+  }
+  const auto backward = [&](size_t branch) {
+    return [&, branch](GraphBuilder &g, const Values &) {
+      Values arguments, targets, seeds, wrt;
+      for (size_t i = 1; i < node.inputs.size(); ++i)
+        arguments.push_back(g.unary("identity", node.inputs[i]));
+      const Values results = inline_body(g, node.regions[branch], arguments);
+      for (size_t i = 0; i < results.size(); ++i) {
+        if (context.output_gradient(i) == kNoValue) continue;
+        targets.push_back(results[i]);
+        // The seed under its name in this region.
+        seeds.push_back(g.unary("identity", context.output_gradient(i)));
+      }
+      for (const size_t i : needed)
+        wrt.push_back(arguments[i - 1]);
+      return differentiate(g, targets, seeds, wrt);
+    };
+  };
+  const Values made = b.cond(node.inputs[0], backward(0), backward(1));
+  TUTTI_TRY(b.status());
+  for (size_t i = 0; i < needed.size(); ++i)
+    context.set(needed[i], made[i]);
+  return {};
+}
+
+}  // namespace tutti::impl::graph::ops
