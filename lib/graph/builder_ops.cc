@@ -2,6 +2,7 @@
 //
 // GraphBuilder: leaves and frequent ops.
 #include <algorithm>
+#include <limits>
 
 #include "base/text.h"
 #include "graph/batch.h"
@@ -36,7 +37,14 @@ ValueId GraphBuilder::constant(double value, tensor::DType dtype) {
     if constexpr (std::is_same_v<T, bool>) {
       scalar = tensor::Tensor::scalar<T>(value != 0);
     } else if constexpr (std::is_arithmetic_v<T>) {
-      scalar = tensor::Tensor::scalar<T>(static_cast<T>(value));
+      // Beyond the range of an integer the conversion is undefined.
+      const double low = static_cast<double>(std::numeric_limits<T>::lowest());
+      const double high = static_cast<double>(std::numeric_limits<T>::max());
+      if (std::is_floating_point_v<T> || (value >= low && value <= high && value < 0x1p63)) {
+        scalar = tensor::Tensor::scalar<T>(static_cast<T>(value));
+      } else {
+        scalar = base::out_of_range("constant ", value, " does not fit ", tensor::name(dtype));
+      }
     } else {
       scalar = tensor::Tensor::scalar<T>(T(static_cast<float>(value)));
     }

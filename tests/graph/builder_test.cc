@@ -64,6 +64,17 @@ void dtypes_are_checked(void **) {
   expect_error(c, {"exp", "i32", "floating point"});
 }
 
+void constants_fit_their_dtype(void **) {
+  GraphBuilder b;
+  b.constant(255, DType::u8);
+  assert_true(b.ok());
+  b.constant(256, DType::u8);
+  expect_error(b, {"256", "u8"});
+  GraphBuilder c;
+  c.constant(1e300, DType::i64);
+  expect_error(c, {"i64"});
+}
+
 void names_follow_scopes(void **) {
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f32, {2});
@@ -193,6 +204,7 @@ int main() {
       cmocka_unit_test(first_error_is_kept_and_named),
       cmocka_unit_test(unknown_ops_and_attributes_are_named),
       cmocka_unit_test(dtypes_are_checked),
+      cmocka_unit_test(constants_fit_their_dtype),
       cmocka_unit_test(names_follow_scopes),
       cmocka_unit_test(names_are_taken_once),
       cmocka_unit_test(models_are_checked),
