@@ -95,10 +95,12 @@ Result<std::shared_ptr<GraphExecutor::Form>> GraphExecutor::find_form(const Symb
   request.level = options_.level;
   request.threads = options_.threads;
   TUTTI_ASSIGN(form->executable, Executable::compile(*device_, request));
+  std::shared_ptr<Form> evicted;  // released after the lock: its programs may take their time
   std::lock_guard lock(mutex_);
   forms_.push_front(form);
   ++counters_.compiled;
   if (forms_.size() > options_.cache_limit) {
+    evicted = std::move(forms_.back());
     forms_.pop_back();
     ++counters_.evicted;
   }
