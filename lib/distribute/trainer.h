@@ -97,11 +97,48 @@ struct TrainerCounters {
   int64_t steps = 0;
 };
 
-class Trainer {
+/// The values of a trainer by name. Between runs, by one thread at a time.
+class TrainerVariables {
+ public:
+  virtual ~TrainerVariables() = default;
+
+  /// Variables and slots ("<variable>/<slot>") in canonical layout.
+  virtual base::Result<tensor::Tensor> get_variable(std::string_view name) = 0;
+  virtual base::Status set_variable(std::string_view name, const tensor::Tensor &value) = 0;
+  virtual base::Result<tensor::Tensor> get_slot(std::string_view variable, std::string_view slot) = 0;
+  /// Gradient of the last step before clipping. FAILED_PRECONDITION unless keep_gradients.
+  virtual base::Result<tensor::Tensor> gradient(std::string_view variable) = 0;
+  /// A named host scalar, such as a learning rate set by the host; takes effect with the next run.
+  virtual base::Status set_host_scalar(std::string_view name, double value) = 0;
+  virtual base::Result<double> host_scalar(std::string_view name) = 0;
+};
+
+/// Where a trainer stands and what it saw.
+class TrainerProgress {
+ public:
+  virtual ~TrainerProgress() = default;
+
+  /// Completed steps since the beginning.
+  virtual int64_t step() const = 0;
+  virtual void set_step(int64_t step) = 0;
+  /// Micro-batches and rows so far; part of what a checkpoint keeps.
+  virtual int64_t batch_counter() const = 0;
+  virtual void set_batch_counter(int64_t counter) = 0;
+
+  /// Loss, learning rate and metrics of the last step, by name: "loss", "learning_rate", metric names.
+  virtual std::vector<NamedNumber> report() const = 0;
+  /// Losses of the steps of the last run, oldest first; the last 65,536 at most.
+  virtual std::vector<double> loss_history() const = 0;
+
+  virtual TrainerCounters counters() const = 0;
+  /// Chosen kernels and bytes of the programs built so far, for people and tests.
+  virtual base::Json describe() const = 0;
+};
+
+class Trainer : public TrainerVariables, public TrainerProgress {
  public:
   static base::Result<std::unique_ptr<Trainer>> open(const graph::Model &train_model, StrategyRef strategy,
                                                      const TrainerOptions &options);
-  virtual ~Trainer() = default;
 
   /// Gives every variable its initial value (a function of seed and variable name only), zeroes slots, step = 0.
   virtual base::Status initialize() = 0;
@@ -122,37 +159,13 @@ class Trainer {
   /// Ends a run in progress at its next step boundary, with reason stopped. Any thread.
   virtual void request_stop() = 0;
 
-  /// Completed steps since the beginning.
-  virtual int64_t step() const = 0;
-  virtual void set_step(int64_t step) = 0;
-  /// Micro-batches and rows so far; part of what a checkpoint keeps.
-  virtual int64_t batch_counter() const = 0;
-  virtual void set_batch_counter(int64_t counter) = 0;
-
-  /// Loss, learning rate and metrics of the last step, by name: "loss", "learning_rate", metric names.
-  virtual std::vector<NamedNumber> report() const = 0;
-  /// Losses of the steps of the last run, oldest first; the last 65,536 at most.
-  virtual std::vector<double> loss_history() const = 0;
-
   /// Everything at the current step as an immutable version. Copies once; packing or unpacking falls on the readers.
   virtual base::Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots = false) = 0;
-  /// Variables and slots ("<variable>/<slot>") in canonical layout.
-  virtual base::Result<tensor::Tensor> get_variable(std::string_view name) = 0;
-  virtual base::Status set_variable(std::string_view name, const tensor::Tensor &value) = 0;
-  virtual base::Result<tensor::Tensor> get_slot(std::string_view variable, std::string_view slot) = 0;
-  /// Gradient of the last step before clipping. FAILED_PRECONDITION unless keep_gradients.
-  virtual base::Result<tensor::Tensor> gradient(std::string_view variable) = 0;
-  /// A named host scalar, such as a learning rate set by the host; takes effect with the next run.
-  virtual base::Status set_host_scalar(std::string_view name, double value) = 0;
-  virtual base::Result<double> host_scalar(std::string_view name) = 0;
 
   virtual const graph::Model &model() const = 0;
   virtual const StatePlan &plan() const = 0;
   /// Whether all copies of the weights on all devices have equal bytes (there is only one when shared).
   virtual base::Result<bool> replicas_are_identical() = 0;
-  virtual TrainerCounters counters() const = 0;
-  /// Chosen kernels and bytes of the programs built so far, for people and tests.
-  virtual base::Json describe() const = 0;
 };
 
 }  // namespace tutti::impl::distribute
