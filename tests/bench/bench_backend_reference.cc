@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/reference/reference_backend.h"
+#include "bench_backend.h"
+
+namespace tutti::testing {
+
+const tutti_backend_api *bench_backend(uint32_t host_abi_version) {
+  return impl::backend::reference::entry(host_abi_version);
+}
+
+}  // namespace tutti::testing

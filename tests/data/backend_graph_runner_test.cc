@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Maps on a real backend: the reference gives what the interpreting runner of the other tests gives, random ops
+// included.
+#include "data/backend_graph_runner.h"
+
+#include "backend/reference/reference_backend.h"
+#include "conformance/dataset_conformance.h"
+#include "graph/builder.h"
+#include "interpreting_runner.h"
+#include "sample_data.h"
+
+using namespace tutti::impl;
+using namespace tutti::testing;
+using data::DatasetRef;
+using data::Pipeline;
+using graph::Dims;
+using graph::GraphBuilder;
+using tensor::DType;
+
+namespace {
+
+std::shared_ptr<data::GraphRunner> reference_runner() {
+  auto backend = backend::Backend::create(backend::reference::entry, "{}", {});
+  if (!backend.ok()) return nullptr;
+  auto device = (*backend)->open_device(0);
+  return device.ok() ? data::BackendGraphRunner::create(device.take()) : nullptr;
+}
+
+Pipeline mapped(Pipeline pipeline, GraphBuilder &builder, int64_t parallelism = 1) {
+  data::TransformArguments arguments;
+  arguments.graph = std::make_shared<const graph::Graph>(builder.finish_graph().value());
+  return std::move(pipeline.apply("map", {{"parallelism", parallelism}}, std::move(arguments)));
+}
+
+// x ↦ (x + noise) / 3, keyed by row.
+Pipeline noisy(Pipeline pipeline, int64_t parallelism = 1) {
+  GraphBuilder b;
+  const Dims rows{GraphBuilder::batch(), 3};
+  const auto noise =
+      b.op("random_uniform", std::initializer_list<graph::ValueId>{}, {{"dims", rows}, {"low", 0.0}, {"high", 1.0}});
+  b.set_result("x", b.div(b.add(b.input("x", DType::f32, rows), noise), b.constant(3, DType::f32)));
+  return mapped(std::move(pipeline), b, parallelism);
+}
+
+Pipeline row_sum(Pipeline pipeline, int64_t parallelism = 1) {
+  GraphBuilder b;
+  b.set_result("sum", b.reduce_sum(b.input("x", DType::f32, {GraphBuilder::batch(), 3}), {1}));
+  return mapped(std::move(pipeline), b, parallelism);
+}
+
+Pipeline normalised_bytes(int64_t rows) {
+  std::vector<uint8_t> values(static_cast<size_t>(rows * 4));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<uint8_t>(i * 5);
+  GraphBuilder b;
+  const auto x = b.cast(b.input("x", DType::u8, {GraphBuilder::batch(), 4}), DType::f32);
+  b.set_result("x", b.div(x, b.constant(255, DType::f32)));
+  return mapped(Pipeline(data::from_slices({{"x", tensor::Tensor::from_values<uint8_t>({rows, 4}, values).value()}})),
+                b);
+}
+
+void maps_conform_on_the_reference(void **) {
+  const std::shared_ptr<data::GraphRunner> runner = reference_runner();
+  assert_non_null(runner.get());
+  const auto of = [&](std::string name, std::function<Pipeline()> make) {
+    return DatasetCase{std::move(name), [make] { return DatasetInstance{make().build()}; }, 64, runner};
+  };
+  const DatasetCase cases[] = {
+      of("row sums", [] { return std::move(row_sum(sample(), 4).shuffle(10).batch(4)); }),
+      of("row sums of many", [] { return std::move(row_sum(sample(40000), 4).batch(30000)); }),
+      of("noise", [] { return std::move(noisy(sample()).shuffle(10).batch(4).repeat(2).prefetch(2)); }),
+      of("noise on batches", [] { return noisy(sample().batch(4)); }),
+      of("bytes", [] { return std::move(normalised_bytes(10).shuffle(10).batch(3)); }),
+  };
+  for (const DatasetCase &one : cases)
+    check_dataset_case(one);
+}
+
+void two_runners_give_the_same_bytes(void **) {
+  data::IteratorContext reference;
+  reference.seed = 11;
+  reference.graphs = reference_runner();
+  data::IteratorContext interpreted = reference;
+  interpreted.graphs = std::make_shared<InterpretingRunner>();
+  const DatasetRef datasets[] = {
+      assert_ok_value(noisy(sample()).batch(3).build()),
+      assert_ok_value(normalised_bytes(100).batch(7).build()),
+  };
+  for (const DatasetRef &dataset : datasets) {
+    const std::vector<float> expected = values_of<float>(dataset, "x", interpreted);
+    assert_true(expected.size() > 10);
+    assert_true(expected == values_of<float>(dataset, "x", reference));
+  }
+}
+
+}  // namespace
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(maps_conform_on_the_reference),
+    cmocka_unit_test(two_runners_give_the_same_bytes),
+};
+TEST_MAIN(tests)
