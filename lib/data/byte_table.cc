@@ -108,7 +108,8 @@ int64_t rows_for_all_values(const GraphPlan &plan) {
   int64_t smallest = kByteValues;
   for (const GraphPlan::Input &input : plan.inputs) {
     const graph::Dims row(input.dims.begin() + 1, input.dims.end());
-    smallest = std::min(smallest, std::max<int64_t>(graph::element_count(row).constant(), 1));
+    const int64_t elements = graph::element_count(row).evaluate(plan.bindings).value_or(1);
+    smallest = std::min(smallest, std::max<int64_t>(elements, 1));
   }
   return (kByteValues + smallest - 1) / smallest;
 }
@@ -182,9 +183,9 @@ Result<std::vector<ByteTable>> make_byte_tables(const GraphPlan &plan, GraphRunn
   // Other symbols than the rows have no value here.
   const int64_t rows = rows_for_all_values(plan);
   for (const std::string &symbol : graph::symbols_of(*plan.graph)) {
-    if (symbol != graph::kBatchSymbol) return std::vector<ByteTable>();
+    if (symbol != graph::kBatchSymbol && !plan.bindings.contains(symbol)) return std::vector<ByteTable>();
   }
-  graph::SymbolBindings bindings;
+  graph::SymbolBindings bindings = plan.bindings;
   if (plan.has_rows_form) bindings.emplace(graph::kBatchSymbol, rows);
   TUTTI_ASSIGN(const std::unique_ptr<GraphFunction> function, runner.prepare(plan.graph, bindings));
   // A graph that fails on made-up values is simply run the ordinary way.

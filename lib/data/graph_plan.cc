@@ -2,6 +2,7 @@
 #include "data/graph_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -62,6 +63,18 @@ Result<GraphPlan::Input> plan_input(const std::string &name, const ValueInfo &in
   return GraphPlan::Input{name, index, info.dims};
 }
 
+// Binds the symbols that stand for constants of the elements. Contradictions show when a graph is run.
+void bind_known(const GraphPlan::Input &input, const Dims &given, graph::SymbolBindings &bindings) {
+  const size_t offset = input.dims.size() - given.size();
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Dim &dim = input.dims[i + offset];
+    if (!given[i].is_constant() || dim.is_constant() || dim.mentions(graph::kBatchSymbol)) continue;
+    const std::string symbol = dim.symbols()[0];
+    const std::optional<int64_t> factor = dim.factor_of(symbol);
+    if (factor && given[i].constant() % *factor == 0) bindings.emplace(symbol, given[i].constant() / *factor);
+  }
+}
+
 Status plan_inputs(GraphPlan &plan, const ElementSpec &spec) {
   int64_t with_rows = 0;
   for (const auto &[name, value] : plan.graph->inputs()) {
@@ -79,6 +92,9 @@ Status plan_inputs(GraphPlan &plan, const ElementSpec &spec) {
         "some inputs of the graph begin with the batch and some do not; expected all of them or none");
   }
   plan.has_rows_form = with_rows > 0;
+  for (const GraphPlan::Input &input : plan.inputs) {
+    bind_known(input, spec.components[static_cast<size_t>(input.component)].dims, plan.bindings);
+  }
   if (plan.is_batched && !plan.has_rows_form && !plan.inputs.empty()) {
     return base::invalid_argument("the elements are batches; expected graph inputs that begin with the batch");
   }
@@ -92,6 +108,10 @@ Result<Dims> component_dims(const GraphPlan &plan, const std::string &name, cons
                                   " does not carry the rows on axis 0");
   }
   Dims result = plan.has_rows_form && !plan.is_batched ? without_first(dims) : dims;
+  std::map<std::string, Dim, std::less<>> known;
+  for (const auto &[symbol, value] : plan.bindings)
+    known.emplace(symbol, Dim(value));
+  result = graph::substitute(result, known);
   for (size_t i = 0; i < result.size(); ++i) {
     const bool is_rows = i == 0 && plan.is_batched;
     if (!is_rows && !result[i].is_constant()) result[i] = unknown_dim();

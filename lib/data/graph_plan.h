@@ -33,6 +33,8 @@ struct GraphPlan {
     graph::Dims dims;
   };
   std::vector<Input> inputs;
+  /// Symbols other than the rows that the spec of the elements already fixes.
+  graph::SymbolBindings bindings;
   /// The graph's results, ordered by name.
   std::vector<std::string> results;
 

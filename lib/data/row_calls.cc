@@ -19,9 +19,10 @@ constexpr size_t kMostFunctions = 8;
 
 bool is_aligned(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % base::kAlignment == 0; }
 
-// Elements of a row, from its dims with or without the batch in front.
-int64_t row_elements(const graph::Dims &dims, bool has_batch) {
-  return graph::element_count(has_batch ? graph::Dims(dims.begin() + 1, dims.end()) : dims).constant();
+// Elements of a row, from its dims with or without the batch in front; 0 when they are not known.
+int64_t row_elements(const graph::Dims &dims, bool has_batch, const graph::SymbolBindings &bindings) {
+  const graph::Dims row = has_batch ? graph::Dims(dims.begin() + 1, dims.end()) : dims;
+  return graph::element_count(row).evaluate(bindings).value_or(0);
 }
 
 }  // namespace
@@ -32,11 +33,12 @@ RowCalls::RowCalls(GraphTarget target, const ElementSpec &input, base::ThreadPoo
   int64_t bytes = 1;
   for (const GraphPlan::Input &one : plan.inputs) {
     const ComponentSpec &component = input.components[static_cast<size_t>(one.component)];
-    bytes += row_elements(component.dims, plan.is_batched) * static_cast<int64_t>(tensor::size_bytes(component.dtype));
+    bytes += row_elements(component.dims, plan.is_batched, plan.bindings) *
+             static_cast<int64_t>(tensor::size_bytes(component.dtype));
   }
   for (const std::string &name : plan.results) {
     const graph::ValueInfo &info = plan.graph->value(plan.graph->result(name));
-    result_row_bytes_.push_back(row_elements(info.dims, plan.has_rows_form) *
+    result_row_bytes_.push_back(row_elements(info.dims, plan.has_rows_form, plan.bindings) *
                                 static_cast<int64_t>(tensor::size_bytes(info.dtype)));
     bytes += result_row_bytes_.back();
   }
@@ -60,7 +62,7 @@ Result<GraphFunction *> RowCalls::function_for(Lane &lane, int64_t rows) const {
   for (const auto &[known_rows, function] : lane.functions) {
     if (known_rows == rows) return function.get();
   }
-  graph::SymbolBindings bindings;
+  graph::SymbolBindings bindings = target_.plan->bindings;
   if (target_.plan->has_rows_form) bindings.emplace(graph::kBatchSymbol, rows);
   TUTTI_ASSIGN(std::unique_ptr<GraphFunction> function, target_.runner->prepare(target_.plan->graph, bindings));
   if (lane.functions.size() >= kMostFunctions) lane.functions.erase(lane.functions.begin());

@@ -95,6 +95,7 @@ class MapAccess : public RandomAccess {
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
     Status first_error;
     const auto count = static_cast<int64_t>(positions.size());
+    if (flow_ == nullptr) return gather_elements(positions, targets);
     const int64_t step = !plan_.is_rowwise ? 1 : rows_->is_parallel() ? count : rows_->chunk_rows();
     TUTTI_TRY(flow_->reserve(step));
     for (int64_t first = 0; first < count; first += step) {
@@ -107,6 +108,16 @@ class MapAccess : public RandomAccess {
   }
 
  private:
+  // Static results of elements that are not.
+  Status gather_elements(std::span<const int64_t> positions, std::span<const RowTarget> targets) {
+    Status first_error;
+    for (size_t row = 0; row < positions.size(); ++row) {
+      Status status = element(positions[row], mapped_);
+      if (status.ok()) status = copy_to_row(mapped_, targets, static_cast<int64_t>(row));
+      if (first_error.ok()) first_error = status;
+    }
+    return first_error;
+  }
   Status gather_chunk(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {
     const Lineage lineage{epoch_, plan_.is_rowwise ? 0 : input_->lineage(positions[0])};
     const auto rows = static_cast<int64_t>(positions.size());
@@ -123,7 +134,7 @@ class MapAccess : public RandomAccess {
   GraphCalls calls_;
   std::unique_ptr<RowCalls> rows_;  // static shapes only, like flow_
   std::unique_ptr<RowFlow> flow_;
-  Element source_;
+  Element source_, mapped_;
 };
 
 class MapStage : public Stage {

@@ -63,41 +63,54 @@ class MapCallbackStage : public Stage {
   Element source_;
 };
 
-// Calls run on threads of their own, because they may block. The consumer draws inputs into a ring of slots and takes
-// outputs out in the same order; each slot keeps the input's state behind its element.
+// Calls run on threads of their own, because they may block. A free thread draws the next input, one thread at a time,
+// so slots of the ring are numbered in order; then it calls the function while others draw. The consumer takes slots
+// out in that order and never touches the input. Each slot keeps the input's state behind its element.
 class ParallelMapCallbackStage : public Stage {
  public:
   ParallelMapCallbackStage(std::unique_ptr<Stage> input, const MapFunction &function, const ElementSpec &spec,
-                           int32_t parallelism, Ref<CancelToken> cancel)
+                           int32_t parallelism, Ref<CancelToken> cancel, Ref<CancelToken> own)
       : input_(std::move(input)),
         function_(function),
         spec_(spec),
         parallelism_(parallelism),
         cancel_(std::move(cancel)),
+        own_(std::move(own)),
         slots_(static_cast<size_t>(parallelism) * 2) {}
 
   ~ParallelMapCallbackStage() override {
+    // Waits that a thread is in, in any stage before this one, see the token.
+    own_->cancel();
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    arrived_.notify_all();
+    has_room_.notify_all();
     threads_.clear();
   }
 
   Result<bool> next(Element &element) override {
-    TUTTI_TRY(draw());
-    if (taken_ == drawn_) return final_status_.ok() ? Result<bool>(false) : final_status_;
+    if (threads_.empty()) TUTTI_TRY(start());
+    if (ended_) return final_status_.ok() ? Result<bool>(false) : final_status_;
     Slot &slot = slot_of(taken_);
     {
       std::unique_lock lock(mutex_);
       TUTTI_TRY(base::wait_until(finished_, lock, cancel_.get(), Deadline::never(), [&] { return slot.done; }));
+      slot.done = false;
     }
-    ++taken_;
+    Result<bool> more = std::move(slot.more);
     std::swap(element, slot.output);
     committed_.swap(slot.state);
-    TUTTI_TRY(slot.status);
-    return true;
+    if (is_last(more)) {
+      ended_ = true;
+      final_status_ = more.status();
+    }
+    {
+      std::lock_guard lock(mutex_);
+      ++taken_;
+    }
+    has_room_.notify_one();
+    return more;
   }
   void save(State &state) const override {
     state.open("map_callback");
@@ -119,36 +132,15 @@ class ParallelMapCallbackStage : public Stage {
   struct Slot {
     Element input;
     Element output;
-    Status status;
+    Result<bool> more{false};
     State state;
     bool done = false;  // guarded by mutex_
   };
+  static bool is_last(const Result<bool> &more) { return more.ok() ? !*more : is_final(more.status()); }
   Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number) % slots_.size()]; }
 
-  // Fills the ring. Only the consumer's thread touches the input.
-  Status draw() {
-    if (threads_.empty()) TUTTI_TRY(start());
-    while (!ended_ && drawn_ - taken_ < static_cast<int64_t>(slots_.size())) {
-      Slot &slot = slot_of(drawn_);
-      const Result<bool> more = input_->next(slot.input);
-      if (is_final(more.status()) || (more.ok() && !*more)) {
-        ended_ = true;
-        final_status_ = more.status();
-        break;
-      }
-      slot.state.clear();
-      input_->save(slot.state);
-      slot.status = more.status();
-      std::lock_guard lock(mutex_);
-      slot.done = !more.ok();
-      ++drawn_;
-      ready_ = drawn_;
-      arrived_.notify_one();
-    }
-    return Status();
-  }
-
   Status start() {
+    // From now on the input belongs to the threads.
     input_->save(committed_);
     for (int32_t i = 0; i < parallelism_; ++i) {
       TUTTI_ASSIGN(base::Thread thread, base::Thread::start("tutti-map", [this] { work(); }));
@@ -158,42 +150,58 @@ class ParallelMapCallbackStage : public Stage {
   }
 
   void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      arrived_.wait(lock, [&] { return stopping_ || claimed_ < ready_; });
-      if (stopping_) return;
-      Slot &slot = slot_of(claimed_++);
-      if (slot.done) continue;  // it failed before it came here
-      lock.unlock();
-      Status status = call(function_, spec_, slot.input, slot.output);
-      lock.lock();
-      slot.status = std::move(status);
-      slot.done = true;
+    while (Slot *slot = draw()) {
+      if (slot->more.ok() && *slot->more) {
+        const Status status = call(function_, spec_, slot->input, slot->output);
+        if (!status.ok()) slot->more = status;
+      }
+      {
+        std::lock_guard lock(mutex_);
+        slot->done = true;
+      }
       finished_.notify_one();
     }
   }
 
-  std::unique_ptr<Stage> input_;
+  // The next slot with its input in it; null when there is nothing more to draw.
+  Slot *draw() {
+    std::lock_guard drawing(draw_mutex_);
+    {
+      std::unique_lock lock(mutex_);
+      has_room_.wait(lock, [&] { return stopping_ || drawn_ - taken_ < static_cast<int64_t>(slots_.size()); });
+      if (stopping_ || drawn_all_) return nullptr;
+    }
+    Slot &slot = slot_of(drawn_++);
+    slot.more = input_->next(slot.input);
+    slot.state.clear();
+    input_->save(slot.state);
+    drawn_all_ = is_last(slot.more);
+    return &slot;
+  }
+
+  std::unique_ptr<Stage> input_;  // guarded by draw_mutex_ once the threads run
   const MapFunction &function_;
   const ElementSpec &spec_;
   const int32_t parallelism_;
-  Ref<CancelToken> cancel_;
+  Ref<CancelToken> cancel_;  // the iterator's
+  Ref<CancelToken> own_;     // of the stages before this one
   std::vector<Slot> slots_;
   State committed_;  // of the input behind the last element given out
-  int64_t drawn_ = 0;
-  int64_t taken_ = 0;
   bool ended_ = false;
   Status final_status_;
 
+  std::mutex draw_mutex_;   // taken before mutex_
+  int64_t drawn_ = 0;       // guarded by draw_mutex_
+  bool drawn_all_ = false;  // guarded by draw_mutex_
+
   std::mutex mutex_;
-  std::condition_variable arrived_;
+  std::condition_variable has_room_;
   std::condition_variable finished_;
   // Guarded by mutex_:
-  int64_t ready_ = 0;
-  int64_t claimed_ = 0;
+  int64_t taken_ = 0;  // changed by the consumer alone
   bool stopping_ = false;
 
-  std::vector<base::Thread> threads_;
+  std::vector<base::Thread> threads_;  // last: joined before anything else goes
 };
 
 class MapCallbackDataset : public Dataset {
@@ -204,13 +212,15 @@ class MapCallbackDataset : public Dataset {
         parallelism_(parallelism) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
     const int32_t parallelism = context.workers->resolve(parallelism_);
+    IteratorContext own = context;
+    if (parallelism > 1) own.cancel = CancelToken::create_child(context.cancel);
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(own));
     if (parallelism == 1) {
       return std::unique_ptr<Stage>(std::make_unique<MapCallbackStage>(std::move(input), function_, spec()));
     }
-    return std::unique_ptr<Stage>(
-        std::make_unique<ParallelMapCallbackStage>(std::move(input), function_, spec(), parallelism, context.cancel));
+    return std::unique_ptr<Stage>(std::make_unique<ParallelMapCallbackStage>(
+        std::move(input), function_, spec(), parallelism, context.cancel, std::move(own.cancel)));
   }
 
  private:
