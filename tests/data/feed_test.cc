@@ -51,6 +51,27 @@ void elements_flow_from_another_thread(void **) {
   assert_int_equal(feed->waiting(), 0);
 }
 
+// An element comes out although no further one goes in.
+void parallel_maps_wait_for_nothing_behind(void **) {
+  const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 2));
+  data::TransformArguments arguments;
+  arguments.map = [](const Element &input, Element &output) {
+    output = input;
+    return Status();
+  };
+  const DatasetRef dataset = assert_ok_value(
+      Pipeline(feed->dataset()).apply("map_callback", {{"parallelism", int64_t{3}}}, std::move(arguments)).build());
+  data::IteratorContext context;
+  context.cancel = base::CancelToken::create(Deadline::after_ms(20000));
+  auto iterator = assert_ok_value(dataset->make_iterator(context));
+  Element element;
+  for (int64_t i = 0; i < 20; ++i) {
+    assert_ok(push(*feed, i));
+    assert_true(assert_ok_value(iterator->next(element)));
+    assert_int_equal(element.lineage.index, i);
+  }
+}
+
 void what_does_not_fit_is_refused(void **) {
   const Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 2));
   assert_error_contains(feed->push(Element(), nullptr, Deadline::never()), "feed: expected 1 components");
@@ -187,6 +208,7 @@ void a_walk_waits_until_cancelled(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(elements_flow_from_another_thread),
+    cmocka_unit_test(parallel_maps_wait_for_nothing_behind),
     cmocka_unit_test(what_does_not_fit_is_refused),
     cmocka_unit_test(a_full_feed_waits_until_deadline_or_cancel),
     cmocka_unit_test(the_consuming_thread_cannot_wait_for_itself),
