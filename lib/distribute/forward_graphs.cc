@@ -2,10 +2,10 @@
 #include <unordered_map>
 
 #include "distribute/frontier.h"
-#include "distribute/inline_calls.h"
 #include "distribute/step_graphs.h"
 #include "distribute/step_writes.h"
 #include "graph/clone.h"
+#include "graph/rewrite/rewrites.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -137,7 +137,7 @@ Result<PredictGraph> make_predict_graph(const Model &model, const StepGraphOptio
     result.outputs.push_back(name);
   }
   TUTTI_ASSIGN(Graph global, builder.finish_graph());
-  TUTTI_ASSIGN(global, inline_calls(global));
+  global = graph::rewrite::optimize(std::move(global), {.inline_regions = true});
   if (options.contributors > 1) {
     TUTTI_ASSIGN(global, graph::replicate(global, {options.contributors, 2}));
     TUTTI_TRY(check_independent_rows(global));

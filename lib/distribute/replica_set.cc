@@ -75,7 +75,9 @@ Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base
   lock.unlock();
   outcome = workers_.front()->outcome;
   TUTTI_TRY(first_failure());
-  return waited;
+  TUTTI_TRY(waited);
+  // A stop leaves the token's status ok, a cancel does not.
+  return outcome.reason == StopReason::stopped ? base::check(cancel) : Status();
 }
 
 void ReplicaSet::request_stop(StepFeeder &feeder) {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "distribute/inline_calls.h"
 #include "distribute/step_graphs.h"
 #include "graph/replicate.h"
+#include "graph/rewrite/rewrites.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -104,7 +104,7 @@ Result<AccumulateGraphs> seal_with_writes(graph::GraphBuilder builder, const std
                                           const StepWriteOptions &options) {
   TUTTI_ASSIGN(Graph global, builder.finish_graph());
   TUTTI_ASSIGN(global, add_writes(std::move(global), writes, options));
-  TUTTI_ASSIGN(global, inline_calls(global));
+  global = graph::rewrite::optimize(std::move(global), {.inline_regions = true});
   move_writes_forward(global);
   TUTTI_ASSIGN(Graph local, graph::replicate(global, {options.contributors, options.accumulation}));
   move_writes_forward(local);

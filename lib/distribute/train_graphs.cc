@@ -9,6 +9,7 @@
 #include "graph/autodiff.h"
 #include "graph/clone.h"
 #include "graph/op_registry.h"
+#include "graph/rewrite/rewrites.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -268,7 +269,7 @@ class TrainGraphBuilder {
     TUTTI_TRY(update_variables());
     TUTTI_TRY(update_aggregates());
     TUTTI_ASSIGN(Graph finish, finish_.finish_graph());
-    result_.finish = std::make_shared<const Graph>(std::move(finish));
+    result_.finish = std::make_shared<const Graph>(graph::rewrite::optimize(std::move(finish)));
     result_.gradient_sets = static_cast<int32_t>(coefficients_.size());
     return Status();
   }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/trainer.h"
 
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "distribute/training_case.h"
 #include "testing.h"
 
 namespace tutti::testing {
+
+using impl::distribute::RunReport;
+using impl::distribute::StopReason;
 
 /// The two-layer network of build_network() in plain doubles, mean loss and SGD: an oracle that shares no code with the
 /// library.
@@ -110,9 +115,186 @@ static void test_agrees_with_a_trainer_written_by_hand(void **) {
   }
 }
 
+/// A trainer over the small network, with rows attached.
+struct Session {
+  NetworkCase network;
+  Model model;
+  std::unique_ptr<Trainer> trainer;
+
+  explicit Session(int32_t replicas, NetworkCase with = {}, TrainerOptions options = {}) : network(with) {
+    model = assert_ok_value(build_network(network));
+    trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), options));
+    assert_ok(trainer->initialize());
+  }
+  std::unique_ptr<impl::data::Iterator> rows(int64_t count, int64_t batch) const {
+    return assert_ok_value(
+        make_rows(count, network.features, network.classes, network.dtype, batch)->make_iterator({}));
+  }
+  std::vector<float> kernel() const {
+    const Tensor value = assert_ok_value(trainer->get_variable("first/kernel"));
+    return {value.data_as<float>(), value.data_as<float>() + value.elements()};
+  }
+};
+
+static void test_runs_end_where_they_should(void **) {
+  for (int32_t replicas = 1; replicas <= 3; ++replicas) {
+    Session session(replicas);
+    assert_error_contains(session.trainer->run(1, nullptr), "attach_input");
+    assert_ok(session.trainer->attach_input(session.rows(70, 16)));
+    RunReport report = assert_ok_value(session.trainer->run(2, nullptr));
+    assert_int_equal(static_cast<int>(report.reason), static_cast<int>(StopReason::steps_done));
+    assert_int_equal(report.examples, 32);
+    report = assert_ok_value(session.trainer->run(-1, nullptr));
+    assert_int_equal(static_cast<int>(report.reason), static_cast<int>(StopReason::end_of_input));
+    assert_int_equal(report.steps, 3);
+    assert_int_equal(report.examples, 38);
+    assert_int_equal(session.trainer->step(), 5);
+    report = assert_ok_value(session.trainer->run(1, nullptr));
+    assert_int_equal(report.steps, 0);
+    const auto numbers = session.trainer->report();
+    assert_true(numbers.size() >= 3);
+  }
+}
+
+static void test_stop_and_cancel(void **) {
+  for (int32_t replicas = 1; replicas <= 2; ++replicas) {
+    Session session(replicas);
+    assert_ok(session.trainer->attach_input(session.rows(20000, 1)));
+    auto stop = impl::base::CancelToken::create();
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      stop->stop();
+    });
+    const Result<RunReport> stopped = session.trainer->run(-1, stop.get());
+    stopper.join();
+    const RunReport report = assert_ok_value(stopped);
+    assert_int_equal(static_cast<int>(report.reason), static_cast<int>(StopReason::stopped));
+    assert_int_equal(report.step, session.trainer->step());
+    auto cancel = impl::base::CancelToken::create();
+    std::thread canceller([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      cancel->cancel();
+    });
+    const Result<RunReport> cancelled = session.trainer->run(-1, cancel.get());
+    canceller.join();
+    assert_int_equal(static_cast<int>(cancelled.status().code()), static_cast<int>(impl::base::Code::cancelled));
+    assert_ok(session.trainer->run(3, nullptr));
+  }
+}
+
+static void test_input_state_counts_trained_batches_only(void **) {
+  for (const int32_t accumulation : {1, 3}) {
+    TrainerOptions options;
+    options.accumulation = accumulation;
+    Session whole(2, {}, options), first(2, {}, options), second(2, {}, options);
+    assert_ok(whole.trainer->attach_input(whole.rows(300, 7)));
+    assert_ok(whole.trainer->run(-1, nullptr));
+    assert_ok(first.trainer->attach_input(first.rows(300, 7)));
+    assert_ok(first.trainer->run(5, nullptr));
+    const impl::base::Json state = assert_ok_value(first.trainer->input_state());
+    const auto version = assert_ok_value(first.trainer->publish_weights(true));
+    auto rest = second.rows(300, 7);
+    assert_ok(rest->restore(state));
+    assert_ok(second.trainer->restore(*version));
+    second.trainer->set_batch_counter(first.trainer->batch_counter());
+    assert_ok(second.trainer->attach_input(std::move(rest)));
+    assert_ok(second.trainer->run(-1, nullptr));
+    assert_int_equal(second.trainer->step(), whole.trainer->step());
+    assert_true(second.kernel() == whole.kernel());
+  }
+}
+
+static void test_loss_that_is_not_finite(void **) {
+  for (int32_t replicas = 1; replicas <= 3; ++replicas) {
+    Session session(replicas);
+    assert_ok(session.trainer->attach_input(session.rows(64, 16)));
+    assert_ok(session.trainer->run(2, nullptr));
+    Tensor bias = assert_ok_value(session.trainer->get_variable("second/bias"));
+    bias.mutable_data_as<float>()[1] = NAN;
+    assert_ok(session.trainer->set_variable("second/bias", bias));
+    const std::vector<float> before = session.kernel();
+    assert_error_contains(session.trainer->run(-1, nullptr), "step 3");
+    assert_true(session.kernel() == before);
+    assert_int_equal(session.trainer->step(), 2);
+    bias.mutable_data_as<float>()[1] = 0;
+    assert_ok(session.trainer->set_variable("second/bias", bias));
+    assert_ok(session.trainer->run(1, nullptr));
+  }
+}
+
+static void test_failing_replica_is_named(void **) {
+  NetworkCase network;
+  network.classes = 3;
+  for (int32_t replicas = 1; replicas <= 3; ++replicas) {
+    Session session(replicas, network);
+    // Labels up to 4 for a network of 3 classes.
+    auto rows = assert_ok_value(make_rows(64, network.features, 5, network.dtype, 16)->make_iterator({}));
+    assert_ok(session.trainer->attach_input(std::move(rows)));
+    const std::vector<float> before = session.kernel();
+    const Result<RunReport> report = session.trainer->run(-1, nullptr);
+    assert_error_contains(report, "step=1");
+    assert_error_contains(report, "rank=");
+    assert_error_contains(report, "sparse_softmax_cross_entropy");
+    assert_true(session.kernel() == before);
+    assert_ok(session.trainer->attach_input(session.rows(64, 16)));
+    assert_ok(session.trainer->run(-1, nullptr));
+  }
+}
+
+static void test_gradients_are_readable(void **) {
+  TrainerOptions options;
+  options.keep_gradients = true;
+  NetworkCase network;
+  network.loss = Loss::weighted_mean_with_penalty;
+  std::vector<float> first;
+  for (int32_t replicas = 1; replicas <= 3; ++replicas) {
+    Session session(replicas, network, options);
+    const std::vector<float> before = session.kernel();
+    assert_ok(session.trainer->attach_input(session.rows(25, 25)));
+    assert_error_contains(session.trainer->gradient("first/kernel"), "before the first step");
+    assert_ok(session.trainer->run(1, nullptr));
+    const Tensor gradient = assert_ok_value(session.trainer->gradient("first/kernel"));
+    const std::vector<float> after = session.kernel();
+    for (size_t i = 0; i < after.size(); ++i) {
+      const float expected = before[i] - 0.1f * gradient.data_as<float>()[i];
+      assert_true(std::fabs(after[i] - expected) < 1e-6f);
+    }
+    assert_error_contains(session.trainer->gradient("first/kernal"), "did you mean 'first/kernel'");
+  }
+}
+
+static void test_strategies_are_checked(void **) {
+  const auto backend = assert_ok_value(open_test_backend(2));
+  using impl::distribute::Strategy;
+  assert_error_contains(Strategy::one_device({backend, 2}), "no device");
+  assert_error_contains(Strategy::mirrored({{backend, 0}, {backend, 0}}), "listed twice");
+  assert_error_contains(Strategy::mirrored({}), "at least one device");
+  assert_int_equal(assert_ok_value(Strategy::mirrored_all(backend))->replica_count(), 2);
+}
+
+static void test_steady_steps_build_nothing(void **) {
+  Session session(2);
+  assert_ok(session.trainer->attach_input(session.rows(1000, 10)));
+  assert_ok(session.trainer->run(3, nullptr));
+  const auto before = session.trainer->counters();
+  assert_ok(session.trainer->run(50, nullptr));
+  const auto after = session.trainer->counters();
+  assert_int_equal(after.programs_built, before.programs_built);
+  assert_int_equal(after.executables_built, before.executables_built);
+  assert_int_equal(after.steps, 53);
+}
+
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_agrees_with_a_trainer_written_by_hand),
+    cmocka_unit_test(tutti::testing::test_runs_end_where_they_should),
+    cmocka_unit_test(tutti::testing::test_stop_and_cancel),
+    cmocka_unit_test(tutti::testing::test_input_state_counts_trained_batches_only),
+    cmocka_unit_test(tutti::testing::test_loss_that_is_not_finite),
+    cmocka_unit_test(tutti::testing::test_failing_replica_is_named),
+    cmocka_unit_test(tutti::testing::test_gradients_are_readable),
+    cmocka_unit_test(tutti::testing::test_strategies_are_checked),
+    cmocka_unit_test(tutti::testing::test_steady_steps_build_nothing),
 };
 TEST_MAIN(tests)

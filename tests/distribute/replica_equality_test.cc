@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// N replicas train the model that one device trains: same losses, same weights, for odd batches, losses that are not
+// plain means, accumulation, dropout and global batch norm.
+#include <cstring>
+
+#include "distribute/training_case.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+using impl::backend::Level;
+using impl::distribute::Lowering;
+
+constexpr double after_one_step = 1e-5, after_twenty_steps = 1e-3;
+
+/// About 20 steps: eight passes of two and a half batches.
+static RunCase twenty_steps(int64_t batch) {
+  RunCase run;
+  run.batch = batch;
+  run.rows = 2 * batch + batch / 2 + (batch == 1 ? 0 : 1);
+  run.passes = batch == 1 ? 10 : 7;
+  return run;
+}
+
+static void check_pair(const Trained &one, const Trained &many, double limit, const std::string &what) {
+  const double weights = relative_difference(many, one), losses = relative_difference(many.losses, one.losses);
+  if (!(weights <= limit && losses <= limit && many.replicas_identical && many.examples == one.examples)) {
+    fail_msg("%s: weights differ by %g, losses by %g (limit %g), identical %d, rows %lld and %lld", what.c_str(),
+             weights, losses, limit, many.replicas_identical ? 1 : 0, static_cast<long long>(many.examples),
+             static_cast<long long>(one.examples));
+  }
+}
+
+/// Trains with one device and with several, for one and for about twenty steps.
+static void check_equality(const NetworkCase &network, RunCase run, const std::vector<int32_t> &replicas,
+                           const std::string &what) {
+  const Model model = assert_ok_value(build_network(network));
+  RunCase first = run;
+  first.steps = 1;
+  first.passes = 1;
+  const Trained one = assert_ok_value(train(model, run, network));
+  const Trained one_step = assert_ok_value(train(model, first, network));
+  for (const int32_t n : replicas) {
+    run.replicas = first.replicas = n;
+    const std::string name = what + ", batch " + std::to_string(run.batch) + ", N " + std::to_string(n);
+    check_pair(one_step, assert_ok_value(train(model, first, network)), after_one_step, name + ", one step");
+    check_pair(one, assert_ok_value(train(model, run, network)), after_twenty_steps, name);
+  }
+}
+
+static const std::vector<std::pair<Loss, const char *>> losses = {
+    {Loss::mean, "mean"},
+    {Loss::sum, "sum"},
+    {Loss::weighted_mean, "weighted mean"},
+    {Loss::root_mean, "root of mean"},
+    {Loss::mean_with_penalty, "mean with penalty"},
+    {Loss::weighted_mean_with_penalty, "weighted mean with penalty"},
+};
+
+static void test_losses_and_odd_batches(void **) {
+  for (const auto &[loss, name] : losses) {
+    for (const int64_t batch : {1, 7, 25, 64, 65}) {
+      NetworkCase network;
+      network.loss = loss;
+      check_equality(network, twenty_steps(batch), {2, 3, 4}, name);
+    }
+  }
+}
+
+static void test_accumulation(void **) {
+  for (const auto &[loss, name] : losses) {
+    NetworkCase network;
+    network.loss = loss;
+    network.optimizer = Optimizer::momentum;
+    RunCase run = twenty_steps(7);
+    run.rows = 7 * 11 + 2;
+    run.options.accumulation = 3;
+    check_equality(network, run, {2, 3, 4}, std::string(name) + ", accumulation 3");
+  }
+}
+
+static void test_accumulation_is_a_larger_batch(void **) {
+  for (const auto &[loss, name] : losses) {
+    NetworkCase network;
+    network.loss = loss;
+    const Model model = assert_ok_value(build_network(network));
+    RunCase whole = twenty_steps(21);
+    RunCase parts = whole;
+    parts.batch = 7;
+    parts.options.accumulation = 3;
+    parts.replicas = 2;
+    check_pair(assert_ok_value(train(model, whole, network)), assert_ok_value(train(model, parts, network)),
+               after_twenty_steps, std::string(name) + ", 3 x 7 against 21");
+  }
+}
+
+static void test_batch_norm_and_dropout(void **) {
+  for (const int64_t batch : {7, 25, 64}) {
+    NetworkCase network;
+    network.batch_norm = true;
+    network.optimizer = Optimizer::momentum;
+    network.learning_rate = 0.05;
+    check_equality(network, twenty_steps(batch), {2, 3, 4}, "batch norm");
+    network.batch_norm = false;
+    network.dropout = true;
+    check_equality(network, twenty_steps(batch), {2, 3, 4}, "dropout");
+  }
+}
+
+static void test_adam_in_double(void **) {
+  NetworkCase network;
+  network.dtype = DType::f64;
+  network.optimizer = Optimizer::adam;
+  network.learning_rate = 0.01;
+  check_equality(network, twenty_steps(25), {2, 3, 4}, "adam");
+  network.batch_norm = true;
+  check_equality(network, twenty_steps(25), {2, 3, 4}, "adam with batch norm");
+}
+
+static void test_clipping(void **) {
+  NetworkCase network;
+  network.clip = 0.05;
+  network.learning_rate = 1;
+  check_equality(network, twenty_steps(25), {2, 3, 4}, "clipping");
+}
+
+static void test_replicated_weights(void **) {
+  NetworkCase network;
+  network.optimizer = Optimizer::momentum;
+  network.clip = 0.05;
+  RunCase run = twenty_steps(25);
+  run.options.lowering = Lowering::replicated;
+  check_equality(network, run, {2, 3, 4}, "replicated");
+}
+
+static bool same_bits(const std::vector<double> &a, const std::vector<double> &b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+static bool same_bits(const Trained &a, const Trained &b) {
+  if (!same_bits(a.losses, b.losses)) return false;
+  for (const auto &[name, values] : a.variables) {
+    if (!same_bits(values, b.variables.at(name))) return false;
+  }
+  return true;
+}
+
+static void test_level_invariant(void **) {
+  for (const bool norm : {false, true}) {
+    NetworkCase network;
+    network.optimizer = Optimizer::adam;
+    network.learning_rate = 0.01;
+    network.loss = Loss::weighted_mean_with_penalty;
+    network.clip = 0.1;
+    network.batch_norm = norm;
+    const Model model = assert_ok_value(build_network(network));
+    for (const Lowering lowering : {Lowering::shared, Lowering::replicated}) {
+      RunCase run = twenty_steps(25);
+      run.options.level = Level::invariant;
+      run.options.lowering = lowering;
+      const Trained one = assert_ok_value(train(model, run, network));
+      for (const int32_t n : {2, 4}) {
+        run.replicas = n;
+        assert_true(same_bits(one, assert_ok_value(train(model, run, network))));
+      }
+    }
+  }
+}
+
+static void test_repeatable(void **) {
+  NetworkCase network;
+  network.dropout = true;
+  network.optimizer = Optimizer::momentum;
+  const Model model = assert_ok_value(build_network(network));
+  for (const int32_t n : {1, 3}) {
+    RunCase run = twenty_steps(25);
+    run.replicas = n;
+    run.options.level = Level::repeatable;
+    const Trained first = assert_ok_value(train(model, run, network));
+    assert_true(same_bits(first, assert_ok_value(train(model, run, network))));
+  }
+}
+
+static void test_initial_values_do_not_depend_on_replicas(void **) {
+  NetworkCase network;
+  const Model model = assert_ok_value(build_network(network));
+  RunCase run;
+  run.steps = 0;
+  const Trained one = assert_ok_value(train(model, run, network));
+  run.replicas = 3;
+  assert_true(same_bits(one, assert_ok_value(train(model, run, network))));
+  run.options.seed = 1;
+  assert_false(same_bits(one, assert_ok_value(train(model, run, network))));
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tutti::testing::test_initial_values_do_not_depend_on_replicas),
+    cmocka_unit_test(tutti::testing::test_losses_and_odd_batches),
+    cmocka_unit_test(tutti::testing::test_accumulation),
+    cmocka_unit_test(tutti::testing::test_accumulation_is_a_larger_batch),
+    cmocka_unit_test(tutti::testing::test_batch_norm_and_dropout),
+    cmocka_unit_test(tutti::testing::test_adam_in_double),
+    cmocka_unit_test(tutti::testing::test_clipping),
+    cmocka_unit_test(tutti::testing::test_replicated_weights),
+    cmocka_unit_test(tutti::testing::test_level_invariant),
+    cmocka_unit_test(tutti::testing::test_repeatable),
+};
+TEST_MAIN(tests)
