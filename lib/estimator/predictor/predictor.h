@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A predictor: a predict graph, immutable weights, all devices of a strategy. It comes from a checkpoint, without the
+// code of the model, or from an estimator.
+//
+//   TUTTI_ASSIGN(auto predictor, Predictor::open("run", strategy, {}, environment));      // newest good checkpoint
+//   TUTTI_ASSIGN(ResultBatch batch, predictor->run({{"image", images}}, nullptr));        // one row per row
+//   TUTTI_ASSIGN(auto stream, predictor->stream(dataset, nullptr));                       // ordered, bounded, closable
+//   TUTTI_TRY(predictor->reload(nullptr));                                                // a newer checkpoint, if any
+//
+// Every input row gives exactly one output row, in input order. A call, and a whole stream, computes with one version
+// of the weights: reload() takes effect for those that start after it; those under way keep theirs.
+//
+// Threads: all functions may be called from any number of threads. The threads that compute belong to the predictor,
+// one per device, however many callers there are; weights are packed once per device and version.
+#ifndef TUTTI_ESTIMATOR_PREDICTOR_PREDICTOR_H_
+#define TUTTI_ESTIMATOR_PREDICTOR_PREDICTOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/object.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/sources.h"
+#include "distribute/predict_engine.h"
+#include "estimator/environment.h"
+#include "estimator/estimator.h"
+#include "estimator/model_source.h"
+#include "estimator/predictor/result_batch.h"
+
+namespace tutti::impl::estimator::predictor {
+
+struct PredictorOptions {
+  backend::Level level = backend::Level::fast;
+  int64_t threads_per_device = 1;
+  /// Programs kept per device, by number of rows.
+  int64_t program_cache_size = 16;
+  /// Batches of a stream that may be under way or wait to be taken; 0 = two per device and two more.
+  int64_t look_ahead = 0;
+  /// Outputs that are wanted; empty = all. An unknown one is an error.
+  std::vector<std::string> outputs;
+
+  /// INVALID_ARGUMENT naming the field.
+  base::Status check() const;
+};
+
+/// Results over a dataset, in its order. Threads: one at a time. Destroying it ends the work that is under way.
+class ResultStream {
+ public:
+  ResultStream(std::unique_ptr<distribute::PredictStream> stream, base::Ref<base::CancelToken> cancel,
+               std::shared_ptr<const std::vector<std::string>> names);
+  ~ResultStream();
+
+  /// The next batch, or false at the end. An error ends the stream.
+  base::Result<bool> next(ResultBatch &batch);
+
+ private:
+  base::Ref<base::CancelToken> cancel_;
+  std::shared_ptr<const std::vector<std::string>> names_;
+  std::unique_ptr<distribute::PredictStream> stream_;
+};
+
+class Predictor : public base::Object {
+ public:
+  /// From a checkpoint, or a directory of them (the newest good one).
+  static base::Result<base::Ref<Predictor>> open(const std::string &path, distribute::StrategyRef strategy,
+                                                 const PredictorOptions &options, const Environment &environment);
+  /// From an estimator: its PREDICT model (`spec` declares the inputs if it is not built yet) and its weights: those of
+  /// `checkpoint_path`, or the newest. reload() takes up what the estimator has trained or saved since.
+  static base::Result<base::Ref<Predictor>> from_estimator(Estimator &estimator, const data::ElementSpec &spec,
+                                                           const PredictorOptions &options,
+                                                           const std::string &checkpoint_path = "");
+
+  /// One batch: every feature of the model by name, with equal numbers of rows (zero is legal).
+  base::Result<ResultBatch> run(const std::vector<data::NamedTensor> &features, const base::CancelToken *cancel) const;
+  /// Every element of a batched dataset; labels and weights are left out.
+  base::Result<std::unique_ptr<ResultStream>> stream(const data::DatasetRef &dataset,
+                                                     base::Ref<base::CancelToken> cancel) const;
+  /// The same at once. A dataset without rows gives outputs without rows.
+  base::Result<ResultBatch> run_all(const data::DatasetRef &dataset, base::Ref<base::CancelToken> cancel) const;
+
+  /// Takes up newer weights from where the predictor came from; true when there were some. On an error everything
+  /// stays.
+  base::Result<bool> reload();
+  /// Takes up the weights, and the graph if it is another one, of a checkpoint.
+  base::Status reload_from(const std::string &path);
+
+  /// Names of outputs in the order of ResultBatch::tensors.
+  std::vector<std::string> output_names() const;
+  /// The features of the model: name, dtype, dims.
+  std::vector<graph::InputSpec> features() const;
+  /// The step of the weights that a call starting now would use.
+  int64_t step() const;
+  distribute::PredictCounters counters() const;
+
+ private:
+  // What is swapped as one: an engine with its weights, and the model it was made from.
+  struct Loaded;
+  using LoadedRef = std::shared_ptr<const Loaded>;
+
+  Predictor(distribute::StrategyRef strategy, PredictorOptions options, Environment environment);
+  template <typename T, typename... A>
+  friend base::Ref<T> base::make_ref(A &&...);
+
+  base::Result<LoadedRef> load(graph::Model model, std::string graph_text,
+                               base::Ref<checkpoint::WeightVersion> version) const;
+  base::Result<LoadedRef> load_checkpoint(const std::string &path, const Loaded *current) const;
+  LoadedRef loaded() const;
+  void replace(LoadedRef loaded);
+  base::Result<std::vector<tensor::Tensor>> zero_rows(const Loaded &loaded) const;
+
+  const distribute::StrategyRef strategy_;
+  const PredictorOptions options_;
+  const Environment environment_;
+  std::string path_;                     // of open()
+  base::Ref<EstimatorState> estimator_;  // of from_estimator()
+  std::mutex reload_mutex_;              // one reload at a time
+  mutable std::mutex mutex_;
+  LoadedRef loaded_;  // guarded by mutex_
+};
+
+}  // namespace tutti::impl::estimator::predictor
+
+#endif  // TUTTI_ESTIMATOR_PREDICTOR_PREDICTOR_H_
