@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimator/run_config.h"
+
+#include <limits>
+
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::impl::estimator;
+
+namespace {
+
+void test_defaults(void **) {
+  RunConfig config;
+  assert_ok(config.check());
+  assert_false(config.saves_checkpoints());
+  config.model_dir = "run";
+  assert_true(config.saves_checkpoints());
+  assert_int_equal(config.resolved_checkpoint_steps(), 0);
+  assert_true(config.resolved_checkpoint_secs() == 600);
+}
+
+void test_one_cadence_of_checkpoints(void **) {
+  RunConfig config;
+  config.model_dir = "run";
+  config.save_checkpoints_steps = 10;
+  assert_ok(config.check());
+  assert_int_equal(config.resolved_checkpoint_steps(), 10);
+  assert_true(config.resolved_checkpoint_secs() == 0);
+  config.save_checkpoints_secs = 5;
+  assert_error_contains(config.check(), "save_checkpoints_steps is 10 and save_checkpoints_secs is 5");
+  config.save_checkpoints_steps = 0;
+  assert_ok(config.check());
+  assert_true(config.resolved_checkpoint_secs() == 5);
+  config.save_checkpoints_secs = 0;
+  assert_ok(config.check());
+  assert_false(config.saves_checkpoints());
+}
+
+void test_bad_values_are_named(void **) {
+  RunConfig config;
+  config.keep_checkpoint_max = -1;
+  assert_error_contains(config.check(), "keep_checkpoint_max is -1, expected at least 0");
+  config = RunConfig();
+  config.accumulation = 0;
+  assert_error_contains(config.check(), "accumulation is 0, expected 1 to");
+  config = RunConfig();
+  config.save_checkpoints_secs = std::numeric_limits<double>::quiet_NaN();
+  assert_error_contains(config.check(), "save_checkpoints_secs");
+  config = RunConfig();
+  config.clip_norm = -1;
+  assert_error_contains(config.check(), "clip_norm");
+  config = RunConfig();
+  config.model_dir = std::string("a\0b", 3);
+  assert_error_contains(config.check(), "model_dir");
+}
+
+void test_manifest_options_name_no_place(void **) {
+  RunConfig config;
+  config.model_dir = "/somewhere";
+  config.level = backend::Level::repeatable;
+  const std::string text = config.to_json().dump();
+  assert_contains(text.c_str(), "\"level\":\"repeatable\"");
+  assert_null(strstr(text.c_str(), "somewhere"));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(test_defaults),
+      cmocka_unit_test(test_one_cadence_of_checkpoints),
+      cmocka_unit_test(test_bad_values_are_named),
+      cmocka_unit_test(test_manifest_options_name_no_place),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

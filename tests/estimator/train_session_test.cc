@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimator/train_session.h"
+
+#include <cmath>
+
+#include "estimator/estimator.h"
+#include "estimator/fake_distribute.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::impl::estimator;
+
+namespace {
+
+base::Ref<Estimator> make_estimator(const RunConfig &config = {}, std::vector<Hook> standing_hooks = {}) {
+  reset_fake_orders();
+  return *Estimator::create(fake_model_function(), config, fake_strategy(), {}, std::move(standing_hooks));
+}
+
+TrainRequest request_for(data::DatasetRef dataset) {
+  TrainRequest request;
+  request.dataset = std::move(dataset);
+  return request;
+}
+
+Hook recorder(int64_t every_steps, std::vector<std::string> *seen) {
+  Hook hook;
+  hook.name = "recorder";
+  hook.every_steps = every_steps;
+  if (every_steps > 0) hook.values = {"loss"};
+  hook.function = [seen](const Event &event) -> base::Result<Answer> {
+    seen->push_back(base::concat(estimator::name(event.kind), " ", event.step));
+    return Answer::go_on;
+  };
+  return hook;
+}
+
+void test_steps_add_up(void **) {
+  const auto estimator = make_estimator();
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.steps = 7;
+  const TrainResult first = assert_ok_value(estimator->train(request));
+  assert_int_equal(first.reason, EndReason::max_steps);
+  assert_int_equal(first.step, 7);
+  assert_int_equal(first.examples, 7);
+  assert_true(std::isfinite(first.loss) && first.metrics.size() == 2);
+  const TrainResult second = assert_ok_value(estimator->train(request));
+  assert_int_equal(second.step, 14);
+  assert_int_equal(second.steps, 7);
+  assert_int_equal(estimator->global_step(), 14);
+  // One trainer, one first value: the second call went on.
+  assert_int_equal(fake_orders().trainers_opened, 1);
+  assert_int_equal(fake_orders().initialized, 1);
+}
+
+void test_max_steps_is_absolute(void **) {
+  const auto estimator = make_estimator();
+  std::vector<std::string> seen;
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.max_steps = 10;
+  assert_int_equal(assert_ok_value(estimator->train(request)).steps, 10);
+  request.hooks = {recorder(1, &seen)};
+  const TrainResult again = assert_ok_value(estimator->train(request));
+  assert_int_equal(again.steps, 0);
+  assert_int_equal(again.step, 10);
+  assert_int_equal(again.reason, EndReason::max_steps);
+  assert_true(seen.empty());
+}
+
+void test_epochs_are_whole_passes(void **) {
+  const auto estimator = make_estimator();
+  std::vector<std::string> seen;
+  TrainRequest request = request_for(fake_dataset(10, 4));
+  request.hooks = {recorder(0, &seen)};
+  request.epochs = 2;
+  const TrainResult result = assert_ok_value(estimator->train(request));
+  assert_int_equal(result.reason, EndReason::epochs);
+  assert_int_equal(result.step, 6);
+  assert_int_equal(result.examples, 20);
+  assert_true(seen == std::vector<std::string>({"begin 0", "epoch_end 3", "epoch_end 6", "end 6"}));
+  assert_int_equal(assert_ok_value(estimator->train(request)).step, 12);
+  // A pass left in the middle is not counted as one.
+  TrainRequest some = request_for(fake_dataset(10, 4));
+  some.steps = 1;
+  assert_int_equal(assert_ok_value(estimator->train(some)).step, 13);
+  request.epochs = 1;
+  assert_int_equal(assert_ok_value(estimator->train(request)).step, 16);
+}
+
+void test_the_input_ends(void **) {
+  const auto estimator = make_estimator();
+  TrainRequest request = request_for(fake_dataset(10, 4));
+  const TrainResult all = assert_ok_value(estimator->train(request));
+  assert_int_equal(all.reason, EndReason::end_of_input);
+  assert_int_equal(all.step, 3);
+  request.steps = 100;
+  const TrainResult short_of = assert_ok_value(estimator->train(request));
+  assert_int_equal(short_of.reason, EndReason::end_of_input);
+  assert_int_equal(short_of.steps, 3);
+  // Ten rows again: a call after the end begins a new pass.
+  assert_int_equal(short_of.examples, 10);
+}
+
+void test_the_input_goes_on_where_it_was(void **) {
+  const auto split = make_estimator();
+  TrainRequest request = request_for(fake_dataset(100, 1, true));
+  for (const int64_t steps : {3, 1, 16}) {
+    request.steps = steps;
+    assert_ok(split->train(request));
+  }
+  const double loss = assert_ok_value(split->train(request)).loss;
+  const auto whole = make_estimator();
+  request.steps = 36;
+  assert_true(assert_ok_value(whole->train(request)).loss == loss);
+}
+
+void test_stop_ends_with_ok(void **) {
+  const auto estimator = make_estimator();
+  fake_orders().token = base::CancelToken::create();
+  fake_orders().stop_token_at = 5;
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.cancel = fake_orders().token;
+  const TrainResult result = assert_ok_value(estimator->train(request));
+  assert_int_equal(result.reason, EndReason::stopped);
+  assert_int_equal(result.step, 5);
+}
+
+void test_an_interrupted_epochs_call_is_taken_up(void **) {
+  const auto estimator = make_estimator();
+  fake_orders().token = base::CancelToken::create();
+  fake_orders().stop_token_at = 5;
+  TrainRequest request = request_for(fake_dataset(10, 4));
+  request.epochs = 3;
+  request.cancel = fake_orders().token;
+  assert_int_equal(assert_ok_value(estimator->train(request)).step, 5);
+  request.cancel.reset();
+  const TrainResult rest = assert_ok_value(estimator->train(request));
+  assert_int_equal(rest.step, 9);
+  assert_int_equal(rest.reason, EndReason::epochs);
+}
+
+void test_cancel_keeps_what_was_done(void **) {
+  const auto estimator = make_estimator();
+  fake_orders().token = base::CancelToken::create();
+  fake_orders().cancel_token_at = 5;
+  std::vector<std::string> seen;
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.cancel = fake_orders().token;
+  request.hooks = {recorder(0, &seen)};
+  assert_int_equal(estimator->train(request).code(), base::Code::cancelled);
+  assert_true(seen == std::vector<std::string>({"begin 0", "error 5"}));
+  assert_int_equal(estimator->global_step(), 5);
+  request.cancel.reset();
+  request.steps = 2;
+  assert_int_equal(assert_ok_value(estimator->train(request)).step, 7);
+  assert_int_equal(fake_orders().initialized, 1);
+}
+
+void test_a_failing_step(void **) {
+  const auto estimator = make_estimator();
+  fake_orders().fail_at_step = 4;
+  std::vector<std::string> seen;
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.hooks = {recorder(1, &seen)};
+  assert_error_contains(estimator->train(request), "replica 0 failed at step 4");
+  assert_true(seen == std::vector<std::string>({"begin 0", "step 1", "step 2", "step 3", "error 3"}));
+  fake_orders().fail_at_step = -1;
+  request.max_steps = 6;
+  assert_int_equal(assert_ok_value(estimator->train(request)).steps, 3);
+}
+
+void test_hooks_see_the_steps_they_asked_for(void **) {
+  const auto estimator = make_estimator();
+  std::vector<std::string> thirds, none;
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.hooks = {recorder(3, &thirds), recorder(0, &none)};
+  request.steps = 8;
+  assert_ok(estimator->train(request));
+  assert_true(thirds == std::vector<std::string>({"begin 0", "step 3", "step 6", "end 8"}));
+  assert_true(none == std::vector<std::string>({"begin 0", "end 8"}));
+}
+
+void test_hooks_can_stop_and_fail(void **) {
+  const auto estimator = make_estimator();
+  Hook hook;
+  hook.name = "mine";
+  hook.every_steps = 2;
+  hook.function = [](const Event &event) -> base::Result<Answer> {
+    return event.kind == EventKind::step && event.step >= 4 ? Answer::stop : Answer::go_on;
+  };
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.hooks = {hook};
+  const TrainResult stopped = assert_ok_value(estimator->train(request));
+  assert_int_equal(stopped.reason, EndReason::stopped);
+  assert_int_equal(stopped.step, 4);
+  request.hooks[0].function = [](const Event &event) -> base::Result<Answer> {
+    if (event.kind == EventKind::step) return base::unavailable("the sky is falling");
+    return Answer::go_on;
+  };
+  const auto failed = estimator->train(request);
+  assert_int_equal(failed.code(), base::Code::unavailable);
+  assert_error_contains(failed, "hook 'mine' failed on event 'step' at step 6");
+  assert_error_contains(failed, "the sky is falling");
+  request.hooks[0].values = {"accuracy"};
+  assert_error_contains(estimator->train(request), "wants the value 'accuracy'");
+}
+
+void test_one_training_at_a_time(void **) {
+  const auto estimator = make_estimator();
+  base::Status inner;
+  Hook hook;
+  hook.name = "nested";
+  hook.function = [&](const Event &event) -> base::Result<Answer> {
+    if (event.kind == EventKind::begin) inner = estimator->train(request_for(fake_dataset(4, 1))).status();
+    return Answer::go_on;
+  };
+  TrainRequest request = request_for(fake_dataset(10, 1));
+  request.hooks = {hook};
+  assert_ok(estimator->train(request));
+  assert_int_equal(inner.code(), base::Code::failed_precondition);
+  assert_error_contains(inner, "one training at a time");
+}
+
+void test_requests_that_contradict(void **) {
+  const auto estimator = make_estimator();
+  TrainRequest request;
+  assert_error_contains(estimator->train(request), "no dataset");
+  request = request_for(fake_dataset(10, 1));
+  request.steps = 1;
+  request.max_steps = 2;
+  assert_error_contains(estimator->train(request), "steps is 1 and max_steps is 2");
+  request.steps.reset();
+  request.epochs = 3;
+  assert_error_contains(estimator->train(request), "epochs is 3 and max_steps is 2");
+  request.epochs.reset();
+  for (const int64_t bad : {0, -1}) {
+    request.max_steps = bad;
+    assert_error_contains(estimator->train(request), "expected at least 1");
+  }
+  assert_error_contains(Estimator::create(nullptr, {}, fake_strategy(), {}, {}), "model function");
+  assert_error_contains(Estimator::create(fake_model_function(), {}, nullptr, {}, {}), "strategy");
+  RunConfig config;
+  config.accumulation = 0;
+  assert_error_contains(Estimator::create(fake_model_function(), config, fake_strategy(), {}, {}), "accumulation");
+}
+
+void test_session_form(void **) {
+  const auto estimator = make_estimator();
+  TrainRequest request = request_for(fake_dataset(10, 4));
+  request.epochs = 2;
+  auto session = assert_ok_value(estimator->open_session(request));
+  RunLimit two;
+  two.steps = 2;
+  SessionReport report = assert_ok_value(session->run(two));
+  assert_int_equal(report.step, 2);
+  assert_false(report.reason.has_value());
+  assert_int_equal(estimator->train(request).code(), base::Code::failed_precondition);
+  RunLimit pass;
+  pass.until_epoch_end = true;
+  report = assert_ok_value(session->run(pass));
+  assert_int_equal(report.step, 3);
+  report = assert_ok_value(session->run({}));
+  assert_true(report.reason == EndReason::epochs);
+  assert_int_equal(assert_ok_value(session->run({})).steps, 0);
+  const TrainResult result = assert_ok_value(session->close());
+  assert_int_equal(result.step, 6);
+  assert_error_contains(session->close(), "closed");
+  assert_error_contains(session->run({}), "closed");
+  // Closed or dropped, the next one may open.
+  session = assert_ok_value(estimator->open_session(request));
+  assert_ok(session->run(two));
+  session.reset();
+  session = assert_ok_value(estimator->open_session(request));
+  assert_int_equal(session->step(), 8);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(test_steps_add_up),
+      cmocka_unit_test(test_max_steps_is_absolute),
+      cmocka_unit_test(test_epochs_are_whole_passes),
+      cmocka_unit_test(test_the_input_ends),
+      cmocka_unit_test(test_the_input_goes_on_where_it_was),
+      cmocka_unit_test(test_stop_ends_with_ok),
+      cmocka_unit_test(test_an_interrupted_epochs_call_is_taken_up),
+      cmocka_unit_test(test_cancel_keeps_what_was_done),
+      cmocka_unit_test(test_a_failing_step),
+      cmocka_unit_test(test_hooks_see_the_steps_they_asked_for),
+      cmocka_unit_test(test_hooks_can_stop_and_fail),
+      cmocka_unit_test(test_one_training_at_a_time),
+      cmocka_unit_test(test_requests_that_contradict),
+      cmocka_unit_test(test_session_form),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
