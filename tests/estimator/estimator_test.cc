@@ -45,7 +45,7 @@ void test_the_model_function_is_called_once_per_mode(void **) {
 void test_what_a_mode_must_have(void **) {
   const auto with = [](bool loss, bool train, bool metric) {
     return [=](graph::GraphBuilder &b, Mode) -> base::Status {
-      const graph::ValueId x = b.graph().input("x");
+      const graph::ValueId x = b.model().find_feature("x")->value;
       const graph::ValueId mean = b.reduce_mean(x);
       if (loss) b.set_loss(mean);
       if (metric) b.add_metric("global_step", mean);
@@ -59,7 +59,7 @@ void test_what_a_mode_must_have(void **) {
     };
   };
   const data::ElementSpec spec = fake_dataset(4, 2)->spec();
-  assert_error_contains(build_model(with(false, true, false), Mode::train, spec), "it set no loss");
+  assert_error_contains(build_model(with(false, false, false), Mode::train, spec), "it set no loss");
   assert_error_contains(build_model(with(true, false, false), Mode::train, spec), "it set no optimizer");
   assert_error_contains(build_model(with(true, true, false), Mode::predict, spec), "it set no output");
   assert_error_contains(build_model(with(false, false, false), Mode::evaluate, spec), "neither a loss nor a metric");
@@ -71,7 +71,7 @@ void test_what_a_mode_must_have(void **) {
   assert_int_equal(build_model(failing, Mode::train, spec).code(), base::Code::unavailable);
   assert_error_contains(build_model(failing, Mode::train, spec), "the user is out");
   const ModelFunction wrong = [](graph::GraphBuilder &b, Mode) -> base::Status {
-    b.set_loss(b.add(b.graph().input("x"), b.constant(tensor::Tensor())));
+    b.set_loss(b.add(b.model().find_feature("x")->value, b.constant(tensor::Tensor())));
     return base::Status();
   };
   assert_error_contains(build_model(wrong, Mode::train, spec), "mode TRAIN");
@@ -91,7 +91,7 @@ void test_variables_of_modes_must_agree(void **) {
       b.push_scope(train ? "layer" : scope);
       const graph::ValueId w = b.variable(train ? "w" : name, tensor::DType::f32, {train ? 1 : size}, {"zeros", {}});
       b.pop_scope();
-      const graph::ValueId y = b.add(b.graph().input("x"), b.reduce_mean(w));
+      const graph::ValueId y = b.add(b.model().find_feature("x")->value, b.reduce_mean(w));
       b.set_output("y", y);
       b.set_loss(b.reduce_mean(y));
       graph::TrainSpec spec;

@@ -45,7 +45,7 @@ distribute::StrategyRef fake_strategy() { return std::make_shared<FakeStrategy>(
 ModelFunction fake_model_function(std::atomic<int64_t> *calls) {
   return [calls](graph::GraphBuilder &b, Mode mode) -> base::Status {
     if (calls != nullptr) ++calls[static_cast<int>(mode) - 1];
-    const graph::ValueId x = b.graph().input("x");
+    const graph::ValueId x = b.model().find_feature("x")->value;
     const graph::ValueId w = b.variable("w", tensor::DType::f32, {1}, {"zeros", {}});
     const graph::ValueId y = b.add(x, w);
     b.set_output("y", y);
