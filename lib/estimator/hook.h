@@ -88,6 +88,9 @@ enum class Answer : int32_t { go_on = 0, stop = 1 };
 
 using HookFunction = std::function<base::Result<Answer>(const Event &event)>;
 
+/// Stands for every value of a step in Hook::values.
+inline constexpr std::string_view kAllValues = "*";
+
 struct Hook {
   std::string name;  // for messages
   HookFunction function;

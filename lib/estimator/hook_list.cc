@@ -73,7 +73,7 @@ Result<HookList> HookList::make(std::vector<Hook> hooks) {
 Status HookList::check_values(const std::vector<std::string> &available) const {
   for (const Registered &registered : hooks_) {
     for (const std::string &value : registered.hook.values) {
-      if (std::find(available.begin(), available.end(), value) != available.end()) continue;
+      if (value == kAllValues || std::find(available.begin(), available.end(), value) != available.end()) continue;
       return invalid_argument("hook '", registered.hook.name, "' wants the value '", value,
                               "', which a step does not have", base::did_you_mean(value, available),
                               "; there are: ", base::join(available, ", "));
@@ -118,6 +118,10 @@ Result<bool> HookList::send_step(const Event &event, double now_secs) {
     registered.started = true;
     wanted_.clear();
     for (const std::string &value : registered.hook.values) {
+      if (value == kAllValues) {
+        wanted_.insert(wanted_.end(), event.values.begin(), event.values.end());
+        continue;
+      }
       const double *found = find_value(event.values, value);
       wanted_.push_back({value, found ? *found : std::numeric_limits<double>::quiet_NaN()});
     }
