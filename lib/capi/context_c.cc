@@ -33,7 +33,9 @@ Result<backend::BackendRef> open(const ResolvedOptions &options, const backend::
   if (devices > 0) settings.set("logical_devices", devices);
   if (!options.text("plugin").empty())
     return runtime::load_plugin(options.text("plugin"), settings.dump(), host, backend::build_id());
-  return runtime::open_backend(options.text("backend"), settings.dump(), host);
+  const std::string_view best = runtime::linked_backends().front().name;
+  const std::string &chosen = options.text("backend");
+  return runtime::open_backend(chosen.empty() ? best : chosen, settings.dump(), host);
 }
 
 Status describe_devices(ContextCore &core) {
