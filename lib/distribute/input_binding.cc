@@ -2,6 +2,7 @@
 #include "distribute/input_binding.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace tutti::impl::distribute {
 
@@ -15,7 +16,9 @@ RowRange share_of_rows(int64_t rows, int32_t index, int32_t count) {
 }
 
 Result<InputBinding> InputBinding::make(const std::vector<graph::InputSpec> &inputs, const data::ElementSpec &spec) {
+  static std::atomic<int64_t> numbers{0};
   InputBinding binding;
+  binding.number_ = numbers.fetch_add(1, std::memory_order_relaxed);
   for (const graph::InputSpec &input : inputs) {
     const int32_t component = spec.find(input.name);
     if (component < 0) {

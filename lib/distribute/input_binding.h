@@ -27,6 +27,9 @@ class InputBinding {
   /// component of its name, dtype and rank.
   static base::Result<InputBinding> make(const std::vector<graph::InputSpec> &inputs, const data::ElementSpec &spec);
 
+  /// Different for every binding made; tells a new one from an old one at the same address.
+  int64_t number() const { return number_; }
+
   /// Rows of an element: INVALID_ARGUMENT when its components disagree among themselves or with the model.
   base::Result<int64_t> check(const data::Element &element) const;
 
@@ -51,6 +54,7 @@ class InputBinding {
     int32_t component = 0, axis = 0;
   };
 
+  int64_t number_ = -1;
   std::vector<Input> inputs_;
   std::vector<std::string> symbols_{std::string(graph::kBatchSymbol)};
   std::vector<SymbolPlace> places_{{0, 0}};  // where the value of each symbol is found

@@ -18,8 +18,11 @@ namespace {
 enum Word : int64_t { word_stop = 0, word_limit, word_end, word_error, word_count };
 
 double number_at(const void *address, tensor::DType dtype) {
-  return dtype == tensor::DType::f64 ? *static_cast<const double *>(address)
-                                     : static_cast<double>(*static_cast<const float *>(address));
+  double value = 0;
+  tensor::visit_dtype(dtype, [&]<typename T>(T) {
+    if constexpr (std::is_arithmetic_v<T>) value = static_cast<double>(*static_cast<const T *>(address));
+  });
+  return value;
 }
 
 }  // namespace
@@ -41,7 +44,7 @@ struct Replica::Contributor {
   std::array<BoundProgram *, 2> accumulate{};  // writing, adding
   BoundProgram *current = nullptr;             // the one of this micro-batch
   BoundProgram *finish = nullptr;
-  const InputBinding *binding = nullptr;  // what `components` were found for
+  int64_t binding = -1;  // number of the binding that `components` were found for
   std::vector<int32_t> components;
   std::vector<const void *> inputs;
   backend::RunScalars scalars;
@@ -49,12 +52,11 @@ struct Replica::Contributor {
 };
 
 Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device)
-    : programs_(programs), plan_(plan), device_(std::move(device)) {
-  const backend::StateEntry *loss = plan.find("report/loss"), *ok = plan.find("report/ok");
-  loss_offset_ = loss->offset;
-  loss_dtype_ = loss->dtype;
-  ok_offset_ = ok->offset;
-}
+    : programs_(programs),
+      plan_(plan),
+      device_(std::move(device)),
+      loss_entry_(plan.find("report/loss")),
+      ok_entry_(plan.find("report/ok")) {}
 
 Replica::~Replica() = default;
 
@@ -115,10 +117,8 @@ void Replica::set_group(std::unique_ptr<collective::Group> group) {
   next_bucket_ = 0;
 }
 
-const void *Replica::report() const { return contributors_.front()->report.host_pointer(); }
-
-const void *Replica::partials(int32_t part) const {
-  return contributors_[static_cast<size_t>(part)]->partials.host_pointer();
+Status Replica::read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const {
+  return contributors_[static_cast<size_t>(part)]->partials.read(offset, destination, bytes);
 }
 
 int64_t Replica::programs_built() const {
@@ -228,15 +228,15 @@ Status Replica::prepare(Contributor &contributor, const data::Element &batch, in
                         bool add) {
   binding.fill_key(batch, rows, contributor.key);
   const size_t variants = programs_.accumulation > 1 ? 2 : 1;
-  if (contributor.binding != &binding || !contributor.accumulate_programs->is_current(contributor.key)) {
+  if (contributor.binding != binding.number() || !contributor.accumulate_programs->is_current(contributor.key)) {
     const std::array<const GraphSource *, 2> sources = {&programs_.accumulate_write, &programs_.accumulate_add};
     const auto bindings = [&] { return binding.bindings(contributor.key); };
     TUTTI_TRY(contributor.accumulate_programs->prepare(std::span(sources).first(variants), contributor.key, bindings,
                                                        std::span(contributor.accumulate).first(variants)));
   }
   contributor.current = contributor.accumulate[add ? 1 : 0];
-  if (contributor.binding == &binding) return Status();
-  contributor.binding = &binding;
+  if (contributor.binding == binding.number()) return Status();
+  contributor.binding = binding.number();
   TUTTI_ASSIGN(contributor.components, binding.components_of(contributor.current->description()));
   contributor.inputs.resize(contributor.components.size());
   return Status();
@@ -297,11 +297,17 @@ Status Replica::finish() {
   return stream_.synchronize();
 }
 
+Result<double> Replica::report_value(const backend::StateEntry &entry) const {
+  std::array<std::byte, 8> bytes{};
+  TUTTI_TRY(contributors_.front()->report.read(entry.offset, bytes.data(), entry.storage_bytes));
+  return number_at(bytes.data(), entry.dtype);
+}
+
 Status Replica::check_loss(LossHistory &losses) {
-  const auto *report = static_cast<const std::byte *>(contributors_.front()->report.host_pointer());
-  const double loss = number_at(report + loss_offset_, loss_dtype_);
+  TUTTI_ASSIGN(const double loss, report_value(*loss_entry_));
+  TUTTI_ASSIGN(const double ok, report_value(*ok_entry_));
   if (group_->rank() == 0) losses.add(loss);
-  if (*reinterpret_cast<const uint8_t *>(report + ok_offset_) != 0) return Status();
+  if (ok != 0) return Status();
   return base::out_of_range("step ", step_ + 1, ": the loss or the gradient is not finite (loss ", loss,
                             "); the weights keep the values of step ", step_);
 }

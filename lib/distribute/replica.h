@@ -85,10 +85,10 @@ class Replica {
   base::Status run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
                          RunOutcome &outcome);
 
-  /// Report arena of the first contributor, in host memory.
-  const void *report() const;
-  /// Partials of a contributor.
-  const void *partials(int32_t part) const;
+  /// A scalar of the report of the last step.
+  base::Result<double> report_value(const backend::StateEntry &entry) const;
+  /// Bytes of the partials of one of its contributors.
+  base::Status read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const;
   int64_t programs_built() const;
 
  private:
@@ -127,8 +127,7 @@ class Replica {
   std::vector<int64_t> words_;  // control words, one group per contributor
   std::vector<void *> word_pointers_;
   int64_t step_ = 0, batch_counter_ = 0;
-  int64_t loss_offset_ = 0, ok_offset_ = 0;
-  tensor::DType loss_dtype_ = tensor::DType::f32;
+  const backend::StateEntry *loss_entry_, *ok_entry_;
 };
 
 }  // namespace tutti::impl::distribute

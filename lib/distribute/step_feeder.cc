@@ -154,8 +154,7 @@ void StepFeeder::look_ahead(int64_t n) {
 void StepFeeder::take(int64_t n) {
   StepInput &slot = slots_[static_cast<size_t>(n % 2)];
   // The replicas are reading the batch that was peeked at; the iterator gives it out into a spare element.
-  data::Element same;
-  (void)iterator_->next(same);
+  (void)iterator_->next(spare_);
   for (int32_t m = 1; m < accumulation_ && read(slot, m, false); ++m) {
     slot.step_rows += slot.rows[static_cast<size_t>(m)];
     slot.count = m + 1;

@@ -81,6 +81,7 @@ class StepFeeder {
   std::unique_ptr<data::Iterator> iterator_;
   InputBinding binding_;
   StepInput slots_[2];
+  data::Element spare_;
 
   std::atomic<int64_t> ready_{0}, started_{0}, complete_{0}, limit_{0};
   std::atomic<int64_t> epoch_{0};  // raised when prepared steps are void

@@ -243,9 +243,8 @@ Status TrainerSession::add_gradient_set(const StateEntry &entry, std::string_vie
     const auto [begin, end] = setup_->plan.slice_of(variable, s);
     const int64_t first = slices > 1 ? begin * element : 0;
     const int64_t last = slices > 1 ? end * element : entry.storage_bytes;
-    const auto *partials = static_cast<const std::byte *>(
-        replicas_->replica(static_cast<size_t>(s / setup_->parts)).partials(s % setup_->parts));
-    std::copy(partials + entry.offset + first, partials + entry.offset + last, storage.begin() + first);
+    const Replica &owner = replicas_->replica(static_cast<size_t>(s / setup_->parts));
+    TUTTI_TRY(owner.read_partials(s % setup_->parts, entry.offset + first, last - first, storage.data() + first));
   }
   StateEntry alone = entry;
   alone.offset = 0;
@@ -272,8 +271,7 @@ Result<Tensor> TrainerSession::gradient(std::string_view variable) {
     if (entry == nullptr) continue;
     double factor = 1;
     if (const StateEntry *coefficient = setup_->plan.find("report/coefficient/" + number)) {
-      const auto *report = static_cast<const std::byte *>(replicas_->replica(0).report());
-      factor = scalar_at(report + coefficient->offset, coefficient->dtype);
+      TUTTI_ASSIGN(factor, replicas_->replica(0).report_value(*coefficient));
     }
     TUTTI_TRY(add_gradient_set(*entry, variable, factor, total));
     found = true;
@@ -325,20 +323,18 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   report.step = step_;
   report.input_wait_ns = outcome.input_wait_ns;
   report.total_ns = (std::chrono::steady_clock::now() - begin).count();
-  const StateEntry *loss = setup_->plan.find("report/loss");
-  report.loss = scalar_at(static_cast<const std::byte *>(replicas_->replica(0).report()) + loss->offset, loss->dtype);
+  TUTTI_ASSIGN(report.loss, replicas_->replica(0).report_value(*setup_->plan.find("report/loss")));
   return report;
 }
 
 std::vector<NamedNumber> TrainerSession::report() const {
   std::vector<NamedNumber> numbers;
-  const auto *arena = static_cast<const std::byte *>(replicas_->replica(0).report());
   for (const StateEntry &entry : setup_->plan.entries()) {
     if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.rfind("report/coefficient/", 0) == 0) continue;
     std::string name = entry.name.substr(7);
     if (name == "ok") continue;
     if (name.rfind("metric/", 0) == 0) name = name.substr(7);
-    numbers.push_back({std::move(name), scalar_at(arena + entry.offset, entry.dtype)});
+    numbers.push_back({std::move(name), replicas_->replica(0).report_value(entry).value_or(NAN)});
   }
   return numbers;
 }

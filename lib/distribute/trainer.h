@@ -154,7 +154,8 @@ class Trainer : public TrainerVariables, public TrainerProgress {
   virtual base::Result<base::Json> input_state() = 0;
 
   /// Up to `steps` steps (negative = until the input ends or a stop). CANCELLED leaves the trainer usable: the step
-  /// under way is dropped. A loss that is not finite is an error naming the step; weights keep the values before it.
+  /// under way is finished. A loss or gradient that is not finite is OUT_OF_RANGE naming the step; weights keep the
+  /// values before it.
   virtual base::Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) = 0;
   /// Ends a run in progress at its next step boundary, with reason stopped. Any thread.
   virtual void request_stop() = 0;

@@ -68,6 +68,34 @@ static void test_losses_and_odd_batches(void **) {
   }
 }
 
+/// Each of the sums gets its weight from all of them: known only once they are combined.
+static void test_vector_of_sums(void **) {
+  NetworkCase network;
+  network.loss = Loss::class_means;
+  for (const int64_t batch : {7, 25, 64})
+    check_equality(network, twenty_steps(batch), {2, 3, 4}, "class means");
+  RunCase run = twenty_steps(7);
+  run.options.accumulation = 3;
+  const Model model = assert_ok_value(build_network(network));
+  assert_error_contains(train(model, run, network), "3 micro-batches");
+}
+
+static void test_own_statistics(void **) {
+  NetworkCase network;
+  network.batch_norm = true;
+  network.own_statistics = true;
+  const Model model = assert_ok_value(build_network(network));
+  RunCase run = twenty_steps(24);
+  run.rows = 48;
+  const Trained one = assert_ok_value(train(model, run, network));
+  run.replicas = 2;
+  const Trained two = assert_ok_value(train(model, run, network));
+  // The one named exception to equality: close, not equal.
+  assert_true(two.replicas_identical);
+  assert_true(relative_difference(two.losses, one.losses) < 0.5);
+  assert_true(relative_difference(two.losses, one.losses) > 1e-6);
+}
+
 static void test_accumulation(void **) {
   for (const auto &[loss, name] : losses) {
     NetworkCase network;
@@ -199,6 +227,8 @@ static void test_initial_values_do_not_depend_on_replicas(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_initial_values_do_not_depend_on_replicas),
     cmocka_unit_test(tutti::testing::test_losses_and_odd_batches),
+    cmocka_unit_test(tutti::testing::test_vector_of_sums),
+    cmocka_unit_test(tutti::testing::test_own_statistics),
     cmocka_unit_test(tutti::testing::test_accumulation),
     cmocka_unit_test(tutti::testing::test_accumulation_is_a_larger_batch),
     cmocka_unit_test(tutti::testing::test_batch_norm_and_dropout),

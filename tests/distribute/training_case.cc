@@ -72,7 +72,7 @@ ValueId dense(GraphBuilder &b, const char *name, ValueId x, DType dtype, int64_t
   return y;
 }
 
-ValueId batch_norm(GraphBuilder &b, ValueId x, DType dtype, int64_t channels) {
+ValueId batch_norm(GraphBuilder &b, ValueId x, DType dtype, int64_t channels, bool own_statistics) {
   b.push_scope("norm");
   const ValueId scale = b.variable("scale", dtype, {channels}, {"ones", {}});
   const ValueId offset = b.variable("offset", dtype, {channels}, {"zeros", {}});
@@ -81,7 +81,8 @@ ValueId batch_norm(GraphBuilder &b, ValueId x, DType dtype, int64_t channels) {
   moving.aggregation = graph::Aggregation::aggregated;
   const ValueId mean = b.variable("moving_mean", dtype, {channels}, {"zeros", {}}, moving);
   const ValueId variance = b.variable("moving_variance", dtype, {channels}, {"ones", {}}, moving);
-  const auto out = b.op_n("batch_norm_training", {x, scale, offset}, {}, 3);
+  const auto out = b.op_n("batch_norm_training", {x, scale, offset},
+                          {{"statistics", std::string(own_statistics ? "per_replica" : "global")}}, 3);
   b.assign("norm/moving_mean", b.add(b.scale(mean, 0.9), b.scale(out[1], 0.1)));
   b.assign("norm/moving_variance", b.add(b.scale(variance, 0.9), b.scale(out[2], 0.1)));
   b.pop_scope();
@@ -97,7 +98,7 @@ ValueId penalty(GraphBuilder &b) {
   return b.scale(total, 0.01);
 }
 
-ValueId total_loss(GraphBuilder &b, const NetworkCase &network, ValueId per_row, ValueId weights) {
+ValueId total_loss(GraphBuilder &b, const NetworkCase &network, ValueId per_row, ValueId weights, ValueId classes) {
   switch (network.loss) {
     case Loss::mean:
       return b.reduce_mean(per_row);
@@ -111,6 +112,10 @@ ValueId total_loss(GraphBuilder &b, const NetworkCase &network, ValueId per_row,
       return b.add(b.reduce_mean(per_row), penalty(b));
     case Loss::weighted_mean_with_penalty:
       return b.add(b.div(b.reduce_sum(b.mul(per_row, weights)), b.reduce_sum(weights)), penalty(b));
+    case Loss::class_means:
+      // The sums are a vector, and the loss is not linear in them.
+      return b.reduce_sum(
+          b.unary("square", b.reduce_mean(b.mul(classes, b.reshape(per_row, {GraphBuilder::batch(), 1})), {0})));
   }
   return graph::kNoValue;
 }
@@ -154,13 +159,14 @@ Result<Model> build_network(const NetworkCase &network) {
   const ValueId y = b.label("y", DType::i32, {GraphBuilder::batch()});
   const ValueId w = b.label("w", network.dtype, {GraphBuilder::batch()});
   ValueId hidden = dense(b, "first", x, network.dtype, network.features, network.hidden);
-  if (network.batch_norm) hidden = batch_norm(b, hidden, network.dtype, network.hidden);
+  if (network.batch_norm) hidden = batch_norm(b, hidden, network.dtype, network.hidden, network.own_statistics);
   hidden = b.unary("tanh", hidden);
   if (network.dropout) hidden = b.op("dropout", {hidden}, {{"rate", 0.3}});
   const ValueId logits = dense(b, "second", hidden, network.dtype, network.hidden, network.classes);
   b.set_output("logits", logits);
   const ValueId per_row = b.op("sparse_softmax_cross_entropy", {logits, y});
-  b.set_loss(total_loss(b, network, per_row, w));
+  const ValueId classes = b.op("one_hot", {y}, {{"depth", network.classes}, {"dtype", network.dtype}});
+  b.set_loss(total_loss(b, network, per_row, w, classes));
   const ValueId hit = b.cast(b.op("in_top_k", {logits, y}), network.dtype);
   b.add_metric("accuracy", b.reduce_mean(hit));
   set_optimizer(b, network);

@@ -42,7 +42,7 @@ int64_t row_label(int64_t row, int64_t classes);
 double row_weight(int64_t row);
 double row_target(int64_t row);
 
-enum class Loss { mean, sum, weighted_mean, root_mean, mean_with_penalty, weighted_mean_with_penalty };
+enum class Loss { mean, sum, weighted_mean, root_mean, mean_with_penalty, weighted_mean_with_penalty, class_means };
 enum class Optimizer { sgd, momentum, adam };
 
 /// A two-layer network with options.
@@ -53,6 +53,7 @@ struct NetworkCase {
   Optimizer optimizer = Optimizer::sgd;
   double learning_rate = 0.1;
   bool batch_norm = false;
+  bool own_statistics = false;  ///< of each replica, for batch_norm
   bool dropout = false;
   double clip = 0;
 };
