@@ -174,7 +174,7 @@ void image_pipelines(const std::shared_ptr<data::GraphRunner> &graphs) {
 
 int main(int argc, char **argv) {
   if (argc > 1) seconds_per_round = std::atof(argv[1]);
-  auto backend = backend::Backend::create(testing::bench_backend, "{}", {});
+  auto backend = backend::Backend::create(tutti::testing::bench_backend, "{}", {});
   if (!backend.ok()) {
     std::fprintf(stderr, "%s\n", backend.status().to_string().c_str());
     return 1;

@@ -95,7 +95,11 @@ class ParallelMapCallbackStage : public Stage {
     Slot &slot = slot_of(taken_);
     {
       std::unique_lock lock(mutex_);
-      TUTTI_TRY(base::wait_until(finished_, lock, cancel_.get(), Deadline::never(), [&] { return slot.done; }));
+      awaited_ = &slot;
+      const Status status =
+          base::wait_until(finished_, lock, cancel_.get(), Deadline::never(), [&] { return slot.done; });
+      awaited_ = nullptr;
+      TUTTI_TRY(status);
       slot.done = false;
     }
     Result<bool> more = std::move(slot.more);
@@ -105,11 +109,13 @@ class ParallelMapCallbackStage : public Stage {
       ended_ = true;
       final_status_ = more.status();
     }
+    bool is_worth_waking = false;
     {
       std::lock_guard lock(mutex_);
       ++taken_;
+      is_worth_waking = drawer_sleeps_ && issued_ - taken_ <= parallelism_;
     }
-    has_room_.notify_one();
+    if (is_worth_waking) has_room_.notify_one();
     return more;
   }
   void save(State &state) const override {
@@ -155,11 +161,13 @@ class ParallelMapCallbackStage : public Stage {
         const Status status = call(function_, spec_, slot->input, slot->output);
         if (!status.ok()) slot->more = status;
       }
+      bool is_awaited = false;
       {
         std::lock_guard lock(mutex_);
         slot->done = true;
+        is_awaited = awaited_ == slot;
       }
-      finished_.notify_one();
+      if (is_awaited) finished_.notify_one();
     }
   }
 
@@ -168,8 +176,11 @@ class ParallelMapCallbackStage : public Stage {
     std::lock_guard drawing(draw_mutex_);
     {
       std::unique_lock lock(mutex_);
-      has_room_.wait(lock, [&] { return stopping_ || drawn_ - taken_ < static_cast<int64_t>(slots_.size()); });
+      drawer_sleeps_ = true;
+      has_room_.wait(lock, [&] { return stopping_ || issued_ - taken_ < static_cast<int64_t>(slots_.size()); });
+      drawer_sleeps_ = false;
       if (stopping_ || drawn_all_) return nullptr;
+      ++issued_;
     }
     Slot &slot = slot_of(drawn_++);
     slot.more = input_->next(slot.input);
@@ -198,7 +209,10 @@ class ParallelMapCallbackStage : public Stage {
   std::condition_variable has_room_;
   std::condition_variable finished_;
   // Guarded by mutex_:
-  int64_t taken_ = 0;  // changed by the consumer alone
+  int64_t taken_ = 0;        // changed by the consumer alone
+  int64_t issued_ = 0;       // slots handed to threads
+  Slot *awaited_ = nullptr;  // what the consumer sleeps for
+  bool drawer_sleeps_ = false;
   bool stopping_ = false;
 
   std::vector<base::Thread> threads_;  // last: joined before anything else goes

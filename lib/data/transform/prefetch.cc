@@ -20,6 +20,21 @@ namespace {
 
 constexpr int64_t kMostAutomatic = 32;
 
+// Where an automatic ring begins: with small elements at a length at which the thread wakes now and then only.
+int64_t first_limit(const ElementSpec &spec) {
+  constexpr int64_t kSmallBytes = int64_t{1} << 20;
+  double bytes = 0;
+  for (const ComponentSpec &component : spec.components) {
+    double size = static_cast<double>(tensor::size_bytes(component.dtype));
+    for (const graph::Dim &dim : component.dims) {
+      const bool is_rows = dim.mentions(graph::kBatchSymbol);
+      size *= static_cast<double>(is_rows ? spec.batch_size : dim.is_constant() ? dim.constant() : kSmallBytes);
+    }
+    bytes += size;
+  }
+  return bytes <= static_cast<double>(kSmallBytes) ? 8 : 2;
+}
+
 // What the background thread hands over: an element, an error, or the end; and the input's state behind it.
 struct Slot {
   Element element;
@@ -31,12 +46,14 @@ struct Slot {
 // others the producer's.
 class PrefetchStage : public Stage {
  public:
-  PrefetchStage(std::unique_ptr<Stage> input, int64_t buffer_size, Ref<CancelToken> cancel, Ref<CancelToken> own)
+  // A buffer_size of 0 is automatic, beginning with `first` elements.
+  PrefetchStage(std::unique_ptr<Stage> input, int64_t buffer_size, int64_t first, Ref<CancelToken> cancel,
+                Ref<CancelToken> own)
       : input_(std::move(input)),
         cancel_(std::move(cancel)),
         own_(std::move(own)),
         slots_(static_cast<size_t>(buffer_size > 0 ? buffer_size : kMostAutomatic)),
-        limit_(buffer_size > 0 ? buffer_size : 2) {}
+        limit_(buffer_size > 0 ? buffer_size : first) {}
 
   ~PrefetchStage() override {
     // Waits that the thread is in, in any stage before this one, see the token.
@@ -150,8 +167,8 @@ class PrefetchDataset : public Dataset {
     IteratorContext own = context;
     own.cancel = CancelToken::create_child(context.cancel);
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(own));
-    return std::unique_ptr<Stage>(
-        std::make_unique<PrefetchStage>(std::move(input), buffer_size_, context.cancel, own.cancel));
+    return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(std::move(input), buffer_size_, first_limit(spec()),
+                                                                  context.cancel, own.cancel));
   }
 
  private:
