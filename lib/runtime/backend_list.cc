@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "runtime/plugin_loader.h"
 
@@ -18,6 +19,7 @@ using base::Result;
 namespace {
 
 constexpr LinkedBackend kLinked[] = {
+    {"cpu", backend::cpu::entry},
     {"reference", backend::reference::entry},
 };
 

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/dnnl_convolution.h"
+
+#include <omp.h>
+
+#include <optional>
+#include <utility>
+
+#include "backend/cpu/dnnl_versions.h"
+
+namespace tutti::impl::backend::cpu {
+
+using base::Result;
+using base::Status;
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+namespace {
+
+constexpr auto kFloat = memory::data_type::f32;
+
+const dnnl::engine &engine() {
+  static const dnnl::engine *const made = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *made;
+}
+
+/// Primitives are cut up for the number of threads that is set when they are made.
+class ThreadScope {
+ public:
+  explicit ThreadScope(int32_t threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ThreadScope(const ThreadScope &) = delete;
+  ThreadScope &operator=(const ThreadScope &) = delete;
+  ~ThreadScope() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+template <typename Body>
+auto without_exceptions(const Body &body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const dnnl::error &error) {
+    const auto code = error.status == dnnl_unimplemented ? base::Code::unimplemented
+                      : error.status == dnnl_out_of_memory ? base::Code::resource_exhausted
+                                                           : base::Code::internal;
+    return Status(code, base::concat("oneDNN: ", error.what())).with_domain("dnnl", error.status);
+  }
+}
+
+// ---- layouts of kernels --------------------------------------------------------------------------------------------
+
+struct KernelLayout {
+  int64_t groups = 1;
+  bool grouped = false;
+  Tag tag = Tag::undef;
+};
+
+std::string layout_name(int64_t groups, bool grouped, Tag tag) {
+  const char *name = dnnl_fmt_tag2str(static_cast<dnnl_format_tag_t>(tag));
+  return grouped ? base::concat("conv", groups, "/", name) : base::concat("conv/", name);
+}
+
+std::optional<Tag> tag_of_name(std::string_view name) {
+  for (int tag = 1; tag < static_cast<int>(dnnl_format_tag_last); ++tag) {
+    if (name == dnnl_fmt_tag2str(static_cast<dnnl_format_tag_t>(tag))) return static_cast<Tag>(tag);
+  }
+  return std::nullopt;
+}
+
+Result<KernelLayout> parse_layout(std::string_view layout) {
+  const Status wrong = base::invalid_argument("'", layout, "' is no layout of a convolution kernel of ",
+                                              dnnl_version_text());
+  const size_t slash = layout.find('/');
+  if (!layout.starts_with("conv") || slash == std::string_view::npos) return wrong;
+  KernelLayout parsed;
+  for (char digit : layout.substr(4, slash - 4)) {
+    if (digit < '0' || digit > '9') return wrong;
+    parsed.groups = (parsed.grouped ? parsed.groups * 10 : 0) + (digit - '0');
+    parsed.grouped = true;
+    if (parsed.groups > 1'000'000) return wrong;
+  }
+  const std::optional<Tag> tag = tag_of_name(layout.substr(slash + 1));
+  if (!tag) return wrong;
+  parsed.tag = *tag;
+  return parsed;
+}
+
+/// Dims as oneDNN wants them from [height, width, channels / groups, filters].
+memory::dims kernel_dims(const std::vector<int64_t> &d, int64_t groups, bool grouped) {
+  if (grouped) return {groups, d[3] / groups, d[2], d[0], d[1]};
+  return {d[3], d[2], d[0], d[1]};
+}
+
+memory::desc row_major_kernel(const std::vector<int64_t> &d, int64_t groups, bool grouped) {
+  const int64_t channel = d[3];
+  const int64_t column = d[2] * channel;
+  const int64_t row = d[1] * column;
+  if (grouped) return {kernel_dims(d, groups, true), kFloat, memory::dims{d[3] / groups, 1, channel, row, column}};
+  return {kernel_dims(d, 1, false), kFloat, memory::dims{1, channel, row, column}};
+}
+
+Result<memory::desc> kernel_desc(std::string_view layout, const std::vector<int64_t> &dims, int64_t groups,
+                                 bool grouped) {
+  if (dims.size() != 4) return base::invalid_argument("layout '", layout, "' is for four axes, not ", dims.size());
+  if (layout.empty()) return row_major_kernel(dims, groups, grouped);
+  TUTTI_ASSIGN(const KernelLayout parsed, parse_layout(layout));
+  if (parsed.groups < 1 || dims[3] % parsed.groups != 0) {
+    return base::invalid_argument("layout '", layout, "' does not fit ", dims[3], " filters");
+  }
+  return without_exceptions([&]() -> Result<memory::desc> {
+    return memory::desc(kernel_dims(dims, parsed.groups, parsed.grouped), kFloat, parsed.tag);
+  });
+}
+
+/// The tag that describes a kernel's memory, if there is one.
+std::optional<Tag> find_tag(const memory::desc &desc, const memory::dims &dims) {
+  for (int tag = static_cast<int>(dnnl_format_tag_any) + 1; tag < static_cast<int>(dnnl_format_tag_last); ++tag) {
+    const memory::desc candidate(dims, kFloat, static_cast<Tag>(tag), true);
+    if (candidate && candidate == desc) return static_cast<Tag>(tag);
+  }
+  return std::nullopt;
+}
+
+// ---- running a primitive -------------------------------------------------------------------------------------------
+
+/// One argument: which memory, which number oneDNN knows it by.
+struct Argument {
+  int number = 0;
+  memory::desc desc;
+  BufferId buffer = -1;
+};
+
+class PrimitiveState final : public KernelState {
+ public:
+  explicit PrimitiveState(const std::vector<Argument> &arguments) : stream(engine()) {
+    for (const Argument &argument : arguments) {
+      memories.emplace_back(argument.desc, engine(), static_cast<void *>(nullptr));
+      list.push_back({argument.number, memories.back().get()});
+      bound.push_back(nullptr);
+    }
+  }
+
+  dnnl::stream stream;
+  std::vector<memory> memories;
+  std::vector<dnnl_exec_arg_t> list;
+  std::vector<const void *> bound;
+};
+
+class PrimitiveKernel final : public Kernel {
+ public:
+  PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments)
+      : primitive_(std::move(primitive)), arguments_(std::move(arguments)) {}
+
+  Result<std::unique_ptr<KernelState>> make_state() const override {
+    return without_exceptions([&]() -> Result<std::unique_ptr<KernelState>> {
+      return std::unique_ptr<KernelState>(std::make_unique<PrimitiveState>(arguments_));
+    });
+  }
+
+  int32_t run(const RunContext &context, KernelState *kernel_state) const override {
+    auto &state = static_cast<PrimitiveState &>(*kernel_state);
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      void *pointer = context.buffers[arguments_[i].buffer];
+      if (pointer == state.bound[i]) continue;
+      dnnl_memory_set_data_handle(state.memories[i].get(), pointer);
+      state.bound[i] = pointer;
+    }
+    const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), state.stream.get(),
+                                                        static_cast<int>(state.list.size()), state.list.data());
+    if (status == dnnl_success) return 0;
+    return context.fail(base::internal_error("oneDNN failed with status ", static_cast<int32_t>(status)));
+  }
+
+ private:
+  dnnl::primitive primitive_;
+  std::vector<Argument> arguments_;
+};
+
+dnnl::primitive_attr make_attributes(const ConvolutionRequest &request) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (request.repeatable) set_repeatable(attributes);
+  if (request.relu) {
+    dnnl::post_ops operations;
+    append_relu(operations);
+    attributes.set_post_ops(operations);
+  }
+  return attributes;
+}
+
+/// "ref:any" and the like are plain loops; "gemm:..." convolutions unfold the image first.
+bool is_plain(const std::string &implementation) {
+  return implementation.find("ref") != std::string::npos || implementation.starts_with("gemm");
+}
+
+/// Moves on to the first implementation that is not a plain loop.
+template <typename Description>
+Status choose_implementation(Description &description, bool accept_plain) {
+  while (!accept_plain && is_plain(description.impl_info_str())) {
+    if (!description.next_impl()) return base::unimplemented("oneDNN has only plain loops for this convolution");
+  }
+  return Status();
+}
+
+// ---- convolutions ----------------------------------------------------------------------------------------------------
+
+struct ConvolutionDescs {
+  memory::desc input, kernel, bias, output;
+  memory::dims stride, dilation, low, high;
+  memory::dims kernel_dims;
+  bool grouped = false;
+};
+
+Result<ConvolutionDescs> make_descs(const ConvolutionRequest &request) {
+  const ConvolutionShape &s = request.shape;
+  ConvolutionDescs d;
+  d.grouped = s.groups > 1;
+  d.input = memory::desc({s.rows, s.in_channels, s.in_height, s.in_width}, kFloat,
+                         request.blocked_input ? Tag::nChw16c : Tag::nhwc);
+  d.output = memory::desc({s.rows, s.out_channels, s.out_height, s.out_width}, kFloat,
+                          request.blocked_output ? Tag::nChw16c : Tag::nhwc);
+  const std::vector<int64_t> dims = {s.kernel_height, s.kernel_width, s.in_channels / s.groups, s.out_channels};
+  d.kernel_dims = kernel_dims(dims, s.groups, d.grouped);
+  if (request.kernel_layout == "any") {
+    d.kernel = memory::desc(d.kernel_dims, kFloat, Tag::any);
+  } else {
+    TUTTI_ASSIGN(d.kernel, kernel_desc(request.kernel_layout, dims, s.groups, d.grouped));
+  }
+  if (request.bias) d.bias = memory::desc({s.out_channels}, kFloat, Tag::a);
+  d.stride = {s.stride[0], s.stride[1]};
+  d.dilation = {s.dilation[0] - 1, s.dilation[1] - 1};
+  d.low = {s.pad_low[0], s.pad_low[1]};
+  d.high = {s.pad_high[0], s.pad_high[1]};
+  return d;
+}
+
+using Forward = dnnl::convolution_forward;
+using InputGradient = dnnl::convolution_backward_data;
+using KernelGradient = dnnl::convolution_backward_weights;
+
+Described<Forward> describe(const ConvolutionRequest &request, const ConvolutionDescs &d,
+                                 const dnnl::primitive_attr &attributes) {
+  const auto kind = dnnl::prop_kind::forward_training;
+  const auto algorithm =
+      request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
+  if (request.pass == ConvolutionPass::forward && request.bias) {
+    return describe_forward<Forward>(engine(), attributes, kind, algorithm, d.input, d.kernel, d.bias, d.output,
+                                     d.stride, d.dilation, d.low, d.high);
+  }
+  return describe_forward<Forward>(engine(), attributes, kind, algorithm, d.input, d.kernel, d.output, d.stride,
+                                   d.dilation, d.low, d.high);
+}
+
+class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<Plan> {
+ public:
+  const std::string &implementation() const override { return implementation_; }
+  const std::string &kernel_layout() const override { return kernel_layout_; }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+
+  std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const override {
+    std::vector<Argument> arguments = {{input_number_, input_, buffers.input},
+                                       {kernel_number_, kernel_, buffers.kernel},
+                                       {output_number_, output_, buffers.output}};
+    if (buffers.bias >= 0) arguments.push_back({bias_number_, bias_, buffers.bias});
+    if (scratch_bytes_ > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch_, buffers.scratch});
+    return std::make_unique<PrimitiveKernel>(primitive_, std::move(arguments));
+  }
+
+  Status prepare(const ConvolutionRequest &request) {
+    TUTTI_ASSIGN(ConvolutionDescs d, make_descs(request));
+    const dnnl::primitive_attr attributes = make_attributes(request);
+    bias_ = d.bias;
+    switch (request.pass) {
+      case ConvolutionPass::forward: TUTTI_TRY(prepare_forward(request, d, attributes)); break;
+      case ConvolutionPass::input_gradient: TUTTI_TRY(prepare_input_gradient(request, d, attributes)); break;
+      case ConvolutionPass::kernel_gradient: TUTTI_TRY(prepare_kernel_gradient(request, d, attributes)); break;
+    }
+    scratch_bytes_ = static_cast<int64_t>(scratch_.get_size());
+    if (request.kernel_layout != "any") {
+      kernel_layout_ = request.kernel_layout;
+      return Status();
+    }
+    const std::optional<Tag> tag = find_tag(kernel_, d.kernel_dims);
+    if (!tag) return base::unimplemented("oneDNN wants a kernel layout without a name");
+    kernel_layout_ = layout_name(request.shape.groups, d.grouped, *tag);
+    return Status();
+  }
+
+ private:
+  Status prepare_forward(const ConvolutionRequest &request, const ConvolutionDescs &d,
+                         const dnnl::primitive_attr &attributes) {
+    Described<Forward> described = describe(request, d, attributes);
+    Forward::primitive_desc &description = described.description;
+    TUTTI_TRY(choose_implementation(description, request.accept_plain));
+    keep(description, Forward(description), DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST);
+    input_ = description.src_desc();
+    kernel_ = description.weights_desc();
+    output_ = description.dst_desc();
+    bias_number_ = DNNL_ARG_BIAS;
+    return Status();
+  }
+
+  Status prepare_input_gradient(const ConvolutionRequest &request, const ConvolutionDescs &d,
+                                const dnnl::primitive_attr &attributes) {
+    ConvolutionDescs free = d;
+    free.kernel = memory::desc(d.kernel_dims, kFloat, Tag::any);
+    const auto algorithm =
+        request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
+    const Described<Forward> hint = describe(request, free, attributes);
+    Described<InputGradient> described =
+        describe_backward<InputGradient>(engine(), attributes, hint.description, algorithm, d.input, d.kernel, d.output,
+                                         d.stride, d.dilation, d.low, d.high);
+    InputGradient::primitive_desc &description = described.description;
+    TUTTI_TRY(choose_implementation(description, request.accept_plain));
+    keep(description, InputGradient(description), DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST);
+    input_ = description.diff_src_desc();
+    kernel_ = description.weights_desc();
+    output_ = description.diff_dst_desc();
+    return Status();
+  }
+
+  Status prepare_kernel_gradient(const ConvolutionRequest &request, const ConvolutionDescs &d,
+                                 const dnnl::primitive_attr &attributes) {
+    ConvolutionDescs free = d;
+    free.kernel = memory::desc(d.kernel_dims, kFloat, Tag::any);
+    const auto algorithm =
+        request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
+    const Described<Forward> hint = describe(request, free, attributes);
+    const Forward::primitive_desc &forward = hint.description;
+    Described<KernelGradient> described =
+        request.bias ? describe_backward<KernelGradient>(engine(), attributes, forward, algorithm, d.input, d.kernel,
+                                                         d.bias, d.output, d.stride, d.dilation, d.low, d.high)
+                     : describe_backward<KernelGradient>(engine(), attributes, forward, algorithm, d.input, d.kernel,
+                                                         d.output, d.stride, d.dilation, d.low, d.high);
+    KernelGradient::primitive_desc &description = described.description;
+    TUTTI_TRY(choose_implementation(description, request.accept_plain));
+    keep(description, KernelGradient(description), DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST);
+    input_ = description.src_desc();
+    kernel_ = description.diff_weights_desc();
+    output_ = description.diff_dst_desc();
+    bias_number_ = DNNL_ARG_DIFF_BIAS;
+    return Status();
+  }
+
+  template <typename Description>
+  void keep(const Description &description, dnnl::primitive primitive, int input, int kernel, int output) {
+    primitive_ = std::move(primitive);
+    implementation_ = description.impl_info_str();
+    scratch_ = description.scratchpad_desc();
+    input_number_ = input;
+    kernel_number_ = kernel;
+    output_number_ = output;
+  }
+
+  dnnl::primitive primitive_;
+  std::string implementation_, kernel_layout_;
+  memory::desc input_, kernel_, bias_, output_, scratch_;
+  int input_number_ = 0, kernel_number_ = 0, output_number_ = 0, bias_number_ = DNNL_ARG_BIAS;
+  int64_t scratch_bytes_ = 0;
+};
+
+Result<std::pair<memory::desc, memory::desc>> reorder_descs(std::string_view from_layout, std::string_view to_layout,
+                                                            const std::vector<int64_t> &dims) {
+  KernelLayout parsed;
+  for (std::string_view layout : {from_layout, to_layout}) {
+    if (!layout.empty()) {
+      TUTTI_ASSIGN(parsed, parse_layout(layout));
+    }
+  }
+  TUTTI_ASSIGN(memory::desc from, kernel_desc(from_layout, dims, parsed.groups, parsed.grouped));
+  TUTTI_ASSIGN(memory::desc to, kernel_desc(to_layout, dims, parsed.groups, parsed.grouped));
+  return std::pair(from, to);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ConvolutionPlan>> ConvolutionPlan::make(const ConvolutionRequest &request) {
+  const ThreadScope threads(request.threads);
+  return without_exceptions([&]() -> Result<std::shared_ptr<const ConvolutionPlan>> {
+    auto plan = std::make_shared<Plan>();
+    TUTTI_TRY(plan->prepare(request));
+    return std::shared_ptr<const ConvolutionPlan>(std::move(plan));
+  });
+}
+
+Result<int64_t> kernel_storage_bytes(std::string_view layout, const std::vector<int64_t> &dims) {
+  TUTTI_ASSIGN(const memory::desc desc, kernel_desc(layout, dims, 1, false));
+  return static_cast<int64_t>(desc.get_size());
+}
+
+Result<std::unique_ptr<Kernel>> make_kernel_reorder(std::string_view from_layout, std::string_view to_layout,
+                                                    const std::vector<int64_t> &dims, BufferId from, BufferId to) {
+  TUTTI_ASSIGN(const auto descs, reorder_descs(from_layout, to_layout, dims));
+  const ThreadScope threads(1);
+  return without_exceptions([&]() -> Result<std::unique_ptr<Kernel>> {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::reorder::primitive_desc description(engine(), descs.first, engine(), descs.second, attributes);
+    if (description.scratchpad_desc().get_size() > 0) return base::unimplemented("oneDNN wants scratch for a reorder");
+    std::vector<Argument> arguments = {{DNNL_ARG_FROM, descs.first, from}, {DNNL_ARG_TO, descs.second, to}};
+    return std::unique_ptr<Kernel>(
+        std::make_unique<PrimitiveKernel>(dnnl::reorder(description), std::move(arguments)));
+  });
+}
+
+Status reorder_kernel(std::string_view from_layout, std::string_view to_layout, const std::vector<int64_t> &dims,
+                      const void *from, void *to) {
+  TUTTI_ASSIGN(const std::unique_ptr<Kernel> kernel, make_kernel_reorder(from_layout, to_layout, dims, 0, 1));
+  TUTTI_ASSIGN(const std::unique_ptr<KernelState> state, kernel->make_state());
+  void *const buffers[] = {const_cast<void *>(from), to};
+  RunContext context;
+  context.buffers = buffers;
+  return kernel->run(context, state.get()) == 0 ? Status() : base::internal_error("oneDNN failed to reorder");
+}
+
+std::string dnnl_version_text() {
+  const dnnl_version_t *version = dnnl_version();
+  return base::concat("oneDNN ", version->major, ".", version->minor, ".", version->patch);
+}
+
+}  // namespace tutti::impl::backend::cpu

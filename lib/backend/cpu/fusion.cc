@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/fusion.h"
+
+#include <algorithm>
+
+#include "backend/cpu/attributes.h"
+#include "backend/cpu/simd_elementwise.h"
+
+namespace tutti::impl::backend::cpu {
+
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+using tensor::DType;
+
+namespace {
+
+constexpr size_t kMaximumChain = 24;
+
+bool is_register_dtype(DType dtype) { return dtype == DType::f32 || dtype == DType::boolean; }
+
+bool is_convertible(DType dtype) {
+  return is_register_dtype(dtype) || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64 ||
+         dtype == DType::i8 || dtype == DType::u8;
+}
+
+bool has_effect(const Node &node) { return node.op == "state_write" || node.op == "all_reduce"; }
+
+}  // namespace
+
+bool is_elementwise(const LoweredGraph &graph, const Node &node) {
+  if (node.outputs.size() != 1 || !is_register_dtype(graph.value(node.outputs[0]).dtype)) return false;
+  if (node.op == "cast") {
+    const DType from = graph.value(node.inputs[0]).dtype;
+    // What is not zero may be zero once it is a float.
+    const bool to_boolean = graph.value(node.outputs[0]).dtype == DType::boolean;
+    return to_boolean ? is_register_dtype(from) : is_convertible(from);
+  }
+  if (!element_op(node.op, false)) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId input) { return input != kNoValue && is_register_dtype(graph.value(input).dtype); });
+}
+
+bool FusionPlan::is_internal(ValueId id) const {
+  const int32_t step = producer(id);
+  if (step < 0 || is_result(id) || uses(id).empty()) return false;
+  const int32_t group = group_index_[static_cast<size_t>(step)];
+  return std::all_of(uses(id).begin(), uses(id).end(),
+                     [&](int32_t use) { return group_index_[static_cast<size_t>(use)] == group; });
+}
+
+class Fuser {
+ public:
+  explicit Fuser(const LoweredGraph &graph) : graph_(graph) {}
+
+  FusionPlan make() {
+    find_needed();
+    find_uses();
+    plan_.group_index_.assign(static_cast<size_t>(graph_.step_count()), -1);
+    for (int32_t step = 0; step < graph_.step_count(); ++step) {
+      if (is_free(step)) fuse_from(step);
+    }
+    for (int32_t step = graph_.step_count() - 1; step >= 0; --step) {
+      if (is_free(step)) grow_elementwise(step);
+    }
+    for (int32_t step = 0; step < graph_.step_count(); ++step) {
+      if (is_free(step)) add_group(GroupKind::single, {step}, step);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  const Node &node(int32_t step) const { return graph_.step(step); }
+
+  void find_needed() {
+    std::vector<char> value_needed(graph_.values().size(), 0);
+    needed_.assign(static_cast<size_t>(graph_.step_count()), 0);
+    plan_.is_result_.assign(graph_.values().size(), 0);
+    plan_.producer_.assign(graph_.values().size(), -1);
+    for (const LoweredPort &port : graph_.outputs()) {
+      value_needed[static_cast<size_t>(port.value)] = 1;
+      ++plan_.is_result_[static_cast<size_t>(port.value)];
+    }
+    for (int32_t step = graph_.step_count() - 1; step >= 0; --step) {
+      bool wanted = has_effect(node(step));
+      for (ValueId output : node(step).outputs) {
+        wanted |= value_needed[static_cast<size_t>(output)] != 0;
+        plan_.producer_[static_cast<size_t>(output)] = step;
+      }
+      if (!wanted) continue;
+      needed_[static_cast<size_t>(step)] = 1;
+      for (ValueId input : node(step).inputs) {
+        if (input != kNoValue) value_needed[static_cast<size_t>(input)] = 1;
+      }
+    }
+  }
+
+  void find_uses() {
+    plan_.uses_.resize(graph_.values().size());
+    for (int32_t step = 0; step < graph_.step_count(); ++step) {
+      if (!needed_[static_cast<size_t>(step)]) continue;
+      for (ValueId input : node(step).inputs) {
+        if (input != kNoValue) plan_.uses_[static_cast<size_t>(input)].push_back(step);
+      }
+    }
+  }
+
+  bool is_free(int32_t step) const {
+    return needed_[static_cast<size_t>(step)] != 0 && plan_.group_index_[static_cast<size_t>(step)] < 0;
+  }
+
+  void add_group(GroupKind kind, std::vector<int32_t> steps, int32_t emit_at) {
+    for (int32_t step : steps) plan_.group_index_[static_cast<size_t>(step)] = static_cast<int32_t>(plan_.groups_.size());
+    plan_.groups_.push_back({kind, std::move(steps), emit_at});
+  }
+
+  /// The one node that uses a value, if it is a free `op`; else -1.
+  int32_t only_user(ValueId id, std::string_view op) const {
+    if (plan_.use_count(id) != 1 || plan_.uses(id).size() != 1) return -1;
+    const int32_t user = plan_.uses(id)[0];
+    return is_free(user) && node(user).op == op ? user : -1;
+  }
+
+  ValueId other_input(int32_t step, ValueId id) const {
+    const Node &n = node(step);
+    return n.inputs[0] == id ? n.inputs[1] : n.inputs[0];
+  }
+
+  bool same_dims(ValueId a, ValueId b) const { return graph_.value(a).dims == graph_.value(b).dims; }
+
+  /// May the nodes `from` and what it reads wait until `to`?
+  bool may_wait(int32_t from, int32_t to) const {
+    bool reads_state = false;
+    for (ValueId input : node(from).inputs) {
+      if (input == kNoValue) continue;
+      ValueId root = input;
+      for (int32_t step = plan_.producer(root); step >= 0; step = plan_.producer(root)) {
+        const std::string &op = node(step).op;
+        if (op != "reshape" && op != "identity" && op != "stop_gradient") {
+          reads_state |= op == "state_read";
+          break;
+        }
+        root = node(step).inputs[0];
+      }
+    }
+    for (int32_t step = from + 1; step < to; ++step) {
+      if (node(step).op == "all_reduce" || (reads_state && node(step).op == "state_write")) return false;
+    }
+    return true;
+  }
+
+  bool is_bias(ValueId id, ValueId target) const {
+    const LoweredValue &bias = graph_.value(id);
+    const LoweredValue &y = graph_.value(target);
+    return bias.dims.size() == 1 && !y.dims.empty() && bias.dims[0] == y.dims.back() && bias.dtype == DType::f32;
+  }
+
+  /// Adds to `steps` a following add of a bias and a following relu.
+  void add_bias_and_relu(std::vector<int32_t> &steps, bool bias_allowed) const {
+    ValueId y = node(steps.back()).outputs[0];
+    const int32_t add = bias_allowed ? only_user(y, "add") : -1;
+    if (add >= 0 && is_bias(other_input(add, y), y) && same_dims(node(add).outputs[0], y) &&
+        may_wait(steps.front(), add)) {
+      steps.push_back(add);
+      y = node(add).outputs[0];
+    }
+    const int32_t relu = only_user(y, "relu");
+    if (relu >= 0 && may_wait(steps.front(), relu)) steps.push_back(relu);
+  }
+
+  void fuse_dense(int32_t step) {
+    const Node &n = node(step);
+    const LoweredValue &y = graph_.value(n.outputs[0]);
+    if (y.dtype != DType::f32) return;
+    std::vector<int32_t> steps = {step};
+    const int32_t mask = only_user(n.outputs[0], "relu_gradient");
+    if (mask >= 0 && node(mask).inputs[0] == n.outputs[0] && may_wait(step, mask)) {
+      steps.push_back(mask);
+    } else {
+      add_bias_and_relu(steps, true);
+    }
+    if (steps.size() > 1) add_group(GroupKind::dense, steps, steps.back());
+  }
+
+  void fuse_convolution(int32_t step) {
+    const Node &n = node(step);
+    if (graph_.value(n.outputs[0]).dtype != DType::f32) return;
+    std::vector<int32_t> steps = {step};
+    const bool has_bias = n.inputs.size() > 2 && n.inputs[2] != kNoValue;
+    add_bias_and_relu(steps, !has_bias);
+    if (steps.size() > 1) add_group(GroupKind::convolution, steps, steps.back());
+  }
+
+  /// Is a value there before `step`? Leaves always are.
+  bool is_ready(ValueId id, int32_t step) const {
+    const int32_t producer = plan_.producer(id);
+    if (producer < 0 || producer > step) return false;
+    const int32_t group = plan_.group_index_[static_cast<size_t>(producer)];
+    return (group < 0 ? producer : plan_.groups_[static_cast<size_t>(group)].emit_at) < step;
+  }
+
+  void fuse_batch_norm(int32_t step) {
+    ValueId y = node(step).outputs[0];
+    if (graph_.value(y).dtype != DType::f32) return;
+    std::vector<int32_t> steps = {step};
+    const int32_t add = only_user(y, "add");
+    if (add >= 0) {
+      const ValueId other = other_input(add, y);
+      if (other != y && same_dims(other, y) && is_ready(other, step)) {
+        steps.push_back(add);
+        y = node(add).outputs[0];
+      }
+    }
+    const int32_t relu = only_user(y, "relu");
+    if (relu >= 0) steps.push_back(relu);
+    // The statistics are needed at once, so the group is computed at the turn of its first node.
+    if (steps.size() > 1) add_group(GroupKind::batch_norm, steps, step);
+  }
+
+  void fuse_norm_gradient(int32_t step) {
+    const Node &n = node(step);
+    const ValueId y = n.inputs[1];
+    const int32_t gradient = only_user(n.outputs[0], "batch_norm_training_gradient");
+    if (gradient < 0 || node(gradient).inputs[0] != n.outputs[0]) return;
+    const int32_t relu = plan_.producer(y);
+    if (relu < 0 || node(relu).op != "relu") return;
+    const int32_t norm = plan_.producer(node(relu).inputs[0]);
+    if (norm < 0 || node(norm).op != "batch_norm_training") return;
+    const bool same_norm = node(norm).inputs[0] == node(gradient).inputs[1] &&
+                           node(norm).inputs[1] == node(gradient).inputs[2] &&
+                           node(norm).outputs[1] == node(gradient).inputs[3] &&
+                           node(norm).outputs[2] == node(gradient).inputs[4] &&
+                           number(node(norm), "epsilon") == number(node(gradient), "epsilon");
+    if (!same_norm || !may_wait(step, gradient)) return;
+    add_group(GroupKind::norm_gradient, {step, gradient}, gradient);
+  }
+
+  void fuse_pool_gradient(int32_t step) {
+    const Node &n = node(step);
+    const int32_t mask = only_user(n.outputs[0], "relu_gradient");
+    if (mask < 0 || node(mask).inputs[0] != n.outputs[0] || node(mask).inputs[1] != n.inputs[1]) return;
+    if (may_wait(step, mask)) add_group(GroupKind::pool_gradient, {step, mask}, mask);
+  }
+
+  void fuse_from(int32_t step) {
+    const std::string &op = node(step).op;
+    if (op == "matmul") return fuse_dense(step);
+    if (op == "conv2d") return fuse_convolution(step);
+    if (op == "batch_norm_training") return fuse_batch_norm(step);
+    if (op == "relu_gradient") return fuse_norm_gradient(step);
+    if (op == "max_pool2d_gradient") return fuse_pool_gradient(step);
+  }
+
+  void grow_elementwise(int32_t root) {
+    if (!is_elementwise(graph_, node(root))) return;
+    const ValueId result = node(root).outputs[0];
+    std::vector<int32_t> steps = {root};
+    for (size_t i = 0; i < steps.size() && steps.size() < kMaximumChain; ++i) {
+      for (ValueId input : node(steps[i]).inputs) {
+        const int32_t producer = plan_.producer(input);
+        const bool fits = producer >= 0 && is_free(producer) && plan_.use_count(input) == 1 &&
+                          same_dims(input, result) && is_elementwise(graph_, node(producer)) &&
+                          may_wait(producer, root);
+        if (fits && steps.size() < kMaximumChain) steps.push_back(producer);
+      }
+    }
+    std::sort(steps.begin(), steps.end());
+    add_group(GroupKind::elementwise, steps, root);
+  }
+
+  const LoweredGraph &graph_;
+  FusionPlan plan_;
+  std::vector<char> needed_;
+};
+
+FusionPlan FusionPlan::make(const LoweredGraph &graph) { return Fuser(graph).make(); }
+
+}  // namespace tutti::impl::backend::cpu

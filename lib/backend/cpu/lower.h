@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How each op is done. A lowering function emits the kernels of one node (or of one group of nodes, fusion.h); it
+// returns false when it cannot do this node (another dtype, say), which then runs as a fallback kernel. They are listed
+// in lower.cc.
+#ifndef TUTTI_BACKEND_CPU_LOWER_H_
+#define TUTTI_BACKEND_CPU_LOWER_H_
+
+#include "backend/cpu/fusion.h"
+#include "backend/cpu/lowering.h"
+#include "base/status.h"
+#include "graph/graph.h"
+
+namespace tutti::impl::backend::cpu {
+
+/// Emits the kernels of a group.
+base::Status lower_group(Lowering &l, const Group &group);
+
+// lower_elementwise.cc
+void lower_elementwise(Lowering &l, const Group &group);
+/// Emits a copy of a value repeated to `dims`; the buffer.
+BufferId broadcast(Lowering &l, graph::ValueId id, const std::vector<int64_t> &dims);
+
+// lower_dense.cc
+bool lower_dense(Lowering &l, const Group &group);
+
+// lower_convolution.cc
+bool lower_convolution(Lowering &l, const Group &group);
+bool lower_input_gradient(Lowering &l, const graph::Node &node);
+bool lower_kernel_gradient(Lowering &l, const graph::Node &node);
+/// The layout in which a convolution wants its kernel; "" = row-major.
+std::string preferred_kernel_layout(const LoweredGraph &graph, const graph::Node &node);
+
+// lower_normalization.cc
+bool lower_batch_norm(Lowering &l, const Group &group);
+bool lower_batch_norm_gradient(Lowering &l, const Group &group);
+bool lower_batch_norm_inference(Lowering &l, const graph::Node &node);
+bool lower_batch_norm_moments(Lowering &l, const graph::Node &node);
+bool lower_batch_norm_gradient_moments(Lowering &l, const graph::Node &node);
+bool lower_batch_norm_gradient_apply(Lowering &l, const graph::Node &node);
+bool lower_layer_norm(Lowering &l, const graph::Node &node);
+bool lower_layer_norm_gradient(Lowering &l, const graph::Node &node);
+
+// lower_pooling.cc
+bool lower_max_pool(Lowering &l, const graph::Node &node);
+bool lower_max_pool_gradient(Lowering &l, const Group &group);
+bool lower_average_pool(Lowering &l, const graph::Node &node);
+bool lower_average_pool_gradient(Lowering &l, const graph::Node &node);
+
+// lower_loss.cc
+bool lower_softmax(Lowering &l, const graph::Node &node);
+bool lower_softmax_gradient(Lowering &l, const graph::Node &node);
+bool lower_sparse_cross_entropy(Lowering &l, const graph::Node &node);
+bool lower_sparse_cross_entropy_gradient(Lowering &l, const graph::Node &node);
+bool lower_cross_entropy(Lowering &l, const graph::Node &node);
+bool lower_cross_entropy_gradient(Lowering &l, const graph::Node &node);
+
+// lower_reduce.cc
+bool lower_reduce(Lowering &l, const graph::Node &node);
+bool lower_all_finite(Lowering &l, const graph::Node &node);
+
+// lower_update.cc
+bool lower_run_scalar(Lowering &l, const graph::Node &node);
+bool lower_sgd_update(Lowering &l, const graph::Node &node);
+bool lower_momentum_update(Lowering &l, const graph::Node &node);
+bool lower_adam_update(Lowering &l, const graph::Node &node);
+
+// lower_shape.cc
+bool lower_transpose(Lowering &l, const graph::Node &node);
+bool lower_broadcast_to(Lowering &l, const graph::Node &node);
+bool lower_concat(Lowering &l, const graph::Node &node);
+bool lower_slice(Lowering &l, const graph::Node &node);
+bool lower_slice_gradient(Lowering &l, const graph::Node &node);
+bool lower_pad(Lowering &l, const graph::Node &node);
+bool lower_gather(Lowering &l, const graph::Node &node);
+bool lower_gather_gradient(Lowering &l, const graph::Node &node);
+
+// lower_random.cc
+bool lower_dropout(Lowering &l, const graph::Node &node);
+bool lower_random_uniform(Lowering &l, const graph::Node &node);
+
+// fallback.cc
+/// Runs the node on the reference backend, as a kernel of its own.
+base::Status lower_fallback(Lowering &l, const graph::Node &node);
+
+}  // namespace tutti::impl::backend::cpu
+
+#endif  // TUTTI_BACKEND_CPU_LOWER_H_

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "backend/cpu/attributes.h"
+#include "backend/cpu/lower.h"
+#include "backend/cpu/simd_norm.h"
+
+namespace tutti::impl::backend::cpu {
+
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+
+namespace {
+
+bool all_f32(const Lowering &l, const Node &node, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!l.is_f32(node.inputs[i])) return false;
+  }
+  return true;
+}
+
+/// The layout an image is taken in: the one it lies in, if channels can be walked there.
+std::string_view image_layout(const Lowering &l, ValueId x) {
+  return l.layout_of(x) == kBlocked16 ? kBlocked16 : std::string_view();
+}
+
+ChannelShape shape_of(const LoweredValue &x, std::string_view layout) {
+  const int64_t channels = x.dims.back();
+  if (layout == kBlocked16) return ChannelShape::blocked(x.dims[0], x.dims[1] * x.dims[2], channels);
+  return ChannelShape::plain(channels > 0 ? x.elements / channels : 0, channels);
+}
+
+/// Places for numbers of each channel in one piece of scratch.
+struct ChannelScratch {
+  BufferId buffer = -1;
+  int64_t channels = 0;
+
+  static ChannelScratch make(Lowering &l, int64_t channels) {
+    return {l.scratch(channels * (2 * static_cast<int64_t>(sizeof(double)) + 5 * static_cast<int64_t>(sizeof(float)))),
+            channels};
+  }
+  double *doubles(const RunContext &c, int64_t index) const {
+    return static_cast<double *>(c.buffers[buffer]) + index * channels;
+  }
+  float *floats(const RunContext &c, int64_t index) const {
+    return reinterpret_cast<float *>(doubles(c, 2)) + index * channels;
+  }
+};
+
+/// y = x * a + b: the same numbers wherever they are computed, so that a mask made again is the same mask.
+void fold_statistics(int64_t channels, const float *scale, const float *offset, const float *mean,
+                     const float *variance, double epsilon, float *a, float *b) {
+  for (int64_t i = 0; i < channels; ++i) {
+    const double factor = static_cast<double>(scale[i]) / std::sqrt(static_cast<double>(variance[i]) + epsilon);
+    a[i] = static_cast<float>(factor);
+    if (b != nullptr) {
+      b[i] = static_cast<float>(static_cast<double>(offset[i]) - static_cast<double>(mean[i]) * factor);
+    }
+  }
+}
+
+/// What follows a normalisation in its group.
+struct Following {
+  ValueId other = kNoValue;
+  bool relu = false;
+  ValueId y = kNoValue;
+};
+
+Following following_nodes(const Lowering &l, const Group &group) {
+  Following following;
+  following.y = l.graph().step(group.steps.front()).outputs[0];
+  for (size_t i = 1; i < group.steps.size(); ++i) {
+    const Node &node = l.graph().step(group.steps[i]);
+    if (node.op == "add") following.other = node.inputs[0] == following.y ? node.inputs[1] : node.inputs[0];
+    following.relu |= node.op == "relu";
+    following.y = node.outputs[0];
+  }
+  return following;
+}
+
+std::string name_of(const char *what, const Following &following) {
+  std::string name = std::string("simd:") + what;
+  if (following.other != kNoValue) name += "+add";
+  if (following.relu) name += "+relu";
+  return name;
+}
+
+}  // namespace
+
+bool lower_batch_norm(Lowering &l, const Group &group) {
+  const Node &node = l.graph().step(group.steps.front());
+  const LoweredValue &value = l.value(node.inputs[0]);
+  if (!all_f32(l, node, 3) || value.elements == 0) return false;
+  const Following following = following_nodes(l, group);
+  const std::string_view layout = image_layout(l, node.inputs[0]);
+  const ChannelShape shape = shape_of(value, layout);
+  const double epsilon = number(node, "epsilon");
+  const BufferId x = l.read(node.inputs[0], layout);
+  const BufferId scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
+  const BufferId other = following.other == kNoValue ? -1 : l.read(following.other, layout);
+  const ValueId overwrite[] = {node.inputs[0], following.other};
+  const BufferId y = l.write(following.y, layout, overwrite);
+  const BufferId mean = l.write(node.outputs[1]), variance = l.write(node.outputs[2]);
+  const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
+  l.emit(name_of("batch_norm", following), [=, relu = following.relu](const RunContext &c) {
+    double *sum = scratch.doubles(c, 0);
+    double *squares = scratch.doubles(c, 1);
+    channel_moments(shape, c.in(x), sum, squares);
+    const auto count = static_cast<double>(shape.count());
+    for (int64_t i = 0; i < shape.channels(); ++i) {
+      const double average = sum[i] / count;
+      c.out(mean)[i] = static_cast<float>(average);
+      c.out(variance)[i] = static_cast<float>(std::fmax(squares[i] / count - average * average, 0.0));
+    }
+    float *a = scratch.floats(c, 0);
+    float *b = scratch.floats(c, 1);
+    fold_statistics(shape.channels(), c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
+    channel_apply(shape, c.in(x), a, b, c.in_or_null(other), relu, c.out(y));
+  });
+  return true;
+}
+
+bool lower_batch_norm_inference(Lowering &l, const Node &node) {
+  const LoweredValue &value = l.value(node.inputs[0]);
+  if (!all_f32(l, node, 5) || value.elements == 0) return false;
+  const std::string_view layout = image_layout(l, node.inputs[0]);
+  const ChannelShape shape = shape_of(value, layout);
+  const double epsilon = number(node, "epsilon");
+  const BufferId x = l.read(node.inputs[0], layout);
+  const BufferId scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
+  const BufferId mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
+  const BufferId y = l.write(node.outputs[0], layout, {node.inputs[0]});
+  const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
+  l.emit("simd:batch_norm_inference", [=](const RunContext &c) {
+    float *a = scratch.floats(c, 0);
+    float *b = scratch.floats(c, 1);
+    fold_statistics(shape.channels(), c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
+    channel_apply(shape, c.in(x), a, b, nullptr, false, c.out(y));
+  });
+  return true;
+}
+
+bool lower_batch_norm_moments(Lowering &l, const Node &node) {
+  if (!l.is_f32(node.inputs[0])) return false;
+  const std::string_view layout = image_layout(l, node.inputs[0]);
+  const ChannelShape shape = shape_of(l.value(node.inputs[0]), layout);
+  const BufferId x = l.read(node.inputs[0], layout);
+  const BufferId sum = l.write(node.outputs[0]), squares = l.write(node.outputs[1]);
+  l.emit("simd:batch_norm_moments", [=](const RunContext &c) {
+    channel_moments(shape, c.in(x), static_cast<double *>(c.buffers[sum]), static_cast<double *>(c.buffers[squares]));
+  });
+  return true;
+}
+
+bool lower_batch_norm_gradient_moments(Lowering &l, const Node &node) {
+  if (!all_f32(l, node, 3)) return false;
+  const std::string_view layout = image_layout(l, node.inputs[1]);
+  const ChannelShape shape = shape_of(l.value(node.inputs[1]), layout);
+  const BufferId dy = l.read(node.inputs[0], layout), x = l.read(node.inputs[1], layout);
+  const BufferId mean = l.read(node.inputs[2]);
+  const BufferId sum_dy = l.write(node.outputs[0]), sum_dy_xc = l.write(node.outputs[1]);
+  l.emit("simd:batch_norm_gradient_moments", [=](const RunContext &c) {
+    channel_gradient_moments(shape, c.in(dy), c.in(x), c.in(mean), {}, static_cast<double *>(c.buffers[sum_dy]),
+                             static_cast<double *>(c.buffers[sum_dy_xc]));
+  });
+  return true;
+}
+
+namespace {
+
+/// slope and shift of channel_gradient_apply from the sums; a = scale / sqrt(variance + epsilon).
+void fold_gradient(int64_t channels, double count, const float *variance, double epsilon, const float *a,
+                   const double *sum_dy, const double *sum_dy_xc, float *slope, float *shift) {
+  for (int64_t i = 0; i < channels; ++i) {
+    const double factor = static_cast<double>(a[i]);
+    const double r2 = 1.0 / (static_cast<double>(variance[i]) + epsilon);
+    slope[i] = static_cast<float>(-factor * r2 * sum_dy_xc[i] / count);
+    shift[i] = static_cast<float>(-factor * sum_dy[i] / count);
+  }
+}
+
+}  // namespace
+
+bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
+  const Node &node = l.graph().step(group.steps.back());
+  const LoweredValue &value = l.value(node.inputs[1]);
+  if (!all_f32(l, node, 5) || value.elements == 0) return false;
+  ValueId gradient = node.inputs[0];
+  BufferId offset = -1;
+  const std::string_view layout = image_layout(l, node.inputs[1]);
+  if (group.steps.size() > 1) {
+    const Node &relu_gradient = l.graph().step(group.steps.front());
+    gradient = relu_gradient.inputs[0];
+    const Node &relu = l.graph().step(l.fusion().producer(relu_gradient.inputs[1]));
+    offset = l.read(l.graph().step(l.fusion().producer(relu.inputs[0])).inputs[2]);
+  }
+  const bool masked = group.steps.size() > 1;
+  const ChannelShape shape = shape_of(value, layout);
+  const double epsilon = number(node, "epsilon");
+  const BufferId dy = l.read(gradient, layout), x = l.read(node.inputs[1], layout);
+  const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
+  const BufferId dx = l.write(node.outputs[0], layout, {gradient});
+  const BufferId dscale = l.write(node.outputs[1]), doffset = l.write(node.outputs[2]);
+  const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
+  l.emit(masked ? "simd:batch_norm_gradient+relu" : "simd:batch_norm_gradient", [=](const RunContext &c) {
+    float *a = scratch.floats(c, 0), *b = scratch.floats(c, 1);
+    float *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
+    const int64_t channels = shape.channels();
+    fold_statistics(channels, c.in(scale), c.in_or_null(offset), c.in(mean), c.in(variance), epsilon, a,
+                    masked ? b : nullptr);
+    const ChannelMask mask = masked ? ChannelMask{a, b} : ChannelMask{};
+    double *sum_dy = scratch.doubles(c, 0), *sum_dy_xc = scratch.doubles(c, 1);
+    channel_gradient_moments(shape, c.in(dy), c.in(x), c.in(mean), mask, sum_dy, sum_dy_xc);
+    fold_gradient(channels, static_cast<double>(shape.count()), c.in(variance), epsilon, a, sum_dy, sum_dy_xc, slope,
+                  shift);
+    channel_gradient_apply(shape, c.in(dy), c.in(x), c.in(mean), a, slope, shift, mask, c.out(dx));
+    for (int64_t i = 0; i < channels; ++i) {
+      const double r = 1.0 / std::sqrt(static_cast<double>(c.in(variance)[i]) + epsilon);
+      c.out(dscale)[i] = static_cast<float>(sum_dy_xc[i] * r);
+      c.out(doffset)[i] = static_cast<float>(sum_dy[i]);
+    }
+  });
+  return true;
+}
+
+bool lower_batch_norm_gradient_apply(Lowering &l, const Node &node) {
+  const LoweredValue &value = l.value(node.inputs[1]);
+  if (!all_f32(l, node, 5) || value.elements == 0) return false;
+  const std::string_view layout = image_layout(l, node.inputs[1]);
+  const ChannelShape shape = shape_of(value, layout);
+  const double epsilon = number(node, "epsilon");
+  const BufferId dy = l.read(node.inputs[0], layout), x = l.read(node.inputs[1], layout);
+  const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
+  const BufferId sum_dy = l.read(node.inputs[5]), sum_dy_xc = l.read(node.inputs[6]), count = l.read(node.inputs[7]);
+  const BufferId dx = l.write(node.outputs[0], layout, {node.inputs[0]});
+  const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
+  l.emit("simd:batch_norm_gradient_apply", [=](const RunContext &c) {
+    float *a = scratch.floats(c, 0), *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
+    fold_statistics(shape.channels(), c.in(scale), nullptr, c.in(mean), c.in(variance), epsilon, a, nullptr);
+    fold_gradient(shape.channels(), *static_cast<const double *>(c.buffers[count]), c.in(variance), epsilon, a,
+                  static_cast<const double *>(c.buffers[sum_dy]), static_cast<const double *>(c.buffers[sum_dy_xc]),
+                  slope, shift);
+    channel_gradient_apply(shape, c.in(dy), c.in(x), c.in(mean), a, slope, shift, {}, c.out(dx));
+  });
+  return true;
+}
+
+bool lower_layer_norm(Lowering &l, const Node &node) {
+  if (!all_f32(l, node, 3)) return false;
+  const LoweredValue &value = l.value(node.inputs[0]);
+  const int64_t width = value.dims.back();
+  if (width == 0) return false;
+  const int64_t rows = value.elements / width;
+  const auto epsilon = static_cast<float>(number(node, "epsilon"));
+  const BufferId x = l.read(node.inputs[0]), scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
+  const BufferId y = l.write(node.outputs[0], "", {node.inputs[0]});
+  const BufferId mean = l.write(node.outputs[1]), rstd = l.write(node.outputs[2]);
+  l.emit("simd:layer_norm", [=](const RunContext &c) {
+    layer_norm(rows, width, c.in(x), c.in(scale), c.in(offset), epsilon, c.out(y), c.out(mean), c.out(rstd));
+  });
+  return true;
+}
+
+bool lower_layer_norm_gradient(Lowering &l, const Node &node) {
+  if (!all_f32(l, node, 5)) return false;
+  const LoweredValue &value = l.value(node.inputs[1]);
+  const int64_t width = value.dims.back();
+  if (width == 0) return false;
+  const int64_t rows = value.elements / width;
+  BufferId in[5];
+  for (size_t i = 0; i < 5; ++i) in[i] = l.read(node.inputs[i]);
+  const BufferId dx = l.write(node.outputs[0], "", {node.inputs[0]});
+  const BufferId dscale = l.write(node.outputs[1]), doffset = l.write(node.outputs[2]);
+  const BufferId dy = in[0], x = in[1], scale = in[2], mean = in[3], rstd = in[4];
+  l.emit("simd:layer_norm_gradient", [=](const RunContext &c) {
+    layer_norm_gradient(rows, width, c.in(dy), c.in(x), c.in(scale), c.in(mean), c.in(rstd), c.out(dx), c.out(dscale),
+                        c.out(doffset));
+  });
+  return true;
+}
+
+}  // namespace tutti::impl::backend::cpu

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <numeric>
+
+#include "backend/cpu/attributes.h"
+#include "backend/cpu/lower.h"
+#include "backend/cpu/simd_reduce.h"
+#include "backend/cpu/strided_copy.h"
+
+namespace tutti::impl::backend::cpu {
+
+using graph::Node;
+using graph::ValueId;
+using tensor::DType;
+
+namespace {
+
+int64_t element_bytes(const Lowering &l, ValueId id) {
+  return static_cast<int64_t>(tensor::size_bytes(l.value(id).dtype));
+}
+
+bool is_fixed_size(const Lowering &l, ValueId id) { return l.value(id).dtype != DType::bytes; }
+
+/// An attribute of dims, as numbers; false when it cannot be evaluated.
+bool evaluated(const Lowering &l, const Node &node, std::string_view name, std::vector<int64_t> &numbers) {
+  const auto result = l.graph().evaluate(attribute<graph::Dims>(node, name));
+  if (result.ok()) numbers = *result;
+  return result.ok();
+}
+
+/// Where a strided block begins, and its strides, in elements of the whole.
+struct BlockView {
+  int64_t offset = 0;
+  std::vector<int64_t> strides;
+};
+
+bool view_of(const Lowering &l, const Node &node, const std::vector<int64_t> &whole, BlockView &view) {
+  std::vector<int64_t> steps = integers(node, "strides");
+  if (steps.empty()) steps.assign(whole.size(), 1);
+  std::vector<int64_t> begin;
+  // A negative constant counts from the end and is no dimension to evaluate.
+  for (const graph::Dim &dim : attribute<graph::Dims>(node, "begin")) {
+    if (dim.is_constant()) {
+      begin.push_back(dim.constant());
+    } else {
+      const auto at = dim.evaluate(l.graph().bindings());
+      if (!at.ok()) return false;
+      begin.push_back(*at);
+    }
+  }
+  if (begin.size() != whole.size() || steps.size() != whole.size()) return false;
+  view.strides = dense_strides(whole);
+  for (size_t axis = 0; axis < whole.size(); ++axis) {
+    const int64_t at = begin[axis] < 0 ? begin[axis] + whole[axis] : begin[axis];
+    view.offset += at * view.strides[axis];
+    view.strides[axis] *= steps[axis];
+  }
+  return true;
+}
+
+template <typename T>
+T read_index(const void *values, int64_t i) {
+  return static_cast<const T *>(values)[i];
+}
+
+int64_t index_at(const void *values, bool wide, int64_t i) {
+  return wide ? read_index<int64_t>(values, i) : read_index<int32_t>(values, i);
+}
+
+int64_t product(const std::vector<int64_t> &dims, size_t begin, size_t end) {
+  return std::accumulate(dims.begin() + static_cast<ptrdiff_t>(begin), dims.begin() + static_cast<ptrdiff_t>(end),
+                         int64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
+
+bool lower_transpose(Lowering &l, const Node &node) {
+  const ValueId x = node.inputs[0];
+  if (!is_fixed_size(l, x)) return false;
+  const std::vector<int64_t> &dims = l.value(node.outputs[0]).dims;
+  const std::vector<int64_t> from = dense_strides(l.value(x).dims);
+  const std::vector<int64_t> permutation = integers(node, "permutation");
+  std::vector<int64_t> strides(dims.size());
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    strides[axis] = permutation.empty() ? from[dims.size() - 1 - axis] : from[static_cast<size_t>(permutation[axis])];
+  }
+  const StridedCopy copy = StridedCopy::make(dims, strides, 0, dense_strides(dims), 0, element_bytes(l, x));
+  const BufferId in = l.read(x);
+  const BufferId out = l.write(node.outputs[0]);
+  l.emit("copy:transpose", [=](const RunContext &c) { copy.run(c.buffers[in], c.buffers[out]); });
+  return true;
+}
+
+bool lower_broadcast_to(Lowering &l, const Node &node) {
+  const ValueId x = node.inputs[0];
+  if (!is_fixed_size(l, x)) return false;
+  const std::vector<int64_t> &dims = l.value(node.outputs[0]).dims;
+  const std::vector<int64_t> &own = l.value(x).dims;
+  const std::vector<int64_t> from = dense_strides(own);
+  std::vector<int64_t> strides(dims.size(), 0);
+  for (size_t axis = 0; axis < own.size(); ++axis) {
+    strides[dims.size() - own.size() + axis] = own[axis] == 1 ? 0 : from[axis];
+  }
+  const StridedCopy copy = StridedCopy::make(dims, strides, 0, dense_strides(dims), 0, element_bytes(l, x));
+  const BufferId in = l.read(x);
+  const BufferId out = l.write(node.outputs[0]);
+  l.emit("copy:broadcast", [=](const RunContext &c) { copy.run(c.buffers[in], c.buffers[out]); });
+  return true;
+}
+
+bool lower_concat(Lowering &l, const Node &node) {
+  const ValueId y = node.outputs[0];
+  if (!is_fixed_size(l, y)) return false;
+  const std::vector<int64_t> &dims = l.value(y).dims;
+  const int64_t asked = integer(node, "axis");
+  const auto axis = static_cast<size_t>(asked < 0 ? asked + static_cast<int64_t>(dims.size()) : asked);
+  const std::vector<int64_t> strides = dense_strides(dims);
+  std::vector<std::pair<BufferId, StridedCopy>> parts;
+  int64_t at = 0;
+  for (ValueId input : node.inputs) {
+    const std::vector<int64_t> &own = l.value(input).dims;
+    parts.emplace_back(l.read(input), StridedCopy::make(own, dense_strides(own), 0, strides, at * strides[axis],
+                                                        element_bytes(l, y)));
+    at += own[axis];
+  }
+  const BufferId out = l.write(y);
+  l.emit("copy:concat", [parts = std::move(parts), out](const RunContext &c) {
+    for (const auto &[in, copy] : parts) copy.run(c.buffers[in], c.buffers[out]);
+  });
+  return true;
+}
+
+bool lower_slice(Lowering &l, const Node &node) {
+  const ValueId x = node.inputs[0];
+  BlockView view;
+  if (!is_fixed_size(l, x) || !view_of(l, node, l.value(x).dims, view)) return false;
+  const std::vector<int64_t> &dims = l.value(node.outputs[0]).dims;
+  const StridedCopy copy =
+      StridedCopy::make(dims, view.strides, view.offset, dense_strides(dims), 0, element_bytes(l, x));
+  const BufferId in = l.read(x);
+  const BufferId out = l.write(node.outputs[0]);
+  l.emit("copy:slice", [=](const RunContext &c) { copy.run(c.buffers[in], c.buffers[out]); });
+  return true;
+}
+
+bool lower_slice_gradient(Lowering &l, const Node &node) {
+  const ValueId dy = node.inputs[0];
+  const LoweredValue &whole = l.value(node.outputs[0]);
+  BlockView view;
+  if (!is_fixed_size(l, dy) || !view_of(l, node, whole.dims, view)) return false;
+  const std::vector<int64_t> &dims = l.value(dy).dims;
+  const StridedCopy copy =
+      StridedCopy::make(dims, dense_strides(dims), 0, view.strides, view.offset, element_bytes(l, dy));
+  const auto bytes = static_cast<size_t>(whole.bytes);
+  const BufferId in = l.read(dy);
+  const BufferId out = l.write(node.outputs[0]);
+  l.emit("copy:slice_gradient", [=](const RunContext &c) {
+    if (bytes > 0) std::memset(c.buffers[out], 0, bytes);
+    copy.run(c.buffers[in], c.buffers[out]);
+  });
+  return true;
+}
+
+bool lower_pad(Lowering &l, const Node &node) {
+  const ValueId x = node.inputs[0];
+  const LoweredValue &y = l.value(node.outputs[0]);
+  if (!l.is_f32(x)) return false;
+  const std::vector<int64_t> low = integers(node, "low");
+  const std::vector<int64_t> strides = dense_strides(y.dims);
+  int64_t offset = 0;
+  for (size_t axis = 0; axis < low.size(); ++axis) offset += low[axis] * strides[axis];
+  const std::vector<int64_t> &dims = l.value(x).dims;
+  const StridedCopy copy = StridedCopy::make(dims, dense_strides(dims), 0, strides, offset, element_bytes(l, x));
+  const auto fill = static_cast<float>(number(node, "value"));
+  const int64_t n = y.elements;
+  const BufferId in = l.read(x);
+  const BufferId out = l.write(node.outputs[0]);
+  l.emit("copy:pad", [=](const RunContext &c) {
+    std::fill_n(c.out(out), n, fill);
+    copy.run(c.buffers[in], c.buffers[out]);
+  });
+  return true;
+}
+
+bool lower_gather(Lowering &l, const Node &node) {
+  const ValueId params = node.inputs[0];
+  const LoweredValue &table = l.value(params);
+  const LoweredValue &indices = l.value(node.inputs[1]);
+  if (!is_fixed_size(l, params)) return false;
+  const int64_t asked = integer(node, "axis");
+  const auto axis = static_cast<size_t>(asked < 0 ? asked + static_cast<int64_t>(table.dims.size()) : asked);
+  const int64_t outer = product(table.dims, 0, axis);
+  const int64_t limit = table.dims[axis];
+  const int64_t bytes = product(table.dims, axis + 1, table.dims.size()) * element_bytes(l, params);
+  const int64_t count = indices.elements;
+  const bool wide = indices.dtype == DType::i64;
+  const BufferId from = l.read(params), at = l.read(node.inputs[1]);
+  const BufferId to = l.write(node.outputs[0]);
+  l.emit("copy:gather", [=, name = describe(node)](const RunContext &c) -> int32_t {
+    const char *source = static_cast<const char *>(c.buffers[from]);
+    char *target = static_cast<char *>(c.buffers[to]);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t index = index_at(c.buffers[at], wide, i);
+      if (index < 0 || index >= limit) {
+        return c.fail(base::invalid_argument(name, ": index ", index, " at position ", i, " is not between 0 and ",
+                                             limit - 1));
+      }
+      for (int64_t o = 0; o < outer; ++o) {
+        std::memcpy(target + (o * count + i) * bytes, source + (o * limit + index) * bytes, static_cast<size_t>(bytes));
+      }
+    }
+    return 0;
+  });
+  return true;
+}
+
+bool lower_gather_gradient(Lowering &l, const Node &node) {
+  const LoweredValue &table = l.value(node.outputs[0]);
+  const LoweredValue &indices = l.value(node.inputs[1]);
+  if (!l.is_f32(node.inputs[0])) return false;
+  const int64_t asked = integer(node, "axis");
+  const auto axis = static_cast<size_t>(asked < 0 ? asked + static_cast<int64_t>(table.dims.size()) : asked);
+  const int64_t outer = product(table.dims, 0, axis);
+  const int64_t limit = table.dims[axis];
+  const int64_t inner = product(table.dims, axis + 1, table.dims.size());
+  const int64_t count = indices.elements;
+  const bool wide = indices.dtype == DType::i64;
+  const BufferId dy = l.read(node.inputs[0]), at = l.read(node.inputs[1]);
+  const BufferId out = l.write(node.outputs[0]);
+  l.emit("simd:gather_gradient", [=, name = describe(node)](const RunContext &c) -> int32_t {
+    std::fill_n(c.out(out), outer * limit * inner, 0.0f);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t index = index_at(c.buffers[at], wide, i);
+      if (index < 0 || index >= limit) {
+        return c.fail(base::invalid_argument(name, ": index ", index, " at position ", i, " is not between 0 and ",
+                                             limit - 1));
+      }
+      for (int64_t o = 0; o < outer; ++o) {
+        add_to(c.in(dy) + (o * count + i) * inner, c.out(out) + (o * limit + index) * inner, inner);
+      }
+    }
+    return 0;
+  });
+  return true;
+}
+
+}  // namespace tutti::impl::backend::cpu

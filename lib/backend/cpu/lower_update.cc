@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "backend/cpu/attributes.h"
+#include "backend/cpu/lower.h"
+#include "backend/cpu/simd_update.h"
+
+namespace tutti::impl::backend::cpu {
+
+using graph::Node;
+using graph::ValueId;
+using tensor::DType;
+
+namespace {
+
+constexpr const char *kScalarNames[] = {"step",      "batch_counter", "row_offset", "local_rows",
+                                        "step_rows", "first_flag",    "seed",       "iteration"};
+
+bool all_f32(const Lowering &l, const Node &node, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!l.is_f32(node.inputs[i])) return false;
+  }
+  return true;
+}
+
+/// The learning rate may be f32 or f64.
+struct Rate {
+  BufferId buffer = -1;
+  bool is_double = false;
+
+  double get(const RunContext &c) const {
+    if (is_double) return *static_cast<const double *>(c.buffers[buffer]);
+    return static_cast<double>(*c.in(buffer));
+  }
+};
+
+Rate read_rate(Lowering &l, ValueId id) { return {l.read(id), l.value(id).dtype == DType::f64}; }
+
+bool has_rate_dtype(const Lowering &l, ValueId id) {
+  return l.value(id).dtype == DType::f32 || l.value(id).dtype == DType::f64;
+}
+
+bool is_ok(const RunContext &c, BufferId ok) { return *static_cast<const uint8_t *>(c.buffers[ok]) != 0; }
+
+/// What an update leaves when it may not happen: its inputs.
+void keep(const RunContext &c, BufferId from, BufferId to, int64_t n) {
+  if (c.buffers[from] != c.buffers[to]) std::memmove(c.buffers[to], c.buffers[from], static_cast<size_t>(n) * 4);
+}
+
+}  // namespace
+
+bool lower_run_scalar(Lowering &l, const Node &node) {
+  const std::string kind = text(node, "kind");
+  size_t which = 0;
+  while (which < TUTTI_RUN_SCALAR_COUNT && kind != kScalarNames[which]) ++which;
+  if (which == TUTTI_RUN_SCALAR_COUNT) return false;
+  const BufferId y = l.write(node.outputs[0]);
+  switch (l.value(node.outputs[0]).dtype) {
+    case DType::i64:
+      l.emit("run_scalar", [=](const RunContext &c) { *static_cast<int64_t *>(c.buffers[y]) = c.scalars[which]; });
+      return true;
+    case DType::f64:
+      l.emit("run_scalar", [=](const RunContext &c) {
+        *static_cast<double *>(c.buffers[y]) = static_cast<double>(c.scalars[which]);
+      });
+      return true;
+    default:
+      l.emit("run_scalar", [=](const RunContext &c) { *c.out(y) = static_cast<float>(c.scalars[which]); });
+      return true;
+  }
+}
+
+bool lower_sgd_update(Lowering &l, const Node &node) {
+  if (!all_f32(l, node, 2) || !has_rate_dtype(l, node.inputs[2])) return false;
+  const int64_t n = l.value(node.outputs[0]).elements;
+  const BufferId w = l.read(node.inputs[0]), g = l.read(node.inputs[1]);
+  const Rate rate = read_rate(l, node.inputs[2]);
+  const BufferId ok = l.read(node.inputs[3]);
+  const BufferId w_out = l.write(node.outputs[0], "", {node.inputs[0]}, true);
+  const auto decay = static_cast<float>(number(node, "weight_decay"));
+  l.emit("simd:sgd", [=](const RunContext &c) {
+    if (!is_ok(c, ok)) return keep(c, w, w_out, n);
+    sgd_update({static_cast<float>(rate.get(c)), decay}, n, c.in(w), c.in(g), c.out(w_out));
+  });
+  return true;
+}
+
+bool lower_momentum_update(Lowering &l, const Node &node) {
+  if (!all_f32(l, node, 3) || !has_rate_dtype(l, node.inputs[3])) return false;
+  const int64_t n = l.value(node.outputs[0]).elements;
+  const BufferId w = l.read(node.inputs[0]), g = l.read(node.inputs[1]), v = l.read(node.inputs[2]);
+  const Rate rate = read_rate(l, node.inputs[3]);
+  const BufferId ok = l.read(node.inputs[4]);
+  const BufferId w_out = l.write(node.outputs[0], "", {node.inputs[0]}, true);
+  const BufferId v_out = l.write(node.outputs[1], "", {node.inputs[2]}, true);
+  MomentumRule rule;
+  rule.momentum = static_cast<float>(number(node, "momentum"));
+  rule.weight_decay = static_cast<float>(number(node, "weight_decay"));
+  rule.nesterov = flag(node, "nesterov");
+  l.emit("simd:momentum", [=](const RunContext &c) {
+    if (!is_ok(c, ok)) {
+      keep(c, w, w_out, n);
+      return keep(c, v, v_out, n);
+    }
+    MomentumRule now = rule;
+    now.learning_rate = static_cast<float>(rate.get(c));
+    momentum_update(now, n, c.in(w), c.in(g), c.in(v), c.out(w_out), c.out(v_out));
+  });
+  return true;
+}
+
+bool lower_adam_update(Lowering &l, const Node &node) {
+  if (!all_f32(l, node, 4) || !has_rate_dtype(l, node.inputs[4])) return false;
+  const int64_t n = l.value(node.outputs[0]).elements;
+  BufferId in[4], out[3];
+  for (size_t i = 0; i < 4; ++i) in[i] = l.read(node.inputs[i]);
+  const Rate rate = read_rate(l, node.inputs[4]);
+  const BufferId iteration = l.read(node.inputs[5]), ok = l.read(node.inputs[6]);
+  out[0] = l.write(node.outputs[0], "", {node.inputs[0]}, true);
+  out[1] = l.write(node.outputs[1], "", {node.inputs[2]}, true);
+  out[2] = l.write(node.outputs[2], "", {node.inputs[3]}, true);
+  const double beta1 = number(node, "beta1"), beta2 = number(node, "beta2");
+  const double epsilon = number(node, "epsilon"), decay = number(node, "weight_decay");
+  const BufferId w = in[0], g = in[1], m = in[2], v = in[3], w_out = out[0], m_out = out[1], v_out = out[2];
+  l.emit("simd:adam", [=](const RunContext &c) {
+    if (!is_ok(c, ok)) {
+      keep(c, w, w_out, n);
+      keep(c, m, m_out, n);
+      return keep(c, v, v_out, n);
+    }
+    const int64_t t = *static_cast<const int64_t *>(c.buffers[iteration]);
+    const AdamRule rule = AdamRule::at(rate.get(c), beta1, beta2, epsilon, decay, t);
+    adam_update(rule, n, c.in(w), c.in(g), c.in(m), c.in(v), c.out(w_out), c.out(m_out), c.out(v_out));
+  });
+  return true;
+}
+
+}  // namespace tutti::impl::backend::cpu

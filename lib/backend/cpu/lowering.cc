@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/lowering.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/attributes.h"
+#include "backend/cpu/layouts.h"
+#include "backend/cpu/lower.h"
+#include "backend/cpu/simd_reduce.h"
+#include "backend/memory_plan.h"
+
+namespace tutti::impl::backend::cpu {
+
+using base::Status;
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+using tensor::DType;
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+bool is_alias_op(const std::string &op) { return op == "identity" || op == "stop_gradient" || op == "reshape"; }
+
+bool is_leaf(const std::string &op) {
+  return op == "input" || op == "constant" || op == "state_read" || is_alias_op(op) || op == "all_reduce";
+}
+
+}  // namespace
+
+Lowering::Lowering(const LoweredGraph &graph) : graph_(graph), fusion_(FusionPlan::make(graph)) {
+  copies_.resize(graph.values().size());
+  write_done_.assign(static_cast<size_t>(graph.step_count()), 0);
+  output_done_.assign(graph.outputs().size(), 0);
+}
+
+// ---- where values lie ----------------------------------------------------------------------------------------------
+
+BufferId Lowering::add_buffer(Location location, int64_t bytes) {
+  list_.buffers.push_back({location, bytes, INT32_MAX, -1, 0});
+  return static_cast<BufferId>(list_.buffers.size() - 1);
+}
+
+void Lowering::touch(BufferId buffer) {
+  if (buffer >= 0) touched_.push_back(buffer);
+}
+
+std::string Lowering::layout_of(ValueId id) const {
+  const auto &copies = copies_[static_cast<size_t>(id)];
+  return copies.empty() ? std::string() : copies[0].layout;
+}
+
+void Lowering::set_primary(ValueId id, std::string_view layout, BufferId buffer) {
+  auto &copies = copies_[static_cast<size_t>(id)];
+  copies.insert(copies.begin(), {std::string(layout), buffer});
+  list_.buffers[static_cast<size_t>(buffer)].uses_left += fusion_.use_count(id);
+}
+
+void Lowering::alias(ValueId id, ValueId source) {
+  const BufferId buffer = read(source);
+  // A reordered copy belongs to its value as well: nobody may overwrite it.
+  if (buffer != copies_[static_cast<size_t>(source)][0].buffer) ++list_.buffers[static_cast<size_t>(buffer)].uses_left;
+  set_primary(id, "", buffer);
+}
+
+BufferId Lowering::read(ValueId id, std::string_view layout) {
+  if (id == kNoValue) return -1;
+  auto &copies = copies_[static_cast<size_t>(id)];
+  for (const Copy &copy : copies) {
+    if (copy.layout == layout) {
+      touch(copy.buffer);
+      return copy.buffer;
+    }
+  }
+  const Copy from = copies[0];
+  const int64_t bytes = storage_bytes(value(id), layout);
+  const BufferId to = add_buffer({Place::workspace, 0, 0}, bytes);
+  std::vector<BufferId> pending;
+  pending.swap(touched_);
+  reorder(id, from.buffer, from.layout, to, layout);
+  touched_.swap(pending);
+  copies_[static_cast<size_t>(id)].push_back({std::string(layout), to});
+  touch(to);
+  return to;
+}
+
+BufferId Lowering::overwritable(std::span<const ValueId> candidates, std::string_view layout, int64_t bytes) const {
+  for (ValueId id : candidates) {
+    if (id == kNoValue || copies_[static_cast<size_t>(id)].empty()) continue;
+    const Copy &copy = copies_[static_cast<size_t>(id)][0];
+    const BufferInfo &buffer = list_.buffers[static_cast<size_t>(copy.buffer)];
+    if (copy.layout != layout || buffer.location.place != Place::workspace || buffer.bytes < bytes) continue;
+    int32_t uses_now = 0;
+    for (int32_t step : group_steps_) {
+      for (ValueId input : graph_.step(step).inputs) {
+        if (input == kNoValue || copies_[static_cast<size_t>(input)].empty()) continue;
+        uses_now += copies_[static_cast<size_t>(input)][0].buffer == copy.buffer ? 1 : 0;
+      }
+    }
+    if (buffer.uses_left == uses_now) return copy.buffer;
+  }
+  return -1;
+}
+
+BufferId Lowering::write(ValueId id, std::string_view layout, std::span<const ValueId> overwrite, bool elementwise,
+                         int64_t bytes) {
+  if (bytes < 0) bytes = storage_bytes(value(id), layout);
+  BufferId buffer = -1;
+  const auto found = pins_.find(id);
+  if (found != pins_.end()) {
+    for (const Pin &pin : found->second) {
+      if (pin.layout != layout || pin.bytes < bytes || overlaps_later_reads(pin, id, elementwise)) continue;
+      buffer = add_buffer(pin.location, bytes);
+      if (pin.step >= 0) write_done_[static_cast<size_t>(pin.step)] = 1;
+      if (pin.step < 0) output_done_[static_cast<size_t>(pin.location.index)] = 1;
+      break;
+    }
+  }
+  if (buffer < 0) buffer = overwritable(overwrite, layout, bytes);
+  if (buffer < 0) buffer = add_buffer({Place::workspace, 0, 0}, bytes);
+  set_primary(id, layout, buffer);
+  touch(buffer);
+  return buffer;
+}
+
+BufferId Lowering::scratch(int64_t bytes) {
+  const BufferId buffer = add_buffer({Place::workspace, 0, 0}, std::max<int64_t>(bytes, 1));
+  touch(buffer);
+  return buffer;
+}
+
+BufferId Lowering::repeat(ValueId id, int64_t bytes, std::function<void(const void *from, void *to)> make) {
+  std::vector<BufferId> pending;
+  pending.swap(touched_);
+  const BufferId from = read(id);
+  const BufferId to = scratch(bytes);
+  emit("broadcast", [=, make = std::move(make)](const RunContext &c) { make(c.buffers[from], c.buffers[to]); });
+  touched_.swap(pending);
+  touch(to);
+  return to;
+}
+
+void Lowering::emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel> kernel) {
+  const auto call = static_cast<int32_t>(list_.calls.size());
+  for (BufferId id : touched_) {
+    BufferInfo &buffer = list_.buffers[static_cast<size_t>(id)];
+    buffer.first = std::min(buffer.first, call);
+    buffer.last = std::max(buffer.last, call);
+  }
+  touched_.clear();
+  const Node &node = graph_.step(step_);
+  list_.calls.push_back({std::move(kernel), node.scope_name, node.op, std::string(kernel_name)});
+}
+
+void Lowering::copy(BufferId from, BufferId to, int64_t bytes, std::string_view kernel_name) {
+  touch(from);
+  touch(to);
+  emit(kernel_name, [=](const RunContext &c) {
+    if (bytes > 0) std::memcpy(c.buffers[to], c.buffers[from], static_cast<size_t>(bytes));
+  });
+}
+
+void Lowering::reorder(ValueId id, BufferId from, std::string_view from_layout, BufferId to,
+                       std::string_view to_layout) {
+  ++list_.reorders;
+  touch(from);
+  touch(to);
+  auto kernel = make_reorder(value(id), from_layout, to_layout, from, to);
+  if (!kernel.ok()) {
+    if (status_.ok()) status_ = kernel.status().wrap(describe(graph_.step(step_)));
+    return;
+  }
+  emit_kernel(base::concat("reorder:", from_layout, "->", to_layout), std::move(kernel).value());
+}
+
+const StateEntry *Lowering::entry_of(ValueId id) const {
+  const int32_t producer = fusion_.producer(id);
+  int32_t step = producer >= 0 && graph_.step(producer).op == "state_read" ? producer : -1;
+  for (int32_t use : fusion_.uses(id)) {
+    if (step < 0 && graph_.step(use).op == "state_write") step = use;
+  }
+  if (step < 0 || graph_.access(step).flat) return nullptr;
+  return &graph_.state().entries()[static_cast<size_t>(graph_.access(step).entry)];
+}
+
+// ---- pins: values computed where they are wanted ---------------------------------------------------------------------
+
+void Lowering::plan_pin(ValueId id, Pin pin) {
+  // Through aliases to the value that a kernel computes.
+  for (int32_t step = fusion_.producer(id); step >= 0; step = fusion_.producer(id)) {
+    if (!is_alias_op(graph_.step(step).op)) break;
+    if (!pin.layout.empty()) return;
+    id = graph_.step(step).inputs[0];
+  }
+  const int32_t producer = fusion_.producer(id);
+  if (producer < 0 || is_leaf(graph_.step(producer).op)) return;
+  for (int32_t use : fusion_.uses(id)) {
+    // External nodes work in the workspace.
+    if (graph_.step(use).op == "all_reduce") return;
+  }
+  pins_[id].push_back(std::move(pin));
+}
+
+void Lowering::plan_pins() {
+  std::map<int32_t, int32_t> writes;  // by entry
+  for (int32_t step = 0; step < graph_.step_count(); ++step) {
+    const Node &node = graph_.step(step);
+    if (node.op == "state_write") ++writes[graph_.access(step).entry];
+    if (node.op == "state_read" && fusion_.group_of(step) != nullptr) entry_reads_.push_back(node.outputs[0]);
+  }
+  for (int32_t step = 0; step < graph_.step_count(); ++step) {
+    const Node &node = graph_.step(step);
+    if (node.op != "state_write" || text(node, "mode") != "write") continue;
+    const StateAccess &access = graph_.access(step);
+    if (writes[access.entry] > 1) continue;
+    const StateEntry &entry = graph_.state().entries()[static_cast<size_t>(access.entry)];
+    plan_pin(node.inputs[0],
+             {{Place::arena, access.arena, access.offset}, access.flat ? "" : entry.layout, step, access.bytes});
+  }
+  for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+    const ValueId id = graph_.outputs()[i].value;
+    plan_pin(id, {{Place::output, static_cast<int32_t>(i), 0}, "", -1, value(id).bytes});
+  }
+}
+
+bool Lowering::overlaps_later_reads(const Pin &pin, ValueId id, bool elementwise) const {
+  if (pin.location.place != Place::arena) return false;
+  const int32_t position = fusion_.position(fusion_.producer(id));
+  for (ValueId other : entry_reads_) {
+    const StateAccess &access = graph_.access(fusion_.producer(other));
+    const bool apart = access.arena != pin.location.index || access.offset >= pin.location.offset + pin.bytes ||
+                       pin.location.offset >= access.offset + access.bytes;
+    if (apart) continue;
+    const bool same = access.offset == pin.location.offset && access.bytes == pin.bytes;
+    // A value that is the entry itself under another name would change with it.
+    for (int32_t use : fusion_.uses(other)) {
+      if (is_alias_op(graph_.step(use).op) || fusion_.position(use) > position) return true;
+      if (fusion_.position(use) == position && !(elementwise && same)) return true;
+    }
+    if (fusion_.is_result(other)) return true;
+  }
+  return false;
+}
+
+// ---- nodes ------------------------------------------------------------------------------------------------------------
+
+void Lowering::lower_leaf(int32_t step) {
+  const Node &node = graph_.step(step);
+  const ValueId y = node.outputs[0];
+  if (node.op == "input") {
+    int32_t index = 0;
+    while (graph_.inputs()[static_cast<size_t>(index)].value != y) ++index;
+    return set_primary(y, "", add_buffer({Place::input, index, 0}, value(y).bytes));
+  }
+  if (node.op == "constant") {
+    return set_primary(y, "", add_buffer({Place::constant, graph_.steps()[static_cast<size_t>(step)], 0}, value(y).bytes));
+  }
+  const StateAccess &access = graph_.access(step);
+  const StateEntry &entry = graph_.state().entries()[static_cast<size_t>(access.entry)];
+  set_primary(y, access.flat ? std::string_view() : std::string_view(entry.layout),
+              add_buffer({Place::arena, access.arena, access.offset}, access.bytes));
+}
+
+void Lowering::lower_state_write(int32_t step) {
+  if (write_done_[static_cast<size_t>(step)]) return;
+  const Node &node = graph_.step(step);
+  const StateAccess &access = graph_.access(step);
+  const StateEntry &entry = graph_.state().entries()[static_cast<size_t>(access.entry)];
+  const ValueId x = node.inputs[0];
+  const std::string layout = access.flat ? "" : entry.layout;
+  const int64_t bytes = layout.empty() ? value(x).bytes : access.bytes;
+  const BufferId from = read(x, layout);
+  const BufferId to = add_buffer({Place::arena, access.arena, access.offset}, bytes);
+  if (text(node, "mode") == "write") {
+    touched_.clear();
+    return copy(from, to, bytes, "copy");
+  }
+  touch(to);
+  if (value(x).dtype == DType::f32) {
+    const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
+    return emit("add_to", [=](const RunContext &c) { add_to(c.in(from), c.out(to), n); });
+  }
+  emit("add_to", make_plain_add(value(x).dtype, bytes / static_cast<int64_t>(tensor::size_bytes(value(x).dtype)), from, to));
+}
+
+void Lowering::lower_all_reduce(int32_t step) {
+  const Node &node = graph_.step(step);
+  const ValueId x = node.inputs[0];
+  const ValueId y = node.outputs[0];
+  const std::string layout = layout_of(x);
+  BufferId buffer = read(x, layout);
+  const BufferInfo info = list_.buffers[static_cast<size_t>(buffer)];
+  const int64_t bytes = storage_bytes(value(x), layout);
+  touched_.clear();
+  if (info.location.place != Place::workspace || info.uses_left > 1) {
+    const BufferId own = add_buffer({Place::workspace, 0, 0}, bytes);
+    copy(buffer, own, bytes, "copy");
+    buffer = own;
+  }
+  set_primary(y, layout, buffer);
+  touch(buffer);
+  list_.external_calls.push_back(static_cast<int32_t>(list_.calls.size()));
+  ExternalDescription external;
+  external.kind = base::concat("all_reduce_", text(node, "kind"));
+  external.label = text(node, "label");
+  external.offset = buffer;  // replaced when the workspace is planned
+  external.dtype = value(x).dtype;
+  external.elements = bytes / static_cast<int64_t>(tensor::size_bytes(external.dtype));
+  list_.externals.push_back(external);
+  emit_kernel("external", nullptr);
+}
+
+Status Lowering::lower_step(int32_t step) {
+  const Group &group = *fusion_.group_of(step);
+  if (group.emit_at != step) return Status();
+  step_ = step;
+  group_steps_ = group.steps;
+  const Node &node = graph_.step(step);
+  if (group.kind == GroupKind::single && node.op == "all_reduce") {
+    lower_all_reduce(step);
+  } else if (group.kind == GroupKind::single && node.op == "state_write") {
+    lower_state_write(step);
+  } else if (group.kind == GroupKind::single && is_alias_op(node.op)) {
+    alias(node.outputs[0], node.inputs[0]);
+    touched_.clear();
+    keep_state_results(node.outputs[0]);
+  } else if (group.kind == GroupKind::single && is_leaf(node.op)) {
+    lower_leaf(step);
+    keep_state_results(node.outputs[0]);
+  } else {
+    TUTTI_TRY(lower_group(*this, group));
+  }
+  finish_uses(group.steps);
+  return status_;
+}
+
+void Lowering::finish_uses(const std::vector<int32_t> &steps) {
+  for (int32_t step : steps) {
+    for (ValueId input : graph_.step(step).inputs) {
+      if (input == kNoValue || copies_[static_cast<size_t>(input)].empty()) continue;
+      --list_.buffers[static_cast<size_t>(copies_[static_cast<size_t>(input)][0].buffer)].uses_left;
+    }
+  }
+}
+
+void Lowering::copy_to_output(size_t index) {
+  if (output_done_[index]) return;
+  const ValueId id = graph_.outputs()[index].value;
+  const BufferId from = read(id);
+  touched_.clear();
+  copy(from, add_buffer({Place::output, static_cast<int32_t>(index), 0}, value(id).bytes), value(id).bytes, "copy");
+  output_done_[index] = 1;
+}
+
+/// Results that are state as it was read are kept before anybody writes it.
+void Lowering::keep_state_results(ValueId id) {
+  const BufferId buffer = copies_[static_cast<size_t>(id)][0].buffer;
+  if (list_.buffers[static_cast<size_t>(buffer)].location.place != Place::arena) return;
+  for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+    if (graph_.outputs()[i].value == id) copy_to_output(i);
+  }
+}
+
+void Lowering::plan_workspace() {
+  std::vector<MemoryBlock> blocks;
+  std::vector<BufferId> ids;
+  for (size_t i = 0; i < list_.buffers.size(); ++i) {
+    const BufferInfo &buffer = list_.buffers[i];
+    if (buffer.location.place != Place::workspace || buffer.last < 0) continue;
+    blocks.push_back({buffer.bytes, buffer.first, buffer.last});
+    ids.push_back(static_cast<BufferId>(i));
+  }
+  const MemoryPlan plan = plan_memory(blocks, kAlignment);
+  for (size_t i = 0; i < ids.size(); ++i) list_.buffers[static_cast<size_t>(ids[i])].location.offset = plan.offsets[i];
+  list_.workspace_bytes = plan.bytes;
+  list_.workspace_lower_bound = plan.lower_bound_bytes;
+  for (ExternalDescription &external : list_.externals) {
+    external.offset = list_.buffers[static_cast<size_t>(external.offset)].location.offset;
+  }
+}
+
+base::Result<CallList> Lowering::run() {
+  plan_pins();
+  for (int32_t step = 0; step < graph_.step_count(); ++step) {
+    if (fusion_.group_of(step) != nullptr) TUTTI_TRY(lower_step(step));
+  }
+  for (size_t i = 0; i < graph_.outputs().size(); ++i) copy_to_output(i);
+  TUTTI_TRY(status_);
+  plan_workspace();
+  return std::move(list_);
+}
+
+}  // namespace tutti::impl::backend::cpu

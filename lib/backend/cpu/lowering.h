@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns a graph into a list of kernel calls over numbered buffers. The lower_*.cc files say how each op is done; this
+// class keeps the books: where every value lies and in which layout, which reorders are needed, what may be computed
+// in place, in a state entry or in an output, and how long each buffer lives.
+//
+//   void lower_relu(Lowering &l, const Node &node) {
+//     BufferId x = l.read(node.inputs[0]);
+//     BufferId y = l.write(node.outputs[0], "", {node.inputs[0]});      // may lie on top of x
+//     int64_t n = l.value(node.outputs[0]).elements;
+//     l.emit("relu", [=](const RunContext &c) { relu(c.in(x), c.out(y), n); });
+//   }
+//
+// A layout is a name: "" is row-major, kBlocked16 below is for images, names made by oneDNN are for kernels
+// (dnnl_convolution.h). Every value has one buffer per layout in which somebody wanted it.
+#ifndef TUTTI_BACKEND_CPU_LOWERING_H_
+#define TUTTI_BACKEND_CPU_LOWERING_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/cpu/fusion.h"
+#include "backend/cpu/kernel.h"
+#include "backend/executable.h"
+#include "backend/lowered_graph.h"
+#include "backend/storage_plan.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::cpu {
+
+/// Images [rows, height, width, channels] stored as [rows, channels / 16, height, width, 16]; channels a multiple of 16.
+inline constexpr std::string_view kBlocked16 = "nChw16c";
+
+/// A place in memory with its time of use in calls.
+struct BufferInfo {
+  Location location;
+  int64_t bytes = 0;
+  int32_t first = INT32_MAX;
+  int32_t last = -1;
+  int32_t uses_left = 0;  ///< by nodes not lowered yet, of all values that lie here
+};
+
+/// One kernel call, or an external node (kernel null).
+struct Call {
+  std::unique_ptr<Kernel> kernel;
+  std::string node;
+  std::string op;
+  std::string kernel_name;
+};
+
+/// The result: what Executable runs.
+struct CallList {
+  std::vector<Call> calls;
+  std::vector<BufferInfo> buffers;
+  std::vector<int32_t> external_calls;  ///< positions in `calls`
+  std::vector<ExternalDescription> externals;
+  int64_t workspace_bytes = 0;
+  int64_t workspace_lower_bound = 0;
+  int32_t fallbacks = 0;
+  int32_t reorders = 0;
+};
+
+class Lowering {
+ public:
+  explicit Lowering(const LoweredGraph &graph);
+
+  /// Lowers the whole graph.
+  base::Result<CallList> run();
+
+  // ---- for the lower_*.cc files ----
+  const LoweredGraph &graph() const { return graph_; }
+  const FusionPlan &fusion() const { return fusion_; }
+  const LoweredValue &value(graph::ValueId id) const { return graph_.value(id); }
+  bool is_f32(graph::ValueId id) const { return value(id).dtype == tensor::DType::f32; }
+  /// fast level: kernels may be chosen that round differently.
+  bool fast() const { return graph_.level() == TUTTI_LEVEL_FAST; }
+
+  /// The layout in which the value was computed; "" when it has no buffer yet.
+  std::string layout_of(graph::ValueId id) const;
+  /// The buffer that holds a value in a layout, reordering if needed; counts as read by the next emit.
+  BufferId read(graph::ValueId id, std::string_view layout = "");
+  /// A buffer for a value that the next emit computes. `bytes` = -1 is the row-major size. It may be the buffer of one
+  /// of `overwrite` if nobody needs that any more. `elementwise`: each element of the result depends only on the same
+  /// elements of the inputs, so it may lie on state that the same call reads.
+  BufferId write(graph::ValueId id, std::string_view layout = "", std::span<const graph::ValueId> overwrite = {},
+                 bool elementwise = false, int64_t bytes = -1);
+  BufferId write(graph::ValueId id, std::string_view layout, std::initializer_list<graph::ValueId> overwrite,
+                 bool elementwise = false) {
+    return write(id, layout, std::span<const graph::ValueId>(overwrite.begin(), overwrite.size()), elementwise);
+  }
+  /// Memory for the next emit alone.
+  BufferId scratch(int64_t bytes);
+  /// Emits a call of its own that makes `bytes` of memory from a row-major value; counts as read by the next emit.
+  BufferId repeat(graph::ValueId id, int64_t bytes, std::function<void(const void *from, void *to)> make);
+  /// `id` is the same memory as `source` (identity, reshape).
+  void alias(graph::ValueId id, graph::ValueId source);
+
+  template <typename Function>
+  void emit(std::string_view kernel_name, Function function) {
+    emit_kernel(kernel_name, std::make_unique<FunctionKernel<Function>>(std::move(function)));
+  }
+  void emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel> kernel);
+  void count_fallback() { ++list_.fallbacks; }
+
+  /// Storage bytes and layout of the state entry that a value is read from or written to as a whole; null if none.
+  const StateEntry *entry_of(graph::ValueId id) const;
+
+ private:
+  struct Copy {
+    std::string layout;
+    BufferId buffer;
+  };
+  struct Pin {
+    Location location;
+    std::string layout;
+    int32_t step = -1;  ///< of the state_write, -1 for an output
+    int64_t bytes = 0;
+  };
+
+  void plan_pins();
+  void plan_pin(graph::ValueId id, Pin pin);
+  bool overlaps_later_reads(const Pin &pin, graph::ValueId id, bool elementwise) const;
+  base::Status lower_step(int32_t step);
+  void lower_leaf(int32_t step);
+  void lower_state_write(int32_t step);
+  void lower_all_reduce(int32_t step);
+  void copy_to_output(size_t index);
+  void keep_state_results(graph::ValueId id);
+  void plan_workspace();
+  void finish_uses(const std::vector<int32_t> &steps);
+  BufferId add_buffer(Location location, int64_t bytes);
+  void touch(BufferId buffer);
+  void set_primary(graph::ValueId id, std::string_view layout, BufferId buffer);
+  BufferId overwritable(std::span<const graph::ValueId> candidates, std::string_view layout, int64_t bytes) const;
+  void reorder(graph::ValueId id, BufferId from, std::string_view from_layout, BufferId to, std::string_view to_layout);
+  void copy(BufferId from, BufferId to, int64_t bytes, std::string_view kernel_name);
+
+  const LoweredGraph &graph_;
+  FusionPlan fusion_;
+  CallList list_;
+  std::vector<std::vector<Copy>> copies_;                 // by value; the first is the primary
+  std::map<graph::ValueId, std::vector<Pin>> pins_;       // by value that a kernel computes
+  std::vector<char> write_done_;                          // by step
+  std::vector<char> output_done_;                         // by output
+  std::vector<BufferId> touched_;                         // by the call being put together
+  std::vector<graph::ValueId> entry_reads_;               // values of state_read nodes
+  int32_t step_ = 0;                                      // being lowered
+  std::vector<int32_t> group_steps_;                      // nodes being lowered together
+  base::Status status_;
+};
+
+}  // namespace tutti::impl::backend::cpu
+
+#endif  // TUTTI_BACKEND_CPU_LOWERING_H_

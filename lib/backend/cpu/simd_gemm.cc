@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/simd_gemm.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/simd_gemm.cc"
+#include "backend/cpu/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "backend/cpu/simd-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
+using Full = FloatTag;
+using Vec = FloatVec;
+
+// Panels of B are two vectors wide. The block of B (kBlockK x kBlockN) stays in the second-level cache, the tile of A in
+// the first.
+constexpr int64_t kBlockK = 256;
+constexpr int64_t kBlockN = 512;
+// Rows of C that stay in registers with two vectors of columns each.
+constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
+
+// What one tile works on; `a` is addressed by strides so that it may be packed or not.
+struct Tile {
+  const float *HWY_RESTRICT a;
+  int64_t a_row;
+  int64_t a_column;
+  const float *HWY_RESTRICT b;  // packed panel: k rows of `vectors` vectors
+  float *c;
+  int64_t c_row;
+  int64_t k;
+  int64_t columns;  // valid columns of the panel
+  bool load;        // start from what C holds
+  bool last;        // apply the epilogue
+  const float *bias;
+  bool relu;
+  const float *mask;
+};
+
+HWY_INLINE Vec finish(Full d, Vec sum, const Tile &tile, int row, int64_t column, int64_t count) {
+  if (tile.bias != nullptr) sum = hn::Add(sum, load_first(d, tile.bias + column, count));
+  // max(x, 0) would turn NaN into 0 or not depending on the operands' order.
+  if (tile.relu) sum = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(d)), sum);
+  if (tile.mask != nullptr) {
+    const auto mask = load_first(d, tile.mask + row * tile.c_row + column, count);
+    sum = hn::IfThenElseZero(hn::Gt(mask, hn::Zero(d)), sum);
+  }
+  return sum;
+}
+
+template <int kRows, int kVectors>
+HWY_NOINLINE void run_tile(const Tile &tile) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  Vec sums[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  const float *HWY_RESTRICT a = tile.a;
+  const float *HWY_RESTRICT b = tile.b;
+  const int64_t a_row = tile.a_row;
+  for (int64_t p = 0; p < tile.k; ++p) {
+    Vec columns[kVectors];
+    for (int v = 0; v < kVectors; ++v) columns[v] = hn::Load(d, b + v * lanes);
+    for (int r = 0; r < kRows; ++r) {
+      const Vec value = hn::Set(d, a[r * a_row]);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(value, columns[v], sums[r][v]);
+    }
+    a += tile.a_column;
+    b += kVectors * lanes;
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t column = v * lanes;
+    const int64_t count = HWY_MIN(lanes, tile.columns - column);
+    if (count <= 0) break;
+    for (int r = 0; r < kRows; ++r) {
+      float *c = tile.c + r * tile.c_row + column;
+      Vec sum = sums[r][v];
+      if (tile.load) sum = hn::Add(sum, load_first(d, c, count));
+      if (tile.last) sum = finish(d, sum, tile, r, column, count);
+      if (count == lanes) {
+        hn::StoreU(sum, d, c);
+      } else {
+        store_first(d, sum, c, count);
+      }
+    }
+  }
+}
+
+template <int kVectors>
+void run_rows(int64_t rows, const Tile &tile) {
+  switch (rows) {
+    case 1: return run_tile<1, kVectors>(tile);
+    case 2: return run_tile<2, kVectors>(tile);
+    case 3: return run_tile<3, kVectors>(tile);
+    case 4: return run_tile<4, kVectors>(tile);
+    case 5: return run_tile<5, kVectors>(tile);
+    case 6: return run_tile<6, kVectors>(tile);
+    default: break;
+  }
+  if constexpr (kTileRows > 6) {
+    switch (rows) {
+      case 7: return run_tile<7, kVectors>(tile);
+      case 8: return run_tile<8, kVectors>(tile);
+      case 9: return run_tile<9, kVectors>(tile);
+      case 10: return run_tile<10, kVectors>(tile);
+      case 11: return run_tile<11, kVectors>(tile);
+      case 12: return run_tile<12, kVectors>(tile);
+      default: break;
+    }
+  }
+}
+
+// Columns of B beyond n are packed as zero.
+HWY_INLINE void pack_rows(const float *HWY_RESTRICT b, int64_t b_row, int64_t k, int64_t columns, int64_t width,
+                          float *HWY_RESTRICT out) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t p = 0; p < k; ++p) {
+    for (int64_t j = 0; j < width; j += lanes) {
+      const int64_t count = HWY_MAX(int64_t{0}, HWY_MIN(lanes, columns - j));
+      hn::Store(load_first(d, b + p * b_row + j, count), d, out + p * width + j);
+    }
+  }
+}
+
+// Packs a panel whose columns are far apart, 16 columns at a time so that reads run along memory.
+HWY_INLINE void pack_columns(const float *HWY_RESTRICT b, int64_t b_row, int64_t b_column, int64_t k, int64_t columns,
+                             int64_t width, float *HWY_RESTRICT out) {
+  for (int64_t block = 0; block < k; block += 16) {
+    const int64_t end = HWY_MIN(k, block + 16);
+    for (int64_t j = 0; j < columns; ++j) {
+      const float *HWY_RESTRICT from = b + j * b_column;
+      for (int64_t p = block; p < end; ++p) out[p * width + j] = from[p * b_row];
+    }
+  }
+  for (int64_t p = 0; p < k; ++p) {
+    for (int64_t j = columns; j < width; ++j) out[p * width + j] = 0.0f;
+  }
+}
+
+// A tile of A, k x rows.
+HWY_INLINE void pack_tile(const float *HWY_RESTRICT a, int64_t a_row, int64_t a_column, int64_t k, int64_t rows,
+                          float *HWY_RESTRICT out) {
+  if (a_row == 1) {
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t r = 0; r < rows; ++r) out[p * rows + r] = a[p * a_column + r];
+    }
+    return;
+  }
+  for (int64_t p = 0; p < k; ++p) {
+    for (int64_t r = 0; r < rows; ++r) out[p * rows + r] = a[r * a_row + p * a_column];
+  }
+}
+
+struct Block {
+  int64_t k0, depth, n0, width;
+};
+
+void run_block(const GemmShape &s, const Block &block, const float *a, float *c, const GemmEpilogue &epilogue,
+               const float *panels, float *a_tile) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
+  const int64_t tile_rows = (s.m + tiles - 1) / tiles;
+  const bool last = block.k0 + block.depth == s.k;
+  for (int64_t i = 0; i < s.m; i += tile_rows) {
+    const int64_t rows = HWY_MIN(tile_rows, s.m - i);
+    Tile tile{};
+    tile.a = a + i * s.a_row + block.k0 * s.a_column;
+    tile.a_row = s.a_row;
+    tile.a_column = s.a_column;
+    if (s.a_column != 1 && block.width > 2 * lanes) {
+      pack_tile(tile.a, s.a_row, s.a_column, block.depth, rows, a_tile);
+      tile.a = a_tile;
+      tile.a_row = 1;
+      tile.a_column = rows;
+    }
+    tile.c_row = s.c_row;
+    tile.k = block.depth;
+    tile.load = block.k0 > 0 || s.accumulate;
+    tile.last = last;
+    tile.relu = epilogue.relu;
+    const float *panel = panels;
+    for (int64_t j = 0; j < block.width;) {
+      const int64_t left = block.width - j;
+      const int64_t vectors = left > lanes ? 2 : 1;
+      tile.columns = HWY_MIN(left, vectors * lanes);
+      tile.b = panel;
+      tile.c = c + i * s.c_row + block.n0 + j;
+      tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + j;
+      tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + i * s.c_row + block.n0 + j;
+      vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
+      panel += block.depth * vectors * lanes;
+      j += vectors * lanes;
+    }
+  }
+}
+
+void pack_block(const GemmShape &s, const Block &block, const float *b, float *panels) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t j = 0; j < block.width;) {
+    const int64_t left = block.width - j;
+    const int64_t width = (left > lanes ? 2 : 1) * lanes;
+    const float *from = b + block.k0 * s.b_row + (block.n0 + j) * s.b_column;
+    if (s.b_column == 1) {
+      pack_rows(from, s.b_row, block.depth, HWY_MIN(left, width), width, panels);
+    } else {
+      pack_columns(from, s.b_row, s.b_column, block.depth, HWY_MIN(left, width), width, panels);
+    }
+    panels += block.depth * width;
+    j += width;
+  }
+}
+
+void multiply(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+              float *scratch) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  float *a_tile = scratch;
+  float *panels = scratch + kTileRows * kBlockK;
+  // The narrower the matrix, the deeper a block may be.
+  const int64_t depth_limit = s.k <= kBlockK ? s.k : kBlockK;
+  for (int64_t n0 = 0; n0 < s.n; n0 += kBlockN) {
+    const int64_t width = HWY_MIN(kBlockN, s.n - n0);
+    for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += kBlockK) {
+      const Block block{k0, HWY_MIN(depth_limit, s.k - k0), n0, width};
+      const float *ready = panels;
+      if (s.b_column == 1 && s.n == s.b_row && (s.n == lanes || s.n == 2 * lanes) && s.n <= kBlockN &&
+          reinterpret_cast<uintptr_t>(b) % (sizeof(float) * HWY_MAX(1, lanes)) == 0) {
+        ready = b + k0 * s.b_row;  // B already is one panel
+      } else {
+        pack_block(s, block, b, panels);
+      }
+      run_block(s, block, a, c, epilogue, ready, a_tile);
+    }
+  }
+}
+
+int64_t scratch_floats(const GemmShape &s) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t width = (HWY_MIN(s.n, kBlockN) + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
+  return kTileRows * kBlockK + HWY_MIN(s.k, kBlockK) * width;
+}
+
+}  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tutti::impl::backend::cpu {
+
+HWY_EXPORT(multiply);
+HWY_EXPORT(scratch_floats);
+
+int64_t gemm_scratch_floats(const GemmShape &shape) { return HWY_DYNAMIC_DISPATCH(scratch_floats)(shape); }
+
+void gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+          float *scratch) {
+  if (shape.m <= 0 || shape.n <= 0) return;
+  HWY_DYNAMIC_DISPATCH(multiply)(shape, a, b, c, epilogue, scratch);
+}
+
+}  // namespace tutti::impl::backend::cpu
+#endif

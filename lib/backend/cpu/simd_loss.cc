@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/simd_loss.h"
+
+#include <cfloat>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/simd_loss.cc"
+#include "backend/cpu/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "backend/cpu/simd-inl.h"
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
+
+using D = FloatTag;
+using V = FloatVec;
+constexpr D d;
+
+// What one row of logits comes to.
+struct RowStatistics {
+  float maximum;
+  float sum;  // of exp(x - maximum)
+};
+
+HWY_INLINE V load_or_lowest(const float *x, int64_t left) {
+  if (left >= float_lanes()) return hn::LoadU(d, x);
+  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(left)), load_first(d, x, left), hn::Set(d, -FLT_MAX));
+}
+
+HWY_INLINE float row_maximum(const float *x, int64_t n) {
+  const int64_t lanes = float_lanes();
+  V maximum = hn::Set(d, -FLT_MAX);
+  for (int64_t i = 0; i < n; i += lanes) maximum = hn::Max(maximum, load_or_lowest(x + i, n - i));
+  return hn::GetLane(hn::MaxOfLanes(d, maximum));
+}
+
+// exp(x - maximum) for one vector; lanes beyond `left` give 0. NaN stays NaN.
+HWY_INLINE V shifted_exp(const float *x, int64_t left, V maximum) {
+  const V shifted = hn::Sub(load_or_lowest(x, left), maximum);
+  return hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
+}
+
+HWY_INLINE RowStatistics row_statistics(const float *x, int64_t n) {
+  const int64_t lanes = float_lanes();
+  const float maximum = row_maximum(x, n);
+  const V shift = hn::Set(d, maximum);
+  V sum = hn::Zero(d);
+  for (int64_t i = 0; i < n; i += lanes) sum = hn::Add(sum, shifted_exp(x + i, n - i, shift));
+  return {maximum, hn::GetLane(hn::SumOfLanes(d, sum))};
+}
+
+HWY_INLINE float row_sum(const float *x, int64_t n) {
+  const int64_t lanes = float_lanes();
+  V sum = hn::Zero(d);
+  for (int64_t i = 0; i < n; i += lanes) sum = hn::Add(sum, load_first(d, x + i, HWY_MIN(lanes, n - i)));
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+HWY_INLINE float row_dot(const float *x, const float *y, int64_t n) {
+  const int64_t lanes = float_lanes();
+  V sum = hn::Zero(d);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = HWY_MIN(lanes, n - i);
+    sum = hn::MulAdd(load_first(d, x + i, left), load_first(d, y + i, left), sum);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+template <typename Function>
+HWY_INLINE void map_row(int64_t n, float *out, const Function &function) {
+  const int64_t lanes = float_lanes();
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = HWY_MIN(lanes, n - i);
+    store_first(d, function(i, left), out + i, left);
+  }
+}
+
+void run_softmax(const RowShape &s, const float *x, float *y) {
+  for (int64_t row = 0; row < s.rows; ++row, x += s.classes, y += s.classes) {
+    const RowStatistics statistics = row_statistics(x, s.classes);
+    const V maximum = hn::Set(d, statistics.maximum);
+    const V scale = hn::Set(d, 1.0f / statistics.sum);
+    map_row(s.classes, y, [&](int64_t i, int64_t left) HWY_ATTR {
+      return hn::Mul(shifted_exp(x + i, left, maximum), scale);
+    });
+  }
+}
+
+void run_log_softmax(const RowShape &s, const float *x, float *y) {
+  for (int64_t row = 0; row < s.rows; ++row, x += s.classes, y += s.classes) {
+    const RowStatistics statistics = row_statistics(x, s.classes);
+    const V maximum = hn::Set(d, statistics.maximum);
+    const V log_sum = hn::Set(d, std::log(statistics.sum));
+    map_row(s.classes, y, [&](int64_t i, int64_t left) HWY_ATTR {
+      return hn::Sub(hn::Sub(load_first(d, x + i, left), maximum), log_sum);
+    });
+  }
+}
+
+void run_softmax_gradient(const RowShape &s, const float *dy, const float *y, float *dx) {
+  for (int64_t row = 0; row < s.rows; ++row, dy += s.classes, y += s.classes, dx += s.classes) {
+    const V dot = hn::Set(d, row_dot(dy, y, s.classes));
+    map_row(s.classes, dx, [&](int64_t i, int64_t left) HWY_ATTR {
+      return hn::Mul(load_first(d, y + i, left), hn::Sub(load_first(d, dy + i, left), dot));
+    });
+  }
+}
+
+void run_log_softmax_gradient(const RowShape &s, const float *dy, const float *y, float *dx) {
+  for (int64_t row = 0; row < s.rows; ++row, dy += s.classes, y += s.classes, dx += s.classes) {
+    const V sum = hn::Set(d, row_sum(dy, s.classes));
+    map_row(s.classes, dx, [&](int64_t i, int64_t left) HWY_ATTR {
+      return hn::NegMulAdd(hn::Exp(d, load_first(d, y + i, left)), sum, load_first(d, dy + i, left));
+    });
+  }
+}
+
+// Loss of a row: log(sum) + maximum - sum over classes of target * x, with the target spread by `smoothing`.
+HWY_INLINE float sparse_loss(const float *x, int64_t n, int64_t label, float smoothing,
+                             const RowStatistics &statistics) {
+  const float log_sum = std::log(statistics.sum);
+  const float hard = log_sum - (x[label] - statistics.maximum);
+  if (smoothing == 0.0f) return hard;
+  const float mean = row_sum(x, n) / static_cast<float>(n);
+  return (1.0f - smoothing) * hard + smoothing * (log_sum - (mean - statistics.maximum));
+}
+
+int64_t run_sparse(const RowShape &s, const float *logits, const Labels &labels, float smoothing, float *loss) {
+  int64_t bad = -1;
+  for (int64_t row = 0; row < s.rows; ++row) {
+    const int64_t label = labels[row];
+    if (label < 0 || label >= s.classes) {
+      if (bad < 0) bad = row;
+      loss[row] = NAN;
+      continue;
+    }
+    const float *x = logits + row * s.classes;
+    loss[row] = sparse_loss(x, s.classes, label, smoothing, row_statistics(x, s.classes));
+  }
+  return bad;
+}
+
+// The usual case of few classes: a row is one vector, its exponentials are computed once.
+int64_t run_sparse_gradient_narrow(const RowShape &s, const float *dloss, const float *logits, const Labels &labels,
+                                   float *loss, float *dlogits) {
+  int64_t bad = -1;
+  for (int64_t row = 0; row < s.rows; ++row, logits += s.classes, dlogits += s.classes) {
+    const int64_t label = labels[row];
+    if (label < 0 || label >= s.classes) {
+      if (bad < 0) bad = row;
+      continue;
+    }
+    const V x = load_or_lowest(logits, s.classes);
+    const V maximum = hn::MaxOfLanes(d, x);
+    const V shifted = hn::Sub(x, maximum);
+    const V exps = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
+    const V sum = hn::SumOfLanes(d, exps);
+    store_first(d, hn::Mul(exps, hn::Div(hn::Set(d, dloss[row]), sum)), dlogits, s.classes);
+    dlogits[label] -= dloss[row];
+    if (loss != nullptr) loss[row] = std::log(hn::GetLane(sum)) - (logits[label] - hn::GetLane(maximum));
+  }
+  return bad;
+}
+
+int64_t run_sparse_gradient(const RowShape &s, const float *dloss, const float *logits, const Labels &labels,
+                            float smoothing, float *loss, float *dlogits) {
+  if (s.classes <= float_lanes() && smoothing == 0.0f) {
+    return run_sparse_gradient_narrow(s, dloss, logits, labels, loss, dlogits);
+  }
+  int64_t bad = -1;
+  for (int64_t row = 0; row < s.rows; ++row, logits += s.classes, dlogits += s.classes) {
+    const int64_t label = labels[row];
+    if (label < 0 || label >= s.classes) {
+      if (bad < 0) bad = row;
+      continue;
+    }
+    const RowStatistics statistics = row_statistics(logits, s.classes);
+    if (loss != nullptr) loss[row] = sparse_loss(logits, s.classes, label, smoothing, statistics);
+    const V maximum = hn::Set(d, statistics.maximum);
+    const V scale = hn::Set(d, dloss[row] / statistics.sum);
+    const V spread = hn::Set(d, dloss[row] * smoothing / static_cast<float>(s.classes));
+    map_row(s.classes, dlogits, [&](int64_t i, int64_t left) HWY_ATTR {
+      return hn::MulSub(shifted_exp(logits + i, left, maximum), scale, spread);
+    });
+    dlogits[label] -= dloss[row] * (1.0f - smoothing);
+  }
+  return bad;
+}
+
+void run_cross_entropy(const RowShape &s, const float *logits, const float *targets, float smoothing, float *loss) {
+  const float base = smoothing / static_cast<float>(s.classes);
+  for (int64_t row = 0; row < s.rows; ++row, logits += s.classes, targets += s.classes) {
+    const RowStatistics statistics = row_statistics(logits, s.classes);
+    const float log_sum = std::log(statistics.sum) + statistics.maximum;
+    double total = 0;
+    for (int64_t i = 0; i < s.classes; ++i) {
+      const float target = targets[i] * (1.0f - smoothing) + base;
+      if (target != 0.0f) total += static_cast<double>(target) * static_cast<double>(log_sum - logits[i]);
+    }
+    loss[row] = static_cast<float>(total);
+  }
+}
+
+void run_cross_entropy_gradient(const RowShape &s, const float *dloss, const float *logits, const float *targets,
+                                float smoothing, float *dlogits) {
+  const V keep = hn::Set(d, 1.0f - smoothing);
+  const V base = hn::Set(d, smoothing / static_cast<float>(s.classes));
+  for (int64_t row = 0; row < s.rows; ++row, logits += s.classes, targets += s.classes, dlogits += s.classes) {
+    const RowStatistics statistics = row_statistics(logits, s.classes);
+    const float target_sum = row_sum(targets, s.classes) * (1.0f - smoothing) + smoothing;
+    const V maximum = hn::Set(d, statistics.maximum);
+    const V scale = hn::Set(d, target_sum / statistics.sum);
+    const V outer = hn::Set(d, dloss[row]);
+    map_row(s.classes, dlogits, [&](int64_t i, int64_t left) HWY_ATTR {
+      const V target = hn::MulAdd(load_first(d, targets + i, left), keep, base);
+      return hn::Mul(outer, hn::MulSub(shifted_exp(logits + i, left, maximum), scale, target));
+    });
+  }
+}
+
+}  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tutti::impl::backend::cpu {
+
+HWY_EXPORT(run_softmax);
+HWY_EXPORT(run_log_softmax);
+HWY_EXPORT(run_softmax_gradient);
+HWY_EXPORT(run_log_softmax_gradient);
+HWY_EXPORT(run_sparse);
+HWY_EXPORT(run_sparse_gradient);
+HWY_EXPORT(run_cross_entropy);
+HWY_EXPORT(run_cross_entropy_gradient);
+
+void softmax(const RowShape &s, const float *x, float *y) { HWY_DYNAMIC_DISPATCH(run_softmax)(s, x, y); }
+
+void log_softmax(const RowShape &s, const float *x, float *y) { HWY_DYNAMIC_DISPATCH(run_log_softmax)(s, x, y); }
+
+void softmax_gradient(const RowShape &s, const float *dy, const float *y, float *dx) {
+  HWY_DYNAMIC_DISPATCH(run_softmax_gradient)(s, dy, y, dx);
+}
+
+void log_softmax_gradient(const RowShape &s, const float *dy, const float *y, float *dx) {
+  HWY_DYNAMIC_DISPATCH(run_log_softmax_gradient)(s, dy, y, dx);
+}
+
+int64_t sparse_cross_entropy(const RowShape &s, const float *logits, const Labels &labels, float smoothing,
+                             float *loss) {
+  return HWY_DYNAMIC_DISPATCH(run_sparse)(s, logits, labels, smoothing, loss);
+}
+
+int64_t sparse_cross_entropy_gradient(const RowShape &s, const float *dloss, const float *logits, const Labels &labels,
+                                      float smoothing, float *loss, float *dlogits) {
+  return HWY_DYNAMIC_DISPATCH(run_sparse_gradient)(s, dloss, logits, labels, smoothing, loss, dlogits);
+}
+
+void cross_entropy(const RowShape &s, const float *logits, const float *targets, float smoothing, float *loss) {
+  HWY_DYNAMIC_DISPATCH(run_cross_entropy)(s, logits, targets, smoothing, loss);
+}
+
+void cross_entropy_gradient(const RowShape &s, const float *dloss, const float *logits, const float *targets,
+                            float smoothing, float *dlogits) {
+  HWY_DYNAMIC_DISPATCH(run_cross_entropy_gradient)(s, dloss, logits, targets, smoothing, dlogits);
+}
+
+}  // namespace tutti::impl::backend::cpu
+#endif

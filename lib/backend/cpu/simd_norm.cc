@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/simd_norm.h"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/simd_norm.cc"
+#include "backend/cpu/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "backend/cpu/simd-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
+
+using D = FloatTag;
+using V = FloatVec;
+constexpr D d;
+
+constexpr int kStripVectors = 4;
+constexpr int64_t kMaximumLanes = HWY_MAX_BYTES / sizeof(float);
+// Rows whose sums are kept in f32.
+constexpr int64_t kStretch = 128;
+
+// A strip of up to four vectors of channels, down some rows.
+struct Strip {
+  int64_t at;       // offset of the first element
+  int64_t channel;  // number of the first channel
+  int64_t columns;
+  int64_t rows;
+};
+
+// Calls body(strip) for stretches of rows and strips of columns of the whole array.
+template <typename Body>
+HWY_INLINE void for_strips(const ChannelShape &s, const Body &body) {
+  const int64_t step = kStripVectors * float_lanes();
+  for (int64_t block = 0; block < s.blocks; ++block) {
+    for (int64_t piece = 0; piece < s.pieces; ++piece) {
+      const int64_t base = block * s.block_stride + piece * s.piece_stride;
+      for (int64_t row = 0; row < s.rows; row += kStretch) {
+        for (int64_t column = 0; column < s.width; column += step) {
+          body(Strip{base + row * s.width + column, block * s.width + column, HWY_MIN(step, s.width - column),
+                     HWY_MIN(kStretch, s.rows - row)});
+        }
+      }
+    }
+  }
+}
+
+// Calls body.run<vectors, whole>() with the number of vectors a strip takes.
+template <typename Body>
+HWY_INLINE void with_vectors(int64_t columns, const Body &body) {
+  const int64_t lanes = float_lanes();
+  const int64_t vectors = (columns + lanes - 1) / lanes;
+  const bool whole = columns % lanes == 0;
+  switch (vectors) {
+    case 1: return whole ? body.template run<1, true>() : body.template run<1, false>();
+    case 2: return whole ? body.template run<2, true>() : body.template run<2, false>();
+    case 3: return whole ? body.template run<3, true>() : body.template run<3, false>();
+    default: return whole ? body.template run<4, true>() : body.template run<4, false>();
+  }
+}
+
+template <bool kWhole>
+HWY_INLINE V load(const float *from, int64_t v, int64_t columns) {
+  const int64_t lanes = float_lanes();
+  if (kWhole) return hn::LoadU(d, from + v * lanes);
+  return load_first(d, from + v * lanes, HWY_MIN(lanes, columns - v * lanes));
+}
+
+template <bool kWhole>
+HWY_INLINE void store(V value, float *to, int64_t v, int64_t columns) {
+  const int64_t lanes = float_lanes();
+  if (kWhole) return hn::StoreU(value, d, to + v * lanes);
+  store_first(d, value, to + v * lanes, HWY_MIN(lanes, columns - v * lanes));
+}
+
+HWY_INLINE void add_lanes(V value, int64_t v, int64_t columns, double *to) {
+  HWY_ALIGN float lanes[kMaximumLanes];
+  hn::Store(value, d, lanes);
+  const int64_t first = v * float_lanes();
+  const int64_t count = HWY_MIN(float_lanes(), columns - first);
+  for (int64_t i = 0; i < count; ++i) to[first + i] += static_cast<double>(lanes[i]);
+}
+
+// The shift of the moments: the first row of the channel.
+struct Moments {
+  const ChannelShape &s;
+  const float *x;
+  const Strip &strip;
+  const float *shift;
+  double *sum, *squares;
+
+  template <int kVectors, bool kWhole>
+  HWY_INLINE void run() const {
+    constexpr int kUnroll = kVectors == 1 ? 4 : kVectors == 2 ? 2 : 1;
+    V s1[kUnroll][kVectors], s2[kUnroll][kVectors], k[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      k[v] = load<kWhole>(shift, v, strip.columns);
+      for (int u = 0; u < kUnroll; ++u) s1[u][v] = s2[u][v] = hn::Zero(d);
+    }
+    const float *row = x + strip.at;
+    int64_t r = 0;
+    for (; r + kUnroll <= strip.rows; r += kUnroll, row += kUnroll * s.width) {
+      for (int u = 0; u < kUnroll; ++u) {
+        for (int v = 0; v < kVectors; ++v) {
+          const V value = hn::Sub(load<kWhole>(row + u * s.width, v, strip.columns), k[v]);
+          s1[u][v] = hn::Add(s1[u][v], value);
+          s2[u][v] = hn::MulAdd(value, value, s2[u][v]);
+        }
+      }
+    }
+    for (; r < strip.rows; ++r, row += s.width) {
+      for (int v = 0; v < kVectors; ++v) {
+        const V value = hn::Sub(load<kWhole>(row, v, strip.columns), k[v]);
+        s1[0][v] = hn::Add(s1[0][v], value);
+        s2[0][v] = hn::MulAdd(value, value, s2[0][v]);
+      }
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      for (int u = 1; u < kUnroll; ++u) {
+        s1[0][v] = hn::Add(s1[0][v], s1[u][v]);
+        s2[0][v] = hn::Add(s2[0][v], s2[u][v]);
+      }
+      add_lanes(s1[0][v], v, strip.columns, sum);
+      add_lanes(s2[0][v], v, strip.columns, squares);
+    }
+  }
+};
+
+HWY_INLINE const float *first_row(const ChannelShape &s, const float *x, int64_t channel) {
+  return x + channel / s.width * s.block_stride + channel % s.width;
+}
+
+void run_moments(const ChannelShape &s, const float *x, double *sum, double *squares) {
+  const int64_t channels = s.channels();
+  for (int64_t c = 0; c < channels; ++c) sum[c] = squares[c] = 0;
+  if (s.count() == 0) return;
+  for_strips(s, [&](const Strip &strip) HWY_ATTR {
+    with_vectors(strip.columns, Moments{s, x, strip, first_row(s, x, strip.channel), sum + strip.channel,
+                                        squares + strip.channel});
+  });
+  const auto count = static_cast<double>(s.count());
+  for (int64_t c = 0; c < channels; ++c) {
+    const double shift = *first_row(s, x, c);
+    squares[c] += 2 * shift * sum[c] + shift * shift * count;
+    sum[c] += shift * count;
+  }
+}
+
+template <bool kRelu, bool kOther>
+struct Apply {
+  const ChannelShape &s;
+  const Strip &strip;
+  const float *x, *a, *b, *other;
+  float *y;
+
+  template <int kVectors, bool kWhole>
+  HWY_INLINE void run() const {
+    V factor[kVectors], shift[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      factor[v] = load<kWhole>(a + strip.channel, v, strip.columns);
+      shift[v] = load<kWhole>(b + strip.channel, v, strip.columns);
+    }
+    int64_t at = strip.at;
+    for (int64_t r = 0; r < strip.rows; ++r, at += s.width) {
+      for (int v = 0; v < kVectors; ++v) {
+        V value = hn::MulAdd(load<kWhole>(x + at, v, strip.columns), factor[v], shift[v]);
+        if (kOther) value = hn::Add(value, load<kWhole>(other + at, v, strip.columns));
+        if (kRelu) value = hn::IfThenZeroElse(hn::Lt(value, hn::Zero(d)), value);
+        store<kWhole>(value, y + at, v, strip.columns);
+      }
+    }
+  }
+};
+
+template <bool kRelu, bool kOther>
+void run_apply_as(const ChannelShape &s, const float *x, const float *a, const float *b, const float *other, float *y) {
+  for_strips(s, [&](const Strip &strip) HWY_ATTR {
+    with_vectors(strip.columns, Apply<kRelu, kOther>{s, strip, x, a, b, other, y});
+  });
+}
+
+void run_apply(const ChannelShape &s, const float *x, const float *a, const float *b, const float *other, bool relu,
+               float *y) {
+  if (other != nullptr) {
+    return relu ? run_apply_as<true, true>(s, x, a, b, other, y) : run_apply_as<false, true>(s, x, a, b, other, y);
+  }
+  return relu ? run_apply_as<true, false>(s, x, a, b, other, y) : run_apply_as<false, false>(s, x, a, b, other, y);
+}
+
+template <bool kMasked>
+HWY_INLINE V masked(V dy, V x, V a, V b) {
+  if (!kMasked) return dy;
+  return hn::IfThenElseZero(hn::Gt(hn::MulAdd(x, a, b), hn::Zero(d)), dy);
+}
+
+template <bool kMasked>
+struct GradientMoments {
+  const ChannelShape &s;
+  const Strip &strip;
+  const float *dy, *x, *mean;
+  const ChannelMask &mask;
+  double *sum_dy, *sum_dy_xc;
+
+  template <int kVectors, bool kWhole>
+  HWY_INLINE void run() const {
+    V s1[kVectors], s2[kVectors], center[kVectors], a[kVectors], b[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      s1[v] = s2[v] = a[v] = b[v] = hn::Zero(d);
+      center[v] = load<kWhole>(mean + strip.channel, v, strip.columns);
+      if (kMasked) {
+        a[v] = load<kWhole>(mask.a + strip.channel, v, strip.columns);
+        b[v] = load<kWhole>(mask.b + strip.channel, v, strip.columns);
+      }
+    }
+    int64_t at = strip.at;
+    for (int64_t r = 0; r < strip.rows; ++r, at += s.width) {
+      for (int v = 0; v < kVectors; ++v) {
+        const V value = load<kWhole>(x + at, v, strip.columns);
+        const V gradient = masked<kMasked>(load<kWhole>(dy + at, v, strip.columns), value, a[v], b[v]);
+        s1[v] = hn::Add(s1[v], gradient);
+        s2[v] = hn::MulAdd(gradient, hn::Sub(value, center[v]), s2[v]);
+      }
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      add_lanes(s1[v], v, strip.columns, sum_dy + strip.channel);
+      add_lanes(s2[v], v, strip.columns, sum_dy_xc + strip.channel);
+    }
+  }
+};
+
+void run_gradient_moments(const ChannelShape &s, const float *dy, const float *x, const float *mean,
+                          const ChannelMask &mask, double *sum_dy, double *sum_dy_xc) {
+  for (int64_t c = 0; c < s.channels(); ++c) sum_dy[c] = sum_dy_xc[c] = 0;
+  for_strips(s, [&](const Strip &strip) HWY_ATTR {
+    if (mask.a != nullptr) {
+      with_vectors(strip.columns, GradientMoments<true>{s, strip, dy, x, mean, mask, sum_dy, sum_dy_xc});
+    } else {
+      with_vectors(strip.columns, GradientMoments<false>{s, strip, dy, x, mean, mask, sum_dy, sum_dy_xc});
+    }
+  });
+}
+
+template <bool kMasked>
+struct GradientApply {
+  const ChannelShape &s;
+  const Strip &strip;
+  const float *dy, *x, *mean, *a, *slope, *shift;
+  const ChannelMask &mask;
+  float *dx;
+
+  template <int kVectors, bool kWhole>
+  HWY_INLINE void run() const {
+    V center[kVectors], factor[kVectors], c1[kVectors], c0[kVectors], ma[kVectors], mb[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      center[v] = load<kWhole>(mean + strip.channel, v, strip.columns);
+      factor[v] = load<kWhole>(a + strip.channel, v, strip.columns);
+      c1[v] = load<kWhole>(slope + strip.channel, v, strip.columns);
+      c0[v] = load<kWhole>(shift + strip.channel, v, strip.columns);
+      ma[v] = mb[v] = hn::Zero(d);
+      if (kMasked) {
+        ma[v] = load<kWhole>(mask.a + strip.channel, v, strip.columns);
+        mb[v] = load<kWhole>(mask.b + strip.channel, v, strip.columns);
+      }
+    }
+    int64_t at = strip.at;
+    for (int64_t r = 0; r < strip.rows; ++r, at += s.width) {
+      for (int v = 0; v < kVectors; ++v) {
+        const V value = load<kWhole>(x + at, v, strip.columns);
+        const V gradient = masked<kMasked>(load<kWhole>(dy + at, v, strip.columns), value, ma[v], mb[v]);
+        const V rest = hn::MulAdd(hn::Sub(value, center[v]), c1[v], c0[v]);
+        store<kWhole>(hn::MulAdd(gradient, factor[v], rest), dx + at, v, strip.columns);
+      }
+    }
+  }
+};
+
+void run_gradient_apply(const ChannelShape &s, const float *dy, const float *x, const float *mean, const float *a,
+                        const float *slope, const float *shift, const ChannelMask &mask, float *dx) {
+  for_strips(s, [&](const Strip &strip) HWY_ATTR {
+    if (mask.a != nullptr) {
+      with_vectors(strip.columns, GradientApply<true>{s, strip, dy, x, mean, a, slope, shift, mask, dx});
+    } else {
+      with_vectors(strip.columns, GradientApply<false>{s, strip, dy, x, mean, a, slope, shift, mask, dx});
+    }
+  });
+}
+
+// ---- layer normalisation ----
+
+HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
+
+void run_layer_norm(int64_t rows, int64_t width, const float *x, const float *scale, const float *offset,
+                    float epsilon, float *y, float *mean, float *rstd) {
+  const int64_t lanes = float_lanes();
+  for (int64_t r = 0; r < rows; ++r, x += width, y += width) {
+    V total = hn::Zero(d);
+    for (int64_t i = 0; i < width; i += lanes) total = hn::Add(total, load_first(d, x + i, HWY_MIN(lanes, width - i)));
+    const float average = sum_lanes(total) / static_cast<float>(width);
+    const V center = hn::Set(d, average);
+    V squares = hn::Zero(d);
+    for (int64_t i = 0; i < width; i += lanes) {
+      const int64_t left = HWY_MIN(lanes, width - i);
+      const V xc = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)),
+                                      hn::Sub(load_first(d, x + i, left), center));
+      squares = hn::MulAdd(xc, xc, squares);
+    }
+    mean[r] = average;
+    rstd[r] = 1.0f / std::sqrt(sum_lanes(squares) / static_cast<float>(width) + epsilon);
+    const V factor = hn::Set(d, rstd[r]);
+    for (int64_t i = 0; i < width; i += lanes) {
+      const int64_t left = HWY_MIN(lanes, width - i);
+      const V xc = hn::Mul(hn::Sub(load_first(d, x + i, left), center), factor);
+      store_first(d, hn::MulAdd(xc, load_first(d, scale + i, left), load_first(d, offset + i, left)), y + i, left);
+    }
+  }
+}
+
+void run_layer_norm_gradient(int64_t rows, int64_t width, const float *dy, const float *x, const float *scale,
+                             const float *mean, const float *rstd, float *dx, float *dscale, float *doffset) {
+  const int64_t lanes = float_lanes();
+  for (int64_t i = 0; i < width; ++i) dscale[i] = doffset[i] = 0.0f;
+  for (int64_t r = 0; r < rows; ++r, dy += width, x += width, dx += width) {
+    const V center = hn::Set(d, mean[r]);
+    const V factor = hn::Set(d, rstd[r]);
+    V s1 = hn::Zero(d), s2 = hn::Zero(d);
+    for (int64_t i = 0; i < width; i += lanes) {
+      const int64_t left = HWY_MIN(lanes, width - i);
+      const V gradient = load_first(d, dy + i, left);
+      const V normal = hn::Mul(hn::Sub(load_first(d, x + i, left), center), factor);
+      const V scaled = hn::Mul(gradient, load_first(d, scale + i, left));
+      s1 = hn::Add(s1, scaled);
+      s2 = hn::MulAdd(scaled, normal, s2);
+      store_first(d, hn::MulAdd(gradient, normal, load_first(d, dscale + i, left)), dscale + i, left);
+      store_first(d, hn::Add(gradient, load_first(d, doffset + i, left)), doffset + i, left);
+    }
+    const V m1 = hn::Set(d, sum_lanes(s1) / static_cast<float>(width));
+    const V m2 = hn::Set(d, sum_lanes(s2) / static_cast<float>(width));
+    for (int64_t i = 0; i < width; i += lanes) {
+      const int64_t left = HWY_MIN(lanes, width - i);
+      const V normal = hn::Mul(hn::Sub(load_first(d, x + i, left), center), factor);
+      const V scaled = hn::Mul(load_first(d, dy + i, left), load_first(d, scale + i, left));
+      store_first(d, hn::Mul(factor, hn::Sub(hn::Sub(scaled, m1), hn::Mul(normal, m2))), dx + i, left);
+    }
+  }
+}
+
+}  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tutti::impl::backend::cpu {
+
+HWY_EXPORT(run_moments);
+HWY_EXPORT(run_apply);
+HWY_EXPORT(run_gradient_moments);
+HWY_EXPORT(run_gradient_apply);
+HWY_EXPORT(run_layer_norm);
+HWY_EXPORT(run_layer_norm_gradient);
+
+void channel_moments(const ChannelShape &shape, const float *x, double *sum, double *sum_squares) {
+  HWY_DYNAMIC_DISPATCH(run_moments)(shape, x, sum, sum_squares);
+}
+
+void channel_apply(const ChannelShape &shape, const float *x, const float *a, const float *b, const float *other,
+                   bool relu, float *y) {
+  HWY_DYNAMIC_DISPATCH(run_apply)(shape, x, a, b, other, relu, y);
+}
+
+void channel_gradient_moments(const ChannelShape &shape, const float *dy, const float *x, const float *mean,
+                              const ChannelMask &mask, double *sum_dy, double *sum_dy_xc) {
+  HWY_DYNAMIC_DISPATCH(run_gradient_moments)(shape, dy, x, mean, mask, sum_dy, sum_dy_xc);
+}
+
+void channel_gradient_apply(const ChannelShape &shape, const float *dy, const float *x, const float *mean,
+                            const float *a, const float *slope, const float *shift, const ChannelMask &mask,
+                            float *dx) {
+  HWY_DYNAMIC_DISPATCH(run_gradient_apply)(shape, dy, x, mean, a, slope, shift, mask, dx);
+}
+
+void layer_norm(int64_t rows, int64_t width, const float *x, const float *scale, const float *offset, float epsilon,
+                float *y, float *mean, float *rstd) {
+  HWY_DYNAMIC_DISPATCH(run_layer_norm)(rows, width, x, scale, offset, epsilon, y, mean, rstd);
+}
+
+void layer_norm_gradient(int64_t rows, int64_t width, const float *dy, const float *x, const float *scale,
+                         const float *mean, const float *rstd, float *dx, float *dscale, float *doffset) {
+  HWY_DYNAMIC_DISPATCH(run_layer_norm_gradient)(rows, width, dy, x, scale, mean, rstd, dx, dscale, doffset);
+}
+
+}  // namespace tutti::impl::backend::cpu
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/simd_reduce.h"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/simd_reduce.cc"
+#include "backend/cpu/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "backend/cpu/simd-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
+
+using D = FloatTag;
+using V = FloatVec;
+constexpr D d;
+
+// Elements that are summed in f32 before the double takes them: 16 vectors for each of four sums.
+constexpr int64_t kStretch = 64;
+
+struct Sum {
+  static V identity() { return hn::Zero(d); }
+  static V step(V a, V b) { return hn::Add(a, b); }
+  static float scalar(float a, float b) { return a + b; }
+};
+struct Maximum {
+  static V identity() { return hn::Set(d, -INFINITY); }
+  static V step(V a, V b) { return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b); }
+  static float scalar(float a, float b) { return a > b || std::isnan(a) ? a : b; }
+};
+struct Minimum {
+  static V identity() { return hn::Set(d, INFINITY); }
+  static V step(V a, V b) { return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b); }
+  static float scalar(float a, float b) { return a < b || std::isnan(a) ? a : b; }
+};
+struct Product {
+  static V identity() { return hn::Set(d, 1.0f); }
+  static V step(V a, V b) { return hn::Mul(a, b); }
+  static float scalar(float a, float b) { return a * b; }
+};
+
+HWY_INLINE double sum_of_lanes(V v) {
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(v, d, lanes);
+  double sum = 0;
+  for (int64_t i = 0; i < float_lanes(); ++i) sum += static_cast<double>(lanes[i]);
+  return sum;
+}
+
+double sum_row(const float *HWY_RESTRICT x, int64_t n) {
+  const int64_t lanes = float_lanes();
+  double total = 0;
+  int64_t i = 0;
+  while (i + 4 * lanes <= n) {
+    V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    const int64_t end = HWY_MIN(n - 4 * lanes, i + kStretch * lanes);
+    for (; i <= end; i += 4 * lanes) {
+      s0 = hn::Add(s0, hn::LoadU(d, x + i));
+      s1 = hn::Add(s1, hn::LoadU(d, x + i + lanes));
+      s2 = hn::Add(s2, hn::LoadU(d, x + i + 2 * lanes));
+      s3 = hn::Add(s3, hn::LoadU(d, x + i + 3 * lanes));
+    }
+    total += sum_of_lanes(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
+  }
+  V rest = hn::Zero(d);
+  for (; i < n; i += lanes) rest = hn::Add(rest, load_first(d, x + i, HWY_MIN(lanes, n - i)));
+  return total + sum_of_lanes(rest);
+}
+
+template <typename Kind>
+float fold_row(const float *HWY_RESTRICT x, int64_t n) {
+  const int64_t lanes = float_lanes();
+  V folded = Kind::identity();
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) folded = Kind::step(folded, hn::LoadU(d, x + i));
+  HWY_ALIGN float values[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(folded, d, values);
+  float result = values[0];
+  for (int64_t lane = 1; lane < lanes; ++lane) result = Kind::scalar(result, values[lane]);
+  for (; i < n; ++i) result = Kind::scalar(result, x[i]);
+  return result;
+}
+
+// A strip of kVectors vectors of columns, down `rows` rows.
+template <typename Kind, int kVectors>
+HWY_INLINE void fold_strip(const float *HWY_RESTRICT x, int64_t rows, int64_t stride, int64_t columns,
+                           float *HWY_RESTRICT out) {
+  const int64_t lanes = float_lanes();
+  V folded[kVectors];
+  for (int v = 0; v < kVectors; ++v) folded[v] = Kind::identity();
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t left = HWY_MIN(lanes, columns - v * lanes);
+      const float *from = x + r * stride + v * lanes;
+      folded[v] = Kind::step(folded[v], left == lanes ? hn::LoadU(d, from) : load_first(d, from, left));
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    store_first(d, folded[v], out + v * lanes, HWY_MAX(int64_t{0}, HWY_MIN(lanes, columns - v * lanes)));
+  }
+}
+
+template <typename Kind>
+HWY_INLINE void fold_columns(const float *x, int64_t rows, int64_t columns, float *out) {
+  const int64_t lanes = float_lanes();
+  int64_t j = 0;
+  for (; j + 4 * lanes <= columns; j += 4 * lanes) fold_strip<Kind, 4>(x + j, rows, columns, 4 * lanes, out + j);
+  for (; j < columns; j += lanes) fold_strip<Kind, 1>(x + j, rows, columns, HWY_MIN(lanes, columns - j), out + j);
+}
+
+constexpr int64_t kStrip = 512;
+
+// Sums of columns, kStrip columns at a time, in stretches of rows whose f32 sums are added up in double.
+void sum_columns(const float *x, int64_t rows, int64_t columns, float scale, float *out) {
+  constexpr int64_t kRows = 128;
+  float partial[kStrip];
+  double total[kStrip];
+  for (int64_t j0 = 0; j0 < columns; j0 += kStrip) {
+    const int64_t width = HWY_MIN(kStrip, columns - j0);
+    const int64_t lanes = float_lanes();
+    for (int64_t j = 0; j < width; ++j) total[j] = 0;
+    for (int64_t r = 0; r < rows; r += kRows) {
+      const int64_t count = HWY_MIN(kRows, rows - r);
+      const float *from = x + r * columns + j0;
+      int64_t j = 0;
+      for (; j + 4 * lanes <= width; j += 4 * lanes) {
+        fold_strip<Sum, 4>(from + j, count, columns, 4 * lanes, partial + j);
+      }
+      for (; j < width; j += lanes) {
+        fold_strip<Sum, 1>(from + j, count, columns, HWY_MIN(lanes, width - j), partial + j);
+      }
+      for (j = 0; j < width; ++j) total[j] += static_cast<double>(partial[j]);
+    }
+    for (int64_t j = 0; j < width; ++j) out[j0 + j] = static_cast<float>(total[j] * static_cast<double>(scale));
+  }
+}
+
+void reduce_sums(const ReduceShape &s, const float *x, float *out, float scale) {
+  for (int64_t o = 0; o < s.outer; ++o) {
+    if (s.inner == 1) {
+      out[o] = static_cast<float>(sum_row(x + o * s.middle, s.middle) * static_cast<double>(scale));
+    } else {
+      sum_columns(x + o * s.middle * s.inner, s.middle, s.inner, scale, out + o * s.inner);
+    }
+  }
+}
+
+template <typename Kind>
+void reduce_other(const ReduceShape &s, const float *x, float *out) {
+  for (int64_t o = 0; o < s.outer; ++o) {
+    if (s.inner == 1) {
+      out[o] = fold_row<Kind>(x + o * s.middle, s.middle);
+    } else {
+      fold_columns<Kind>(x + o * s.middle * s.inner, s.middle, s.inner, out + o * s.inner);
+    }
+  }
+}
+
+void run_reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *out, float scale) {
+  switch (kind) {
+    case ReduceKind::sum: return reduce_sums(shape, x, out, scale);
+    case ReduceKind::maximum: return reduce_other<Maximum>(shape, x, out);
+    case ReduceKind::minimum: return reduce_other<Minimum>(shape, x, out);
+    case ReduceKind::product: return reduce_other<Product>(shape, x, out);
+  }
+}
+
+bool run_all_finite(const float *x, int64_t n) {
+  const int64_t lanes = float_lanes();
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    if (!hn::AllTrue(d, hn::IsFinite(hn::LoadU(d, x + i)))) return false;
+  }
+  for (; i < n; ++i) {
+    if (!std::isfinite(x[i])) return false;
+  }
+  return true;
+}
+
+void run_add_to(const float *HWY_RESTRICT x, float *HWY_RESTRICT out, int64_t n) {
+  const int64_t lanes = float_lanes();
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = HWY_MIN(lanes, n - i);
+    store_first(d, hn::Add(load_first(d, out + i, left), load_first(d, x + i, left)), out + i, left);
+  }
+}
+
+}  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tutti::impl::backend::cpu {
+
+HWY_EXPORT(run_reduce);
+HWY_EXPORT(run_all_finite);
+HWY_EXPORT(run_add_to);
+
+void reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *out, float scale) {
+  HWY_DYNAMIC_DISPATCH(run_reduce)(kind, shape, x, out, scale);
+}
+
+bool all_finite(const float *x, int64_t n) { return HWY_DYNAMIC_DISPATCH(run_all_finite)(x, n); }
+
+void add_to(const float *x, float *out, int64_t n) { HWY_DYNAMIC_DISPATCH(run_add_to)(x, out, n); }
+
+}  // namespace tutti::impl::backend::cpu
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moves elements between two strided views of equal dims: transposes, slices, broadcasts and concatenations are all
+// this.
+//
+//   StridedCopy copy = StridedCopy::make({2, 3}, {1, 2}, 0, {3, 1}, 0, sizeof(float));   // transposes [3, 2]
+//   copy.run(from, to);
+//
+// Immutable once made; one thread per run.
+#ifndef TUTTI_BACKEND_CPU_STRIDED_COPY_H_
+#define TUTTI_BACKEND_CPU_STRIDED_COPY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tutti::impl::backend::cpu {
+
+/// Strides of a dense row-major array, in elements.
+std::vector<int64_t> dense_strides(const std::vector<int64_t> &dims);
+
+class StridedCopy {
+ public:
+  /// Strides and offsets count elements of `element_bytes`; a stride of 0 repeats.
+  static StridedCopy make(const std::vector<int64_t> &dims, const std::vector<int64_t> &from_strides,
+                          int64_t from_offset, const std::vector<int64_t> &to_strides, int64_t to_offset,
+                          int64_t element_bytes);
+
+  void run(const void *from, void *to) const;
+
+ private:
+  void run_axis(size_t axis, const char *from, char *to) const;
+  void run_rows(int64_t rows, int64_t from_step, int64_t to_step, const char *from, char *to) const;
+
+  std::vector<int64_t> dims_;  // of what is outside of the inner run
+  std::vector<int64_t> from_strides_, to_strides_;  // bytes
+  int64_t from_offset_ = 0, to_offset_ = 0;         // bytes
+  int64_t run_bytes_ = 0;                           // contiguous on both sides
+  bool empty_ = false;
+};
+
+}  // namespace tutti::impl::backend::cpu
+
+#endif  // TUTTI_BACKEND_CPU_STRIDED_COPY_H_
