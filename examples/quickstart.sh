@@ -19,5 +19,7 @@ data=${TUTTI_FASHION_MNIST:-/usr/share/datasets/fashion-mnist}
 if [ ! -d "$data" ] && command -v dpkg >/dev/null; then
     data=$(dirname "$(dpkg -L dataset-fashion-mnist | grep -m1 'train-images-idx3-ubyte')")
 fi
+# A model directory of an earlier run would be trained on from there.
+rm -rf build/quickstart
 mkdir -p build/quickstart
 exec "$build/examples/c/fashion_mnist" "$data" build/quickstart "$@"

@@ -146,14 +146,16 @@ int main(int argc, char **argv) {
   static struct progress progress;
   tutti_error *err = NULL;
   tutti_strategy *strategy = NULL;
-  tutti_options *run = NULL;
+  tutti_options *run = NULL, *train_options = NULL;
   tutti_hooks *hooks = NULL;
   tutti_estimator *estimator = NULL;
   tutti_result *trained = NULL, *evaluated = NULL;
   tutti_dataset *train = open_dataset(directory, "train", epochs), *test = open_dataset(directory, "t10k", 0);
 
   if (tutti_strategy_create_mirrored(NULL, NULL, 0, &strategy, &err)) fail("strategy", err);
-  if (tutti_options_create("run", &run, &err)) fail("options", err);
+  if (tutti_options_create("run", &run, &err) || tutti_options_create("train", &train_options, &err))
+    fail("options", err);
+  tutti_options_set_i64(train_options, "max_steps", (int64_t)steps);
   tutti_options_set_i64(run, "seed", 1);
   tutti_options_set_string(run, "model_dir", output);
   if (tutti_hooks_create(&hooks, &err) || tutti_hooks_add(hooks, show_progress, &progress, NULL, 100, &err))
@@ -161,7 +163,7 @@ int main(int argc, char **argv) {
   if (tutti_estimator_create(NULL, model, &steps, NULL, strategy, run, &estimator, &err)) fail("estimator", err);
   printf("training on %lld replicas, batches of %d images\n", (long long)tutti_strategy_get_replica_count(strategy),
          BATCH);
-  if (tutti_estimator_train(estimator, train, NULL, hooks, NULL, &trained, &err)) fail("train", err);
+  if (tutti_estimator_train(estimator, train, train_options, hooks, NULL, &trained, &err)) fail("train", err);
   if (tutti_estimator_evaluate(estimator, test, 0, NULL, &evaluated, &err)) fail("evaluate", err);
   double accuracy = predict_and_compare(estimator, test, directory);
 
@@ -176,7 +178,8 @@ int main(int argc, char **argv) {
       (long long)tutti_strategy_get_replica_count(strategy), (long long)tutti_result_get_step(trained));
 
   tutti_result_unref(evaluated), tutti_result_unref(trained);
-  tutti_estimator_unref(estimator), tutti_hooks_unref(hooks), tutti_options_unref(run), tutti_strategy_unref(strategy);
+  tutti_estimator_unref(estimator), tutti_hooks_unref(hooks), tutti_options_unref(run),
+      tutti_options_unref(train_options), tutti_strategy_unref(strategy);
   tutti_dataset_unref(train), tutti_dataset_unref(test);
   return 0;
 }

@@ -104,8 +104,8 @@ void set_parameter(tutti_pipeline *pipeline, const char *key, graph::Attribute v
 }
 
 /// The graph that a callback builds over the pipeline's present components.
-Result<graph::SealedGraph> build_graph(data::Pipeline &pipeline, tutti_map_graph_fn build, void *user) {
-  TUTTI_ASSIGN(const data::ElementSpec spec, pipeline.map_inputs());
+Result<graph::SealedGraph> build_graph(const data::ElementSpec &spec, bool keep_others, tutti_map_graph_fn build,
+                                       void *user) {
   graph::GraphBuilder builder;
   for (const data::ComponentSpec &component : spec.components)
     builder.feature(component.name, component.dtype, component.dims);
@@ -114,22 +114,43 @@ Result<graph::SealedGraph> build_graph(data::Pipeline &pipeline, tutti_map_graph
     const int32_t code = build(graph, user, &error);
     return status_from_callback(code, error, "the graph function of the map");
   }));
+  if (keep_others) {
+    for (const graph::InputSpec &input : builder.model().features) {
+      if (!builder.model().outputs.contains(input.name)) builder.set_result(input.name, input.value);
+    }
+  }
   for (const auto &[name, value] : builder.model().outputs)
     builder.set_result(name, value);
   TUTTI_ASSIGN(graph::Graph graph, builder.finish_graph());
   return graph::SealedGraph(std::make_shared<const graph::Graph>(std::move(graph)));
 }
 
-void apply_graph(tutti_pipeline *pipeline, const char *transform, tutti_map_graph_fn build, void *user,
+/// The names of a role's components: they keep it through a map.
+std::vector<std::string> names_of(const data::ElementSpec &spec, data::Role role) {
+  std::vector<std::string> names;
+  for (const data::ComponentSpec &component : spec.components) {
+    if (component.role == role) names.push_back(component.name);
+  }
+  return names;
+}
+
+/// A map keeps the components that its graph does not give anew; a filter has one output and changes none.
+void apply_graph(tutti_pipeline *pipeline, const char *transform, bool is_map, tutti_map_graph_fn build, void *user,
                  graph::Attributes attributes) {
   change(pipeline, [&](PipelineObject &object) {
     if (build == nullptr) return object.fail(base::invalid_argument("argument 'build' is NULL"));
     data::Pipeline *const target = object.pipeline();
     if (target == nullptr) return;
-    std::optional<graph::SealedGraph> graph = take(object, build_graph(*target, build, user));
+    const auto spec = take(object, target->map_inputs());
+    if (!spec) return;
+    std::optional<graph::SealedGraph> graph = take(object, build_graph(*spec, is_map, build, user));
     if (!graph) return;
     data::TransformArguments arguments;
     arguments.graph = std::move(*graph);
+    if (is_map) {
+      arguments.labels = names_of(*spec, data::Role::label);
+      arguments.weights = names_of(*spec, data::Role::weight);
+    }
     target->apply(transform, std::move(attributes), std::move(arguments));
   });
 }
@@ -265,11 +286,11 @@ void tutti_pipeline_end(tutti_pipeline *pipeline) {
 }
 
 void tutti_pipeline_map_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user, int64_t parallelism) {
-  apply_graph(pipeline, "map", build, user, {{"parallelism", parallelism}});
+  apply_graph(pipeline, "map", true, build, user, {{"parallelism", parallelism}});
 }
 
 void tutti_pipeline_filter_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user) {
-  apply_graph(pipeline, "filter", build, user, {});
+  apply_graph(pipeline, "filter", false, build, user, {});
 }
 
 void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, tutti_destroy_fn destroy,
