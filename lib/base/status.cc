@@ -15,7 +15,11 @@ constexpr std::array<std::string_view, 17> kCodeNames = {
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
-const std::string kNoMessage;
+/// Never destroyed: a status may be asked while the process ends.
+const std::string &no_message() {
+  static const auto *const text = new std::string;
+  return *text;
+}
 
 Code code_of_errno(int error_number) {
   switch (error_number) {
@@ -113,7 +117,7 @@ Status::Status(Code code, std::string message)
 
 Status Status::from_error(ErrorPointer error) { return Status(std::move(error)); }
 
-const std::string &Status::message() const { return error_ ? error_->message() : kNoMessage; }
+const std::string &Status::message() const { return error_ ? error_->message() : no_message(); }
 
 const Error *Status::root_cause() const {
   const Error *link = error_.get();

@@ -20,9 +20,12 @@ using graph::ValueId;
 using graph::VariableSpec;
 using tensor::Tensor;
 
-const std::vector<std::string> initializer_names = {
-    "zeros",          "ones",          "constant",   "uniform",   "normal",        "truncated_normal",
-    "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal"};
+const std::vector<std::string> &initializer_names() {
+  static const auto *const names = new std::vector<std::string>{
+      "zeros",          "ones",          "constant",   "uniform",   "normal",        "truncated_normal",
+      "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal"};
+  return *names;
+}
 
 double number(const VariableSpec &variable, std::string_view name, double otherwise) {
   const auto found = variable.initializer.attributes.find(name);
@@ -144,9 +147,9 @@ Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &vari
   for (size_t i = 0; i < variables.size(); ++i) {
     const VariableSpec &variable = variables[i];
     const std::string &kind = variable.initializer.name;
-    if (std::find(initializer_names.begin(), initializer_names.end(), kind) == initializer_names.end()) {
+    if (std::find(initializer_names().begin(), initializer_names().end(), kind) == initializer_names().end()) {
       return base::invalid_argument("variable '", variable.name, "' has initializer '", kind, "', which does not exist",
-                                    base::did_you_mean(kind, initializer_names));
+                                    base::did_you_mean(kind, initializer_names()));
     }
     const double constant = kind == "ones" ? 1 : kind == "constant" ? number(variable, "value", 0) : 0;
     TUTTI_ASSIGN(Tensor value, filled(variable.dtype, variable.dims, constant));

@@ -61,7 +61,7 @@ def without_directives(code):
 
 
 def declared_functions(root, folder="include/tutti"):
-    """Names of the functions that the C headers of a folder (not of its subfolders) declare without a body, with their header."""
+    """The functions that the C headers of a folder (not of its subfolders) declare without a body: name and declaration."""
     names = {}
     folder_path = os.path.join(root, folder)
     for header in sorted(os.listdir(folder_path)) if os.path.isdir(folder_path) else []:
@@ -78,7 +78,7 @@ def declared_functions(root, folder="include/tutti"):
         for statement in "".join(outside).split(";"):
             match = re.search(r"\b(tutti_\w+)\s*\(", statement)
             if match and "typedef" not in statement and not statement.rstrip().endswith("{"):
-                names[match.group(1)] = header
+                names[match.group(1)] = " ".join(statement.split())
     return names
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """library_shape.py SONAME LIBRARY: the library is called SONAME, is bound at load and never unloaded, needs only what is listed
-here, and what a stripped copy loads into memory stays small."""
+here, runs nothing when it is loaded, and takes little memory."""
 
 import re
 import subprocess
@@ -32,6 +32,12 @@ def dynamic_problems(text, soname):
     return problems
 
 
+def initialiser_problems(text):
+    """From nm's rows: code that runs when the library is loaded, one symbol per source with static objects."""
+    sources = sorted(set(re.findall(r"\b_GLOBAL__(?:sub_)?[ID]_(\S+)", text)))
+    return [f"{source}: has static objects that are made at load time and destroyed at exit" for source in sources]
+
+
 def segment_problems(text):
     """Of the rows "LOAD offset address address file-size memory-size flags" the memory counts."""
     loaded = sum(int(size, 16) for size in re.findall(r"^\s*LOAD(?:\s+0x[0-9a-f]+){4}\s+(0x[0-9a-f]+)", text, re.M))
@@ -42,4 +48,6 @@ def segment_problems(text):
 
 if __name__ == "__main__":
     expected, path = sys.argv[1:]
-    house.report(dynamic_problems(readelf("-d", path), expected) + segment_problems(readelf("-l", path)), "well formed")
+    symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=False).stdout
+    house.report(dynamic_problems(readelf("-d", path), expected) + segment_problems(readelf("-l", path)) +
+                 initialiser_problems(symbols), "well formed")

@@ -243,6 +243,10 @@ class LibraryShape(HouseCase):
         text = library_shape.readelf("-d", bad) + " 0x1 (NEEDED) Shared library: [libcurl.so.4]\n"
         self.expect(library_shape.dynamic_problems(text, "liba.so.0.1"), "soname", "nodelete", "-z now", "library path", "libcurl")
 
+    def test_initialisers(self):
+        self.expect(library_shape.initialiser_problems("0000 t tutti_a\n"))
+        self.expect(library_shape.initialiser_problems("00807d0 t _GLOBAL__sub_I_status.cc\n"), "status.cc")
+
     def test_segments(self):
         self.expect(library_shape.segment_problems(library_shape.readelf("-l", self.build())))
         rows = "  LOAD           0x000000 0x0000 0x0000 0x1 0x900000 R E 0x1000\n"
@@ -269,36 +273,35 @@ class ReadmeExample(HouseCase):
 
 @unittest.skipIf(shutil.which("abidiff") is None, "no abidiff")
 class AbiBaseline(HouseCase):
-    HEADER = """typedef struct tutti_s tutti_s;
+    HEADER = """#define TUTTI_API __attribute__((visibility("default")))
+#define TUTTI_MODE_TRAIN ((int)1)
+#define TUTTI_VERSION_MINOR 1
+enum { TUTTI_A = 1, TUTTI_B = 2 };
+typedef struct tutti_s tutti_s;
 typedef struct { long long id; } tutti_value;
-int tutti_a(tutti_s *s, float x);
-tutti_value tutti_b(void);
+TUTTI_API int tutti_a(tutti_s *s, float x);
+TUTTI_API tutti_value tutti_b(void);
 """
-    CODE = """#include <tutti/a.h>
-struct tutti_s { int inside; };
-int tutti_a(tutti_s *s, float x) { return s->inside + (int)x; }
-tutti_value tutti_b(void) { tutti_value v = {1}; return v; }
-"""
+    TABLE = "typedef struct tutti_table {\n  int (*f)(int x);\n} tutti_table;\n"
 
-    def build(self, header=HEADER, code=CODE):
+    def compare(self, header=HEADER, table=TABLE):
         self.write("include/tutti/a.h", header)
-        self.write("a.c", code)
-        library = os.path.join(self.root, "libtutti.so")
-        command = ["cc", "-g", "-shared", "-fPIC", "-I" + self.root + "/include", self.root + "/a.c", "-o", library]
-        subprocess.run(command, check=True)
-        return library
-
-    def compare(self, *arguments):
-        return abi_baseline.compare(self.root + "/baseline", [self.root], self.build(*arguments))
+        self.write("include/tutti/plugin/b.h", table)
+        if not os.path.exists(self.root + "/baseline"):
+            abi_baseline.write(self.root + "/baseline", [self.root], ["cc"])
+        return (abi_baseline.constant_problems(self.root + "/baseline", [self.root]) +
+                abi_baseline.type_problems(self.root + "/baseline", [self.root], ["cc"]))
 
     def test_all(self):
-        abi_baseline.write(self.root + "/baseline", [self.root], self.build())
         self.expect(self.compare())
-        self.expect(self.compare(self.HEADER, self.CODE.replace("int inside", "int more, inside")))
-        self.expect(self.compare(self.HEADER + "int tutti_c(void);\n", self.CODE + "int tutti_c(void) { return 1; }\n"))
-        self.expect(self.compare(self.HEADER.replace("float", "double"), self.CODE.replace("float", "double")), "tutti_a")
+        self.expect(self.compare(self.HEADER + "#define TUTTI_NEW 1\nTUTTI_API int tutti_c(int a[], void (*f)(int));\n"))
+        self.expect(self.compare(self.HEADER.replace("MINOR 1", "MINOR 2")))
+        self.expect(self.compare(self.HEADER.replace("float", "double")), "tutti_a")
         self.expect(self.compare(self.HEADER.replace("id;", "id, more;")), "tutti_value")
-        self.expect(self.compare(self.HEADER.replace("int tutti_a", "int tutti_d"), self.CODE.replace("int tutti_a", "int tutti_d")), "tutti_a")
+        self.expect(self.compare(self.HEADER.replace("int tutti_a", "int tutti_d")), "tutti_a")
+        self.expect(self.compare(self.HEADER.replace("((int)1)", "((int)2)")), "TUTTI_MODE_TRAIN was ((int)1), is ((int)2)")
+        self.expect(self.compare(self.HEADER.replace(", TUTTI_B = 2", "")), "TUTTI_B was 2, is gone")
+        self.expect(self.compare(self.HEADER, self.TABLE.replace("int x", "long x")), "tutti_table")
 
 
 @unittest.skipIf(formatting.formatter() is None, "no clang-format 14")
