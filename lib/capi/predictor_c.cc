@@ -203,7 +203,7 @@ int32_t tutti_prediction_stream_next(tutti_prediction_stream *stream, tutti_canc
 int32_t tutti_prediction_stream_close(tutti_prediction_stream *stream, tutti_cancel *cancel, tutti_error **err) {
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<PredictionStreamObject> object, find(stream, prediction_stream_handles, "stream"));
-    TUTTI_TRY(call_token(cancel).status());
+    TUTTI_TRY(call_token(cancel));
     object->token()->cancel();
     const std::lock_guard lock(object->mutex());
     object->stream().reset();
