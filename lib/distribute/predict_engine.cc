@@ -55,7 +55,8 @@ class Engine : public PredictEngine {
   const std::vector<std::string> &feature_names() const override { return feature_names_; }
   const std::vector<std::string> &output_names() const override { return output_names_; }
   Status set_weights(const base::Ref<checkpoint::WeightVersion> &version) override;
-  Result<std::vector<Tensor>> run(std::span<const Tensor> features, const base::CancelToken *cancel) override;
+  Result<std::vector<Tensor>> run(std::span<const Tensor> features, const base::CancelToken *cancel,
+                                  int64_t *step) override;
   Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
                                                 base::Ref<base::CancelToken> cancel) override;
   PredictCounters counters() const override;
@@ -260,7 +261,8 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
   return loaded.stream.synchronize();
 }
 
-Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const base::CancelToken *cancel) {
+Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const base::CancelToken *cancel,
+                                        int64_t *step) {
   TUTTI_TRY(base::check_not_forked());
   TUTTI_TRY(base::check(cancel));
   TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
@@ -276,6 +278,7 @@ Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const 
     }
     batch.components.push_back(features[i]);
   }
+  if (step != nullptr) *step = version->step;
   TUTTI_ASSIGN(const std::shared_ptr<Call> call,
                start(std::move(version), std::move(batch), own_binding_, device_count()));
   const Status status = call->jobs.wait(cancel);

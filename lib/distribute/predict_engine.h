@@ -80,8 +80,9 @@ class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
   virtual base::Status set_weights(const base::Ref<checkpoint::WeightVersion> &version) = 0;
   /// Features in order of feature_names(), equal rows; outputs in order of output_names(). Zero rows are legal.
   /// FAILED_PRECONDITION before the first set_weights.
+  /// `step` (nullable) receives the step of the version that was used.
   virtual base::Result<std::vector<tensor::Tensor>> run(std::span<const tensor::Tensor> features,
-                                                        const base::CancelToken *cancel) = 0;
+                                                        const base::CancelToken *cancel, int64_t *step = nullptr) = 0;
   /// Predicts every element of `iterator`, whose labels and weights are left out. The whole stream uses the version
   /// that is current now.
   virtual base::Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,

@@ -103,7 +103,7 @@ class TrainerSession : public Trainer {
   std::unique_ptr<ReplicaSet> replicas_;
   std::atomic<bool> running_{false};
   bool has_weights_ = false;
-  int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0;
+  int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0, examples_run_ = 0;
 };
 
 Status TrainerSession::open() {
@@ -283,9 +283,12 @@ Result<Tensor> TrainerSession::gradient(std::string_view variable) {
 // ---- running ----
 
 Status TrainerSession::attach_input(std::unique_ptr<data::Iterator> iterator) {
-  if (iterator == nullptr) return base::invalid_argument("attach_input needs an iterator");
   Busy busy(running_);
   if (!busy.taken()) return base::failed_precondition("the trainer is running");
+  if (iterator == nullptr) {
+    feeder_->attach(nullptr, InputBinding());
+    return Status();
+  }
   std::vector<graph::InputSpec> inputs = model_.features;
   inputs.insert(inputs.end(), model_.labels.begin(), model_.labels.end());
   TUTTI_ASSIGN(InputBinding binding, InputBinding::make(inputs, iterator->spec()));
@@ -313,6 +316,7 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   feeder_->allow(feeder_->next_step());
   step_ += outcome.steps;
   steps_run_ += outcome.steps;
+  examples_run_ += outcome.examples;
   batch_counter_ += outcome.batches;
   if (!replicas_->replica(0).group().error().ok()) TUTTI_TRY(renew_groups());
   TUTTI_TRY(status);
@@ -346,6 +350,7 @@ TrainerCounters TrainerSession::counters() const {
   counters.executables_built = executables_.built();
   counters.cache_evictions = executables_.evicted();
   counters.steps = steps_run_;
+  counters.examples = examples_run_;
   return counters;
 }
 

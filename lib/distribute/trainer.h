@@ -94,7 +94,7 @@ struct TrainerCounters {
   int64_t programs_built = 0;  ///< programs bound, all replicas
   int64_t executables_built = 0;
   int64_t cache_evictions = 0;
-  int64_t steps = 0;
+  int64_t steps = 0, examples = 0;  ///< complete steps and their rows, those of runs that failed included
 };
 
 /// The values of a trainer by name. Between runs, by one thread at a time.
@@ -147,7 +147,7 @@ class Trainer : public TrainerVariables, public TrainerProgress {
   virtual base::Status restore(const checkpoint::WeightVersion &version) = 0;
 
   /// Where batches come from. Elements must have the model's features and labels by name or, when the specs carry no
-  /// names, in order. Replaces the former input; batches read ahead of it are dropped.
+  /// names, in order. Replaces the former input; batches read ahead of it are dropped. Null: none any more.
   virtual base::Status attach_input(std::unique_ptr<data::Iterator> iterator) = 0;
   /// Position of the input after the last completed step, for attach_input + restore. Batches that were read ahead do
   /// not count.
