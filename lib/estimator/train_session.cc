@@ -67,8 +67,10 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
 // Runs to the next step that somebody wants to see. True when it ended a pass.
 Result<bool> TrainSession::run_chunk(int64_t last_step) {
   if (input_ended_) TUTTI_TRY(attach_pass());
-  TUTTI_ASSIGN(const distribute::RunReport report, trainer_->run(chunk_steps(last_step), request_.cancel.get()));
-  account(report);
+  const Result<distribute::RunReport> ran = trainer_->run(chunk_steps(last_step), request_.cancel.get());
+  account(ran.ok() ? &*ran : nullptr);
+  TUTTI_TRY(ran);
+  const distribute::RunReport &report = *ran;
   if (report.steps > 0) {
     Event event = event_of(EventKind::step);
     event.values = values_;
@@ -92,13 +94,16 @@ int64_t TrainSession::chunk_steps(int64_t last_step) const {
   return std::clamp<int64_t>(static_cast<int64_t>(affordable), 1, std::max<int64_t>(wanted, 1));
 }
 
-void TrainSession::account(const distribute::RunReport &report) {
-  examples_ += report.examples;
-  pass_examples_ += report.examples;
-  run_.examples += report.examples;
-  if (report.steps == 0) return;
-  secs_per_step_ = std::max(1e-9, static_cast<double>(report.total_ns) * 1e-9 / static_cast<double>(report.steps));
-  values_ = trainer_->report();
+// Counts what was done; steps of a run that failed later are done too.
+void TrainSession::account(const distribute::RunReport *report) {
+  const int64_t examples = trainer_->counters().examples - counted_examples_;
+  counted_examples_ += examples;
+  examples_ += examples;
+  pass_examples_ += examples;
+  run_.examples += examples;
+  if (examples > 0 && (report == nullptr || report->steps > 0)) values_ = trainer_->report();
+  if (report == nullptr || report->steps == 0) return;
+  secs_per_step_ = std::max(1e-9, static_cast<double>(report->total_ns) * 1e-9 / static_cast<double>(report->steps));
 }
 
 Status TrainSession::end_pass() {
@@ -315,7 +320,9 @@ void TrainSession::release(bool keep_trainer) {
     state_->trainer = std::move(trainer_);
     state_->resume_version.reset();
   }
+  // The reader lets go of the dataset: who feeds it must not wait for it.
   input_cancel_->cancel();
+  if (state_->trainer) (void)state_->trainer->attach_input(nullptr).ok();
   trainer_.reset();
   lock_ = ModelDirLock();
   state_->end_training();

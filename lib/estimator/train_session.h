@@ -86,7 +86,7 @@ class TrainSession : private RunControl {
   base::Result<SessionReport> run_steps(const RunLimit &limit);
   base::Result<bool> run_chunk(int64_t last_step);
   int64_t chunk_steps(int64_t last_step) const;
-  void account(const distribute::RunReport &report);
+  void account(const distribute::RunReport *report);
   base::Status end_pass();
   base::Status pump();
   base::Status send(Event event);
@@ -133,6 +133,7 @@ class TrainSession : private RunControl {
 
   int64_t first_step_ = 0;
   int64_t examples_ = 0;             // rows in this session
+  int64_t counted_examples_ = 0;     // of the trainer's counter
   std::vector<NamedNumber> values_;  // report of the last step
   double secs_per_step_ = 0;         // of the last chunk; 0 = not known
 

@@ -93,6 +93,7 @@ Status TrainSession::prepare_trainer() {
   if (!state_->config.model_dir.empty()) TUTTI_TRY(restore_newest(&has_state));
   if (!has_state) TUTTI_TRY(trainer_->initialize());
   first_step_ = step();
+  counted_examples_ = trainer_->counters().examples;
   return Status();
 }
 

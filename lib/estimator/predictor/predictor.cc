@@ -207,10 +207,9 @@ Result<ResultBatch> Predictor::run(const std::vector<NamedTensor> &features, con
   const LoadedRef current = loaded();
   TUTTI_ASSIGN(const std::vector<Tensor> ordered, in_order(current->features, features));
   ResultBatch batch;
-  TUTTI_ASSIGN(batch.tensors, current->engine->run(ordered, cancel));
+  TUTTI_ASSIGN(batch.tensors, current->engine->run(ordered, cancel, &batch.step));
   batch.names = current->outputs;
   batch.row_count = ordered.empty() ? 0 : ordered.front().rows();
-  batch.step = current->version->step();
   return batch;
 }
 
@@ -247,9 +246,8 @@ Result<ResultBatch> Predictor::run_all(const data::DatasetRef &dataset, Ref<base
   const LoadedRef current = loaded();
   ResultBatch none;
   TUTTI_ASSIGN(const std::vector<Tensor> features, zero_rows(*current));
-  TUTTI_ASSIGN(none.tensors, current->engine->run(features, cancel.get()));
+  TUTTI_ASSIGN(none.tensors, current->engine->run(features, cancel.get(), &none.step));
   none.names = current->outputs;
-  none.step = current->version->step();
   return none;
 }
 
