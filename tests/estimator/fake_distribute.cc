@@ -164,7 +164,11 @@ class FakeTrainer : public Trainer {
   const graph::Model &model() const override { return model_; }
   const StatePlan &plan() const override { return plan_; }
   Result<bool> replicas_are_identical() override { return true; }
-  TrainerCounters counters() const override { return {}; }
+  TrainerCounters counters() const override {
+    TrainerCounters counters;
+    counters.examples = examples_;
+    return counters;
+  }
   base::Json describe() const override { return {}; }
 
  private:
@@ -178,6 +182,7 @@ class FakeTrainer : public Trainer {
                             0.001 * static_cast<double>(step_));
     ++report->steps;
     report->examples += x.rows();
+    examples_ += x.rows();
     if (fake_orders().step_time_us > 0) usleep(static_cast<useconds_t>(fake_orders().step_time_us));
     if (step_ == fake_orders().stop_token_at) fake_orders().token->stop();
     if (step_ == fake_orders().cancel_token_at) fake_orders().token->cancel();
@@ -187,6 +192,7 @@ class FakeTrainer : public Trainer {
   const StatePlan plan_;
   float w_ = 0;
   int64_t step_ = 0;
+  int64_t examples_ = 0;
   int64_t batch_counter_ = 0;
   std::unique_ptr<data::Iterator> iterator_;
   data::Element element_;

@@ -42,8 +42,11 @@ TrainRequest epochs_of(int64_t epochs) {
 
 std::vector<int64_t> steps_in(const std::string &directory) {
   std::vector<int64_t> steps;
-  for (const auto &name : *checkpoint::list_checkpoints(directory))
+  const auto names = checkpoint::list_checkpoints(directory);
+  if (!names.ok()) return steps;
+  for (const auto &name : *names) {
     steps.push_back(name.step);
+  }
   return steps;
 }
 
@@ -53,7 +56,13 @@ void assert_same_checkpoint(const std::string &a, const std::string &b) {
   for (const std::string &name : names) {
     const std::string left = assert_ok_value(base::read_file(a + "/" + name));
     const std::string right = assert_ok_value(base::read_file(b + "/" + name));
-    if (left != right) print_error("%s differs:\n%s\n%s\n", name.c_str(), left.c_str(), right.c_str());
+    size_t at = 0;
+    while (at < left.size() && at < right.size() && left[at] == right[at]) {
+      ++at;
+    }
+    if (left != right) {
+      print_error("%s: '%s' became '%s'\n", name.c_str(), left.substr(at, 60).c_str(), right.substr(at, 60).c_str());
+    }
     assert_true(left == right);
   }
 }
@@ -126,7 +135,7 @@ void test_a_damaged_newest_falls_back(void **) {
   RunConfig config = config_in(directory.path());
   config.keep_checkpoint_max = 2;
   assert_ok(make_estimator(config)->train(epochs_of(1)));
-  checkpoint::flip_bit(directory.path() + "/checkpoint-10/weights.safetensors", 100);
+  checkpoint::flip_bit(directory.path() + "/checkpoint-10/weights.safetensors", 90);
   TrainRequest request = epochs_of(1);
   request.epochs.reset();
   request.max_steps = 9;
@@ -174,13 +183,14 @@ void test_a_full_disk_ends_the_run(void **) {
   TrainRequest request = epochs_of(3);
   Hook hook;
   hook.name = "fills the disk";
-  hook.every_steps = 6;
+  hook.every_steps = 1;
   hook.function = [](const Event &event) -> base::Result<Answer> {
-    if (event.kind == EventKind::step && event.step == 6) {
+    if (event.kind == EventKind::checkpoint_saved && event.step == 4) {
       base::fail_file_operation(base::FileOperation::write, 1, ENOSPC);
     }
     return Answer::go_on;
   };
+  fake_orders().step_time_us = 5000;
   request.hooks = {hook};
   const auto trained = make_estimator(config_in(directory.path()))->train(request);
   base::fail_file_operation(base::FileOperation::write, 0, 0);
@@ -190,7 +200,7 @@ void test_a_full_disk_ends_the_run(void **) {
   for (const std::string &name : names)
     assert_true(name.rfind("checkpoint-", 0) == 0 || name == "training.lock");
   const auto newest = checkpoint::read_newest_checkpoint(directory.path(), {}, base::Logger());
-  assert_true(assert_ok_value(newest).manifest.step <= 6);
+  assert_true(assert_ok_value(newest).manifest.step >= 4);
 }
 
 void test_a_model_dir_that_cannot_be_used(void **) {
