@@ -34,7 +34,8 @@ Json RunState::run_json() const {
                     {"epoch", epoch},
                     {"examples", examples},
                     {"batch_counter", batch_counter},
-                    {"input_signature", input_signature}};
+                    {"input_signature", input_signature},
+                    {"finished", finished}};
   if (requested_epochs > 0) {
     object.emplace_back("requested_epochs", requested_epochs);
     object.emplace_back("goal_epoch", goal_epoch);
@@ -59,6 +60,7 @@ Result<RunState> RunState::from_json(const Json &run, const Json &input, const J
   TUTTI_ASSIGN(state.input_signature, reader.get_string("input_signature", ""));
   TUTTI_ASSIGN(state.requested_epochs, reader.get_integer("requested_epochs", 0));
   TUTTI_ASSIGN(state.goal_epoch, reader.get_integer("goal_epoch", 0));
+  TUTTI_ASSIGN(state.finished, reader.get_boolean("finished", false));
   if (reader.has("host_scalars")) {
     TUTTI_ASSIGN(const JsonReader scalars, reader.get("host_scalars"));
     TUTTI_ASSIGN(const auto members, scalars.members());

@@ -29,6 +29,8 @@ struct RunState {
   /// Of a call with `epochs` that is not complete: what was asked for, and the pass it ends before. 0 = no such call.
   int64_t requested_epochs = 0;
   int64_t goal_epoch = 0;
+  /// The call that was here last reached its goal: it was not interrupted.
+  bool finished = true;
   std::map<std::string, double> host_scalars;
   base::Json hooks;    // HookList::save()
   base::Json metrics;  // of the last step: {"loss": ..., ...}

@@ -112,8 +112,10 @@ Status TrainSession::end_pass() {
   run_.input = Json();
   input_ended_ = true;
   if (whole && pass_examples_ == 0) state_->logger().warning("the dataset gave no elements in pass ", run_.epoch);
+  const bool was_over = skips_ended_pass_ && !whole && pass_examples_ == 0;
+  skips_ended_pass_ = false;
   if (run_.goal_epoch == 0) {
-    reason_ = EndReason::end_of_input;
+    if (!was_over) reason_ = EndReason::end_of_input;
   } else if (run_.epoch >= run_.goal_epoch) {
     reason_ = EndReason::epochs;
   }
@@ -202,6 +204,7 @@ Status TrainSession::save(bool finished) {
   refresh_state();
   RunState saved = run_;
   if (finished) saved.requested_epochs = saved.goal_epoch = 0;
+  saved.finished = finished;
   TUTTI_ASSIGN(saved.input, current_input());
   Json run = saved.run_json();
   if (step() == saved_step_ && run == saved_run_ && saved.input == saved_input_) return Status();
@@ -260,6 +263,7 @@ Status TrainSession::finish() {
   }
   TUTTI_TRY(finish_saving(request_.cancel.get()));
   if (finished) run_.requested_epochs = run_.goal_epoch = 0;
+  run_.finished = finished;
   if (!begun_) return Status();
   Event event = event_of(EventKind::end);
   event.values = values_;

@@ -122,8 +122,9 @@ class TrainSession : private RunControl {
   HookList hooks_;
 
   RunState run_;
-  bool input_ended_ = false;   // the pass is complete, the next one not yet open
-  int64_t pass_examples_ = 0;  // rows of this pass in this session
+  bool input_ended_ = false;       // the pass is complete, the next one not yet open
+  bool skips_ended_pass_ = false;  // the former call ended well: a pass it left at its very end is not ours
+  int64_t pass_examples_ = 0;      // rows of this pass in this session
   std::optional<int64_t> goal_step_;
   std::optional<EndReason> reason_;
   bool hook_stop_ = false;

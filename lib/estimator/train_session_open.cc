@@ -136,6 +136,7 @@ Status TrainSession::set_goal() {
   const int64_t interrupted_goal = run_.goal_epoch;
   run_.requested_epochs = 0;
   run_.goal_epoch = 0;
+  skips_ended_pass_ = std::exchange(run_.finished, false);
   if (request_.steps) {
     if (*request_.steps > INT64_MAX - step()) return base::invalid_argument("steps is too large: ", *request_.steps);
     goal_step_ = step() + *request_.steps;
