@@ -101,6 +101,15 @@ void test_the_input_ends(void **) {
   assert_int_equal(short_of.examples, 10);
 }
 
+void test_a_call_after_exactly_one_pass(void **) {
+  const auto estimator = make_estimator();
+  TrainRequest request = request_for(fake_dataset(10, 1));
+  request.steps = 10;
+  assert_int_equal(assert_ok_value(estimator->train(request)).reason, EndReason::max_steps);
+  request.steps = 3;
+  assert_int_equal(assert_ok_value(estimator->train(request)).steps, 3);
+}
+
 void test_the_input_goes_on_where_it_was(void **) {
   const auto split = make_estimator();
   TrainRequest request = request_for(fake_dataset(100, 1, true));
@@ -282,6 +291,7 @@ int main() {
       cmocka_unit_test(test_max_steps_is_absolute),
       cmocka_unit_test(test_epochs_are_whole_passes),
       cmocka_unit_test(test_the_input_ends),
+      cmocka_unit_test(test_a_call_after_exactly_one_pass),
       cmocka_unit_test(test_the_input_goes_on_where_it_was),
       cmocka_unit_test(test_stop_ends_with_ok),
       cmocka_unit_test(test_an_interrupted_epochs_call_is_taken_up),

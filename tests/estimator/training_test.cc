@@ -33,6 +33,13 @@ TrainRequest request_for(data::DatasetRef dataset) {
   return request;
 }
 
+data::DatasetRef endless() {
+  data::Pipeline pipeline(small_dataset(50, 7, true));
+  pipeline.repeat();
+  const auto dataset = pipeline.build();
+  return dataset.ok() ? *dataset : nullptr;
+}
+
 EvaluateRequest evaluation_on(data::DatasetRef dataset) {
   EvaluateRequest request;
   request.dataset = std::move(dataset);
@@ -129,7 +136,7 @@ void test_a_stopped_run_goes_on_exactly(void **) {
 
 void test_going_on_with_another_number_of_replicas(void **) {
   TemporaryDirectory whole, split;
-  TrainRequest request = request_for(small_dataset(50, 7, true));
+  TrainRequest request = request_for(endless());
   request.max_steps = 20;
   const auto one = assert_ok_value(small_estimator(1, config_in(whole.path())));
   assert_ok(one->train(request));
@@ -152,7 +159,7 @@ void test_invariant_level_gives_the_same_weights_for_every_n(void **) {
     TemporaryDirectory directory;
     RunConfig config = config_in(directory.path());
     config.level = backend::Level::invariant;
-    TrainRequest request = request_for(small_dataset(50, 7, true));
+    TrainRequest request = request_for(endless());
     request.steps = 10;
     assert_ok(assert_ok_value(small_estimator(replicas, config))->train(request));
     const std::string weights =
@@ -182,9 +189,7 @@ void test_a_loss_that_is_not_finite_names_the_step(void **) {
 
 void test_cancel_from_another_thread(void **) {
   const auto estimator = assert_ok_value(small_estimator(2, {}));
-  data::Pipeline pipeline(small_dataset(50, 7));
-  pipeline.repeat();
-  TrainRequest request = request_for(assert_ok_value(pipeline.build()));
+  TrainRequest request = request_for(endless());
   request.cancel = base::CancelToken::create();
   base::Thread canceller = assert_ok_value(base::Thread::start("canceller", [token = request.cancel] {
     while (token->level() == base::CancelLevel::none) {
