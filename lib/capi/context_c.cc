@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/context_c.h"
 
+#include <tutti/version.h>
+
 #include <map>
 
 #include "base/text.h"

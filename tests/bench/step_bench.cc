@@ -3,7 +3,9 @@
 // Milliseconds of one training step of the models of step_models.h on one thread, and the share of the processor's f32
 // peak that its matrix products and convolutions come to.
 //
-//   step_bench [--report] [--profile] [--backend NAME] [MODEL:BATCH ...]        default A:64 B:64 C:64 D:128 E:128
+//   step_bench [--report] [--profile] [--seconds S] [--backend NAME] [MODEL:BATCH ...]
+//
+// Without arguments: A:64 B:64 C:64 D:128 E:128.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -54,9 +56,11 @@ class KernelTimes {
 
   void print() const {
     std::vector<std::pair<double, std::string>> sorted;
-    for (const auto &[name, entry] : times_) sorted.emplace_back(entry.first / entry.second, name);
+    for (const auto &[name, entry] : times_)
+      sorted.emplace_back(entry.first / entry.second, name);
     std::sort(sorted.rbegin(), sorted.rend());
-    for (const auto &[seconds, name] : sorted) std::printf("  %9.4f ms  %s\n", seconds * 1e3, name.c_str());
+    for (const auto &[seconds, name] : sorted)
+      std::printf("  %9.4f ms  %s\n", seconds * 1e3, name.c_str());
   }
 
  private:
@@ -70,14 +74,16 @@ Status profile(const std::string &backend_name, const std::string &model_name, i
   KernelTimes times;
   TUTTI_ASSIGN(const auto backend, tutti::impl::runtime::open_backend(backend_name, "{}", times.host_options()));
   TUTTI_ASSIGN(const auto model, tutti::testing::make_step_model(model_name));
-  TUTTI_ASSIGN(auto trainer, tutti::testing::StepTrainer::create(backend, model, batch, tutti::impl::backend::Level::fast,
-                                                                 TUTTI_COMPILE_DEBUG_NAMES));
-  for (int i = 0; i < 5; ++i) TUTTI_TRY(trainer.step());
+  TUTTI_ASSIGN(auto trainer, tutti::testing::StepTrainer::create(
+                                 backend, model, batch, tutti::impl::backend::Level::fast, TUTTI_COMPILE_DEBUG_NAMES));
+  for (int i = 0; i < 5; ++i)
+    TUTTI_TRY(trainer.step());
   times.print();
   return Status();
 }
 
-Status measure(const std::string &backend_name, const std::string &model_name, int64_t batch, bool report) {
+Status measure(const std::string &backend_name, const std::string &model_name, int64_t batch, bool report,
+               double seconds) {
   TUTTI_ASSIGN(const auto backend, tutti::impl::runtime::open_backend(backend_name, "{}", {}));
   TUTTI_ASSIGN(const auto model, tutti::testing::make_step_model(model_name));
   const double compile_start = thread_seconds();
@@ -85,10 +91,11 @@ Status measure(const std::string &backend_name, const std::string &model_name, i
   const double compile = thread_seconds() - compile_start;
   TUTTI_TRY(trainer.step());
   const double first_loss = trainer.loss();
-  for (int i = 0; i < 2; ++i) TUTTI_TRY(trainer.step());
+  for (int i = 0; i < 2; ++i)
+    TUTTI_TRY(trainer.step());
   std::vector<double> times;
   const double start = thread_seconds();
-  while (times.size() < 5 || (thread_seconds() - start < 3 && times.size() < 100000)) {
+  while (times.size() < 5 || (thread_seconds() - start < seconds && times.size() < 100000)) {
     const double step_start = thread_seconds();
     TUTTI_TRY(trainer.step());
     times.push_back(thread_seconds() - step_start);
@@ -111,6 +118,7 @@ int main(int argc, char **argv) {
   std::vector<std::string> cases;
   std::string backend = "cpu";
   bool report = false, profiled = false;
+  double seconds = 3;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--report") == 0) {
       report = true;
@@ -118,6 +126,8 @@ int main(int argc, char **argv) {
       profiled = true;
     } else if (std::strcmp(argv[i], "--backend") == 0 && i + 1 < argc) {
       backend = argv[++i];
+    } else if (std::strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
+      seconds = std::atof(argv[++i]);
     } else {
       cases.emplace_back(argv[i]);
     }
@@ -126,7 +136,7 @@ int main(int argc, char **argv) {
   for (const std::string &one : cases) {
     const size_t colon = one.find(':');
     const int64_t batch = colon == std::string::npos ? 64 : std::atoll(one.c_str() + colon + 1);
-    Status status = measure(backend, one.substr(0, colon), batch, report);
+    Status status = measure(backend, one.substr(0, colon), batch, report, seconds);
     if (status.ok() && profiled) status = profile(backend, one.substr(0, colon), batch);
     if (!status.ok()) std::printf("%s: %s\n", one.c_str(), status.to_string().c_str());
   }

@@ -59,19 +59,26 @@ Result<std::unique_ptr<CpuProgram>> CpuProgram::bind(const CpuExecutable &execut
     const auto id = static_cast<BufferId>(program->buffers_.size());
     char *base = nullptr;
     switch (at.place) {
-      case Place::workspace: base = static_cast<char *>(request.workspace); break;
+      case Place::workspace:
+        base = static_cast<char *>(request.workspace);
+        break;
       case Place::arena:
         if (at.index >= request.arena_count) return base::invalid_argument("arena ", at.index, " is not bound");
         base = static_cast<char *>(request.arenas[at.index]);
         if (base == nullptr && buffer.bytes > 0) return base::invalid_argument("arena ", at.index, " has no memory");
         break;
       case Place::constant:
-        base = static_cast<char *>(
-            attribute<tensor::Tensor>(executable.graph().node(at.index), "value").mutable_data());
+        base =
+            static_cast<char *>(attribute<tensor::Tensor>(executable.graph().node(at.index), "value").mutable_data());
         break;
-      case Place::input: program->inputs_.push_back({id, at.index}); break;
-      case Place::output: program->outputs_.push_back({id, at.index}); break;
-      case Place::none: break;
+      case Place::input:
+        program->inputs_.push_back({id, at.index});
+        break;
+      case Place::output:
+        program->outputs_.push_back({id, at.index});
+        break;
+      case Place::none:
+        break;
     }
     program->buffers_.push_back(base == nullptr ? nullptr : base + at.offset);
   }
@@ -118,7 +125,8 @@ int32_t CpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, t
   for (const Port &port : inputs_) {
     buffers_[static_cast<size_t>(port.buffer)] = const_cast<void *>(arguments.inputs[port.index]);
   }
-  for (const Port &port : outputs_) buffers_[static_cast<size_t>(port.buffer)] = arguments.outputs[port.index];
+  for (const Port &port : outputs_)
+    buffers_[static_cast<size_t>(port.buffer)] = arguments.outputs[port.index];
   const FloatingPointMode mode;
   const int threads_before = omp_get_max_threads();
   if (threads_before != threads_) omp_set_num_threads(threads_);
@@ -135,7 +143,8 @@ Result<std::string> plan_layouts(const tutti_compile_request &request) {
     const graph::Node &node = graph.step(step);
     if (node.op != "conv2d") continue;
     int32_t read = 0;
-    while (read < step && !(graph.step(read).op == "state_read" && graph.step(read).outputs[0] == node.inputs[1])) ++read;
+    while (read < step && !(graph.step(read).op == "state_read" && graph.step(read).outputs[0] == node.inputs[1]))
+      ++read;
     if (read == step) continue;
     const std::string layout = preferred_kernel_layout(graph, node);
     if (layout.empty()) continue;

@@ -41,7 +41,7 @@ auto without_exceptions(const Body &body) -> decltype(body()) {
   try {
     return body();
   } catch (const dnnl::error &error) {
-    const auto code = error.status == dnnl_unimplemented ? base::Code::unimplemented
+    const auto code = error.status == dnnl_unimplemented   ? base::Code::unimplemented
                       : error.status == dnnl_out_of_memory ? base::Code::resource_exhausted
                                                            : base::Code::internal;
     return Status(code, base::concat("oneDNN: ", error.what())).with_domain("dnnl", error.status);
@@ -69,8 +69,8 @@ std::optional<Tag> tag_of_name(std::string_view name) {
 }
 
 Result<KernelLayout> parse_layout(std::string_view layout) {
-  const Status wrong = base::invalid_argument("'", layout, "' is no layout of a convolution kernel of ",
-                                              dnnl_version_text());
+  const Status wrong =
+      base::invalid_argument("'", layout, "' is no layout of a convolution kernel of ", dnnl_version_text());
   const size_t slash = layout.find('/');
   if (!layout.starts_with("conv") || slash == std::string_view::npos) return wrong;
   KernelLayout parsed;
@@ -203,7 +203,7 @@ Status choose_implementation(Description &description, bool accept_plain) {
   return Status();
 }
 
-// ---- convolutions ----------------------------------------------------------------------------------------------------
+// ---- convolutions ----
 
 struct ConvolutionDescs {
   memory::desc input, kernel, bias, output;
@@ -240,10 +240,9 @@ using InputGradient = dnnl::convolution_backward_data;
 using KernelGradient = dnnl::convolution_backward_weights;
 
 Described<Forward> describe(const ConvolutionRequest &request, const ConvolutionDescs &d,
-                                 const dnnl::primitive_attr &attributes) {
+                            const dnnl::primitive_attr &attributes) {
   const auto kind = dnnl::prop_kind::forward_training;
-  const auto algorithm =
-      request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
+  const auto algorithm = request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
   if (request.pass == ConvolutionPass::forward && request.bias) {
     return describe_forward<Forward>(engine(), attributes, kind, algorithm, d.input, d.kernel, d.bias, d.output,
                                      d.stride, d.dilation, d.low, d.high);
@@ -272,9 +271,15 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
     const dnnl::primitive_attr attributes = make_attributes(request);
     bias_ = d.bias;
     switch (request.pass) {
-      case ConvolutionPass::forward: TUTTI_TRY(prepare_forward(request, d, attributes)); break;
-      case ConvolutionPass::input_gradient: TUTTI_TRY(prepare_input_gradient(request, d, attributes)); break;
-      case ConvolutionPass::kernel_gradient: TUTTI_TRY(prepare_kernel_gradient(request, d, attributes)); break;
+      case ConvolutionPass::forward:
+        TUTTI_TRY(prepare_forward(request, d, attributes));
+        break;
+      case ConvolutionPass::input_gradient:
+        TUTTI_TRY(prepare_input_gradient(request, d, attributes));
+        break;
+      case ConvolutionPass::kernel_gradient:
+        TUTTI_TRY(prepare_kernel_gradient(request, d, attributes));
+        break;
     }
     scratch_bytes_ = static_cast<int64_t>(scratch_.get_size());
     if (request.kernel_layout != "any") {
@@ -399,8 +404,7 @@ Result<std::unique_ptr<Kernel>> make_kernel_reorder(std::string_view from_layout
     const dnnl::reorder::primitive_desc description(engine(), descs.first, engine(), descs.second, attributes);
     if (description.scratchpad_desc().get_size() > 0) return base::unimplemented("oneDNN wants scratch for a reorder");
     std::vector<Argument> arguments = {{DNNL_ARG_FROM, descs.first, from}, {DNNL_ARG_TO, descs.second, to}};
-    return std::unique_ptr<Kernel>(
-        std::make_unique<PrimitiveKernel>(dnnl::reorder(description), std::move(arguments)));
+    return std::unique_ptr<Kernel>(std::make_unique<PrimitiveKernel>(dnnl::reorder(description), std::move(arguments)));
   });
 }
 

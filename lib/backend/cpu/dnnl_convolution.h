@@ -45,8 +45,8 @@ struct ConvolutionRequest {
   std::string kernel_layout;    ///< of the kernel (or its gradient); "any" = what suits best
   bool bias = false;            ///< forward: add it; kernel_gradient: its gradient too
   bool relu = false;
-  bool accept_plain = false;    ///< take plain loops where there is nothing else
-  bool repeatable = false;      ///< ask for a deterministic implementation
+  bool accept_plain = false;  ///< take plain loops where there is nothing else
+  bool repeatable = false;    ///< ask for a deterministic implementation
   int32_t threads = 1;
 };
 

@@ -4,8 +4,8 @@
 #ifndef TUTTI_BACKEND_CPU_DNNL_VERSIONS_H_
 #define TUTTI_BACKEND_CPU_DNNL_VERSIONS_H_
 
-#include <oneapi/dnnl/dnnl.hpp>
 #include <oneapi/dnnl/dnnl_debug.h>
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include <memory>
 

@@ -89,7 +89,8 @@ void ElementProgram::finish() {
     rows = columns > 0 ? 1 : 0;
   }
   tile = std::min(columns, kTile);
-  if (repeats && columns <= kTile && columns > 0) tile = std::min(rows, std::max<int64_t>(1, kTile / columns)) * columns;
+  if (repeats && columns <= kTile && columns > 0)
+    tile = std::min(rows, std::max<int64_t>(1, kTile / columns)) * columns;
 
   const auto registers = static_cast<int32_t>(inputs.size() + instructions.size());
   std::vector<int32_t> last_use(static_cast<size_t>(registers), -1);
@@ -102,9 +103,9 @@ void ElementProgram::finish() {
   buffer_count = 0;
   // Inputs that are not read in place keep their tile for the whole run.
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool in_place = inputs[i].dtype == tensor::DType::f32 &&
-                          (inputs[i].access == ElementAccess::dense ||
-                           (inputs[i].access == ElementAccess::column && columns > kTile));
+    const bool in_place =
+        inputs[i].dtype == tensor::DType::f32 &&
+        (inputs[i].access == ElementAccess::dense || (inputs[i].access == ElementAccess::column && columns > kTile));
     if (!in_place) buffers[i] = buffer_count++;
   }
   std::vector<int32_t> free;

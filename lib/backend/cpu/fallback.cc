@@ -72,8 +72,10 @@ class FallbackKernel final : public Kernel {
 
   int32_t run(const RunContext &context, KernelState *kernel_state) const override {
     auto &state = static_cast<FallbackState &>(*kernel_state);
-    for (size_t i = 0; i < inputs_.size(); ++i) state.inputs[i] = context.buffers[inputs_[i]];
-    for (size_t i = 0; i < outputs_.size(); ++i) state.outputs[i] = context.buffers[outputs_[i]];
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      state.inputs[i] = context.buffers[inputs_[i]];
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      state.outputs[i] = context.buffers[outputs_[i]];
     const Status status =
         state.program.run(0, {state.inputs.data(), state.outputs.data(), context.scalars}, state.stream);
     return status.ok() ? 0 : context.fail(status);
@@ -94,7 +96,8 @@ Result<graph::Graph> graph_of_node(const graph::Graph &source, const Node &node)
     cloner.map(id, builder.input(base::concat("in", i), source.value(id).dtype, source.value(id).dims));
   }
   TUTTI_ASSIGN(const std::vector<ValueId> outputs, cloner.clone_node(node));
-  for (size_t i = 0; i < outputs.size(); ++i) builder.set_result(base::concat("out", i), outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    builder.set_result(base::concat("out", i), outputs[i]);
   return builder.finish_graph();
 }
 

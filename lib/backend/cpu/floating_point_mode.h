@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flushes denormal numbers to zero while programs run, and gives the calling thread its own mode back afterwards: it may
-// be anybody's thread.
+// Flushes denormal numbers to zero while programs run, and gives the calling thread its own mode back afterwards: it
+// may be anybody's thread.
 #ifndef TUTTI_BACKEND_CPU_FLOATING_POINT_MODE_H_
 #define TUTTI_BACKEND_CPU_FLOATING_POINT_MODE_H_
 

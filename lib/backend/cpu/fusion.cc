@@ -110,7 +110,8 @@ class Fuser {
   }
 
   void add_group(GroupKind kind, std::vector<int32_t> steps, int32_t emit_at) {
-    for (int32_t step : steps) plan_.group_index_[static_cast<size_t>(step)] = static_cast<int32_t>(plan_.groups_.size());
+    for (int32_t step : steps)
+      plan_.group_index_[static_cast<size_t>(step)] = static_cast<int32_t>(plan_.groups_.size());
     plan_.groups_.push_back({kind, std::move(steps), emit_at});
   }
 
@@ -226,11 +227,10 @@ class Fuser {
     if (relu < 0 || node(relu).op != "relu") return;
     const int32_t norm = plan_.producer(node(relu).inputs[0]);
     if (norm < 0 || node(norm).op != "batch_norm_training") return;
-    const bool same_norm = node(norm).inputs[0] == node(gradient).inputs[1] &&
-                           node(norm).inputs[1] == node(gradient).inputs[2] &&
-                           node(norm).outputs[1] == node(gradient).inputs[3] &&
-                           node(norm).outputs[2] == node(gradient).inputs[4] &&
-                           number(node(norm), "epsilon") == number(node(gradient), "epsilon");
+    const bool same_norm =
+        node(norm).inputs[0] == node(gradient).inputs[1] && node(norm).inputs[1] == node(gradient).inputs[2] &&
+        node(norm).outputs[1] == node(gradient).inputs[3] && node(norm).outputs[2] == node(gradient).inputs[4] &&
+        number(node(norm), "epsilon") == number(node(gradient), "epsilon");
     if (!same_norm || !may_wait(step, gradient)) return;
     add_group(GroupKind::norm_gradient, {step, gradient}, gradient);
   }

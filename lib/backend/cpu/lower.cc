@@ -91,7 +91,8 @@ Status lower_group(Lowering &l, const Group &group) {
     const auto by_node = node_functions().find(head.op);
     if (by_node != node_functions().end() && by_node->second(l, head)) return Status();
   }
-  for (int32_t step : group.steps) TUTTI_TRY(lower_fallback(l, l.graph().step(step)));
+  for (int32_t step : group.steps)
+    TUTTI_TRY(lower_fallback(l, l.graph().step(step)));
   return Status();
 }
 

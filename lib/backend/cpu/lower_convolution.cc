@@ -36,7 +36,8 @@ ConvolutionShape make_shape(const Node &node, const std::vector<int64_t> &x, con
   s.kernel_height = kernel[0];
   s.kernel_width = kernel[1];
   const std::vector<int64_t> dilation = integers(node, "dilation");
-  for (size_t axis = 0; axis < 2; ++axis) s.dilation[axis] = dilation.size() == 2 ? dilation[axis] : 1;
+  for (size_t axis = 0; axis < 2; ++axis)
+    s.dilation[axis] = dilation.size() == 2 ? dilation[axis] : 1;
   const int64_t reach[2] = {(kernel[0] - 1) * s.dilation[0] + 1, (kernel[1] - 1) * s.dilation[1] + 1};
   const WindowGeometry geometry = window_geometry(node, {x[1], x[2]}, {y[1], y[2]}, reach, {1, 1});
   for (size_t axis = 0; axis < 2; ++axis) {

@@ -31,7 +31,8 @@ std::vector<int64_t> matrix_offsets(const std::vector<int64_t> &dims, const std:
     const int64_t n = i < own ? dims[own - 1 - i] : 1;
     std::vector<int64_t> next;
     for (int64_t k = 0; k < result[axis]; ++k) {
-      for (int64_t offset : offsets) next.push_back(offset + (n == 1 ? 0 : k * step));
+      for (int64_t offset : offsets)
+        next.push_back(offset + (n == 1 ? 0 : k * step));
     }
     offsets = std::move(next);
     step *= n;
@@ -59,7 +60,8 @@ DenseShape shape_of(const Lowering &l, const Node &node) {
   g.c_row = g.n;
   if (b.size() == 2 && !transpose_a) {
     // Leading axes of A are more rows.
-    for (size_t axis = 0; axis + 2 < y.size(); ++axis) g.m *= y[axis];
+    for (size_t axis = 0; axis + 2 < y.size(); ++axis)
+      g.m *= y[axis];
     shape.a_offsets = shape.b_offsets = {0};
     return shape;
   }

@@ -31,7 +31,8 @@ Spread spread_of(const std::vector<int64_t> &dims, const std::vector<int64_t> &o
   }
   // The first axes repeat: a value per column.
   size_t axis = 0;
-  while (axis < over.size() && full[axis] == 1) ++axis;
+  while (axis < over.size() && full[axis] == 1)
+    ++axis;
   int64_t columns = 1;
   bool matches = true;
   for (size_t i = axis; i < over.size(); ++i) {
@@ -42,9 +43,11 @@ Spread spread_of(const std::vector<int64_t> &dims, const std::vector<int64_t> &o
   // The last axes repeat: a value per row.
   axis = over.size();
   columns = 1;
-  while (axis > 0 && full[axis - 1] == 1) columns *= over[--axis];
+  while (axis > 0 && full[axis - 1] == 1)
+    columns *= over[--axis];
   matches = true;
-  for (size_t i = 0; i < axis; ++i) matches &= full[i] == over[i];
+  for (size_t i = 0; i < axis; ++i)
+    matches &= full[i] == over[i];
   if (matches) return {true, ElementAccess::row, columns};
   return {};
 }
@@ -60,9 +63,11 @@ class ElementwiseLowering {
     program_.boolean_result = result.dtype == DType::boolean;
     find_columns();
     choose_layout();
-    for (int32_t step : group_.steps) note_inputs(l_.graph().step(step));
+    for (int32_t step : group_.steps)
+      note_inputs(l_.graph().step(step));
     const auto first = static_cast<int32_t>(program_.inputs.size());
-    for (int32_t step : group_.steps) add_instruction(l_.graph().step(step), first);
+    for (int32_t step : group_.steps)
+      add_instruction(l_.graph().step(step), first);
     program_.columns = columns_ > 0 ? columns_ : result.elements;
     program_.rows = program_.columns > 0 ? result.elements / program_.columns : 0;
     program_.finish();
@@ -137,7 +142,8 @@ class ElementwiseLowering {
     }
     if (node.op == "elu" || node.op == "leaky_relu") instruction.constant = static_cast<float>(number(node, "alpha"));
     int32_t *operands[] = {&instruction.a, &instruction.b, &instruction.c};
-    for (size_t i = 0; i < node.inputs.size(); ++i) *operands[i] = registers_.at(node.inputs[i]);
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      *operands[i] = registers_.at(node.inputs[i]);
     registers_[node.outputs[0]] = first + static_cast<int32_t>(program_.instructions.size());
     program_.instructions.push_back(instruction);
   }
@@ -150,7 +156,8 @@ class ElementwiseLowering {
     if (group_.steps.size() > 1) name += base::concat("(", group_.steps.size(), ")");
     l_.emit(name, [program = std::move(program_), buffers = std::move(buffers_), out, scratch](const RunContext &c) {
       const void *inputs[64];
-      for (size_t i = 0; i < buffers.size(); ++i) inputs[i] = c.buffers[buffers[i]];
+      for (size_t i = 0; i < buffers.size(); ++i)
+        inputs[i] = c.buffers[buffers[i]];
       run_elementwise(program, inputs, c.buffers[out], c.out(scratch));
     });
   }
@@ -174,7 +181,8 @@ BufferId broadcast(Lowering &l, ValueId id, const std::vector<int64_t> &dims) {
   const LoweredValue &value = l.value(id);
   const auto element = static_cast<int64_t>(tensor::size_bytes(value.dtype));
   int64_t elements = 1;
-  for (int64_t n : dims) elements *= n;
+  for (int64_t n : dims)
+    elements *= n;
   std::vector<int64_t> strides(dims.size(), 0);
   const std::vector<int64_t> own = dense_strides(value.dims);
   const size_t missing = dims.size() - value.dims.size();

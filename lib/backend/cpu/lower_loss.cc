@@ -32,8 +32,8 @@ bool has_label_dtype(const Lowering &l, ValueId labels) {
 int32_t check_labels(const RunContext &c, int64_t bad_row, const Labels &labels, int64_t classes,
                      const std::string &node) {
   if (bad_row < 0) return 0;
-  return c.fail(base::invalid_argument(node, ": label ", labels[bad_row], " in row ", bad_row,
-                                       " is not between 0 and ", classes - 1));
+  return c.fail(base::invalid_argument(node, ": label ", labels[bad_row], " in row ", bad_row, " is not between 0 and ",
+                                       classes - 1));
 }
 
 }  // namespace
@@ -86,8 +86,8 @@ bool lower_sparse_cross_entropy_gradient(Lowering &l, const Node &node) {
   const BufferId dlogits = l.write(node.outputs[0]);
   l.emit("simd:sparse_cross_entropy_gradient", [=, name = describe(node)](const RunContext &c) {
     const Labels labels{c.buffers[classes], wide};
-    const int64_t bad = sparse_cross_entropy_gradient(shape, c.in(dloss), c.in(logits), labels, smoothing, nullptr,
-                                                      c.out(dlogits));
+    const int64_t bad =
+        sparse_cross_entropy_gradient(shape, c.in(dloss), c.in(logits), labels, smoothing, nullptr, c.out(dlogits));
     return check_labels(c, bad, labels, shape.classes, name);
   });
   return true;
@@ -100,9 +100,8 @@ bool lower_cross_entropy(Lowering &l, const Node &node) {
   const BufferId logits = l.read(node.inputs[0]);
   const BufferId targets = l.read(node.inputs[1]);
   const BufferId loss = l.write(node.outputs[0]);
-  l.emit("simd:cross_entropy", [=](const RunContext &c) {
-    cross_entropy(shape, c.in(logits), c.in(targets), smoothing, c.out(loss));
-  });
+  l.emit("simd:cross_entropy",
+         [=](const RunContext &c) { cross_entropy(shape, c.in(logits), c.in(targets), smoothing, c.out(loss)); });
   return true;
 }
 

@@ -269,7 +269,8 @@ bool lower_layer_norm_gradient(Lowering &l, const Node &node) {
   if (width == 0) return false;
   const int64_t rows = value.elements / width;
   BufferId in[5];
-  for (size_t i = 0; i < 5; ++i) in[i] = l.read(node.inputs[i]);
+  for (size_t i = 0; i < 5; ++i)
+    in[i] = l.read(node.inputs[i]);
   const BufferId dx = l.write(node.outputs[0], "", {node.inputs[0]});
   const BufferId dscale = l.write(node.outputs[1]), doffset = l.write(node.outputs[2]);
   const BufferId dy = in[0], x = in[1], scale = in[2], mean = in[3], rstd = in[4];

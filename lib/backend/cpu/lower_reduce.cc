@@ -23,8 +23,8 @@ std::vector<Run> runs_of(const std::vector<int64_t> &dims, const std::vector<int
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (dims[axis] == 1) continue;
     const bool reduced = axes.empty() || std::any_of(axes.begin(), axes.end(), [&](int64_t a) {
-      return (a < 0 ? a + static_cast<int64_t>(dims.size()) : a) == static_cast<int64_t>(axis);
-    });
+                           return (a < 0 ? a + static_cast<int64_t>(dims.size()) : a) == static_cast<int64_t>(axis);
+                         });
     if (!runs.empty() && runs.back().reduced == reduced) {
       runs.back().length *= dims[axis];
     } else {
@@ -68,8 +68,8 @@ bool lower_reduce(Lowering &l, const Node &node) {
     scale = 1.0f / static_cast<float>(count);
   }
   // Sums over rows and positions of images may read the blocked layout: [rows, blocks, positions, 16].
-  const bool blocked = l.layout_of(x) == kBlocked16 && shape.inner == dims[3] && kind == ReduceKind::sum &&
-                       shape.outer == dims[0];
+  const bool blocked =
+      l.layout_of(x) == kBlocked16 && shape.inner == dims[3] && kind == ReduceKind::sum && shape.outer == dims[0];
   const BufferId in = l.read(x, blocked ? kBlocked16 : std::string_view());
   if (blocked) shape = {shape.outer * dims[3] / 16, shape.middle, 16};
   const BufferId out = l.write(y);

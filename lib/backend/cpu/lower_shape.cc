@@ -119,13 +119,14 @@ bool lower_concat(Lowering &l, const Node &node) {
   int64_t at = 0;
   for (ValueId input : node.inputs) {
     const std::vector<int64_t> &own = l.value(input).dims;
-    parts.emplace_back(l.read(input), StridedCopy::make(own, dense_strides(own), 0, strides, at * strides[axis],
-                                                        element_bytes(l, y)));
+    parts.emplace_back(l.read(input),
+                       StridedCopy::make(own, dense_strides(own), 0, strides, at * strides[axis], element_bytes(l, y)));
     at += own[axis];
   }
   const BufferId out = l.write(y);
   l.emit("copy:concat", [parts = std::move(parts), out](const RunContext &c) {
-    for (const auto &[in, copy] : parts) copy.run(c.buffers[in], c.buffers[out]);
+    for (const auto &[in, copy] : parts)
+      copy.run(c.buffers[in], c.buffers[out]);
   });
   return true;
 }
@@ -168,7 +169,8 @@ bool lower_pad(Lowering &l, const Node &node) {
   const std::vector<int64_t> low = integers(node, "low");
   const std::vector<int64_t> strides = dense_strides(y.dims);
   int64_t offset = 0;
-  for (size_t axis = 0; axis < low.size(); ++axis) offset += low[axis] * strides[axis];
+  for (size_t axis = 0; axis < low.size(); ++axis)
+    offset += low[axis] * strides[axis];
   const std::vector<int64_t> &dims = l.value(x).dims;
   const StridedCopy copy = StridedCopy::make(dims, dense_strides(dims), 0, strides, offset, element_bytes(l, x));
   const auto fill = static_cast<float>(number(node, "value"));
@@ -202,8 +204,8 @@ bool lower_gather(Lowering &l, const Node &node) {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t index = index_at(c.buffers[at], wide, i);
       if (index < 0 || index >= limit) {
-        return c.fail(base::invalid_argument(name, ": index ", index, " at position ", i, " is not between 0 and ",
-                                             limit - 1));
+        return c.fail(
+            base::invalid_argument(name, ": index ", index, " at position ", i, " is not between 0 and ", limit - 1));
       }
       for (int64_t o = 0; o < outer; ++o) {
         std::memcpy(target + (o * count + i) * bytes, source + (o * limit + index) * bytes, static_cast<size_t>(bytes));
@@ -232,8 +234,8 @@ bool lower_gather_gradient(Lowering &l, const Node &node) {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t index = index_at(c.buffers[at], wide, i);
       if (index < 0 || index >= limit) {
-        return c.fail(base::invalid_argument(name, ": index ", index, " at position ", i, " is not between 0 and ",
-                                             limit - 1));
+        return c.fail(
+            base::invalid_argument(name, ": index ", index, " at position ", i, " is not between 0 and ", limit - 1));
       }
       for (int64_t o = 0; o < outer; ++o) {
         add_to(c.in(dy) + (o * count + i) * inner, c.out(out) + (o * limit + index) * inner, inner);

@@ -52,7 +52,8 @@ void keep(const RunContext &c, BufferId from, BufferId to, int64_t n) {
 bool lower_run_scalar(Lowering &l, const Node &node) {
   const std::string kind = text(node, "kind");
   size_t which = 0;
-  while (which < TUTTI_RUN_SCALAR_COUNT && kind != kScalarNames[which]) ++which;
+  while (which < TUTTI_RUN_SCALAR_COUNT && kind != kScalarNames[which])
+    ++which;
   if (which == TUTTI_RUN_SCALAR_COUNT) return false;
   const BufferId y = l.write(node.outputs[0]);
   switch (l.value(node.outputs[0]).dtype) {
@@ -113,7 +114,8 @@ bool lower_adam_update(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 4) || !has_rate_dtype(l, node.inputs[4])) return false;
   const int64_t n = l.value(node.outputs[0]).elements;
   BufferId in[4], out[3];
-  for (size_t i = 0; i < 4; ++i) in[i] = l.read(node.inputs[i]);
+  for (size_t i = 0; i < 4; ++i)
+    in[i] = l.read(node.inputs[i]);
   const Rate rate = read_rate(l, node.inputs[4]);
   const BufferId iteration = l.read(node.inputs[5]), ok = l.read(node.inputs[6]);
   out[0] = l.write(node.outputs[0], "", {node.inputs[0]}, true);

@@ -185,7 +185,7 @@ const StateEntry *Lowering::entry_of(ValueId id) const {
   return &graph_.state().entries()[static_cast<size_t>(graph_.access(step).entry)];
 }
 
-// ---- pins: values computed where they are wanted ---------------------------------------------------------------------
+// ---- pins: values computed where they are wanted ----
 
 void Lowering::plan_pin(ValueId id, Pin pin) {
   // Through aliases to the value that a kernel computes.
@@ -244,18 +244,20 @@ bool Lowering::overlaps_later_reads(const Pin &pin, ValueId id, bool elementwise
   return false;
 }
 
-// ---- nodes ------------------------------------------------------------------------------------------------------------
+// ---- nodes ----
 
 void Lowering::lower_leaf(int32_t step) {
   const Node &node = graph_.step(step);
   const ValueId y = node.outputs[0];
   if (node.op == "input") {
     int32_t index = 0;
-    while (graph_.inputs()[static_cast<size_t>(index)].value != y) ++index;
+    while (graph_.inputs()[static_cast<size_t>(index)].value != y)
+      ++index;
     return set_primary(y, "", add_buffer({Place::input, index, 0}, value(y).bytes));
   }
   if (node.op == "constant") {
-    return set_primary(y, "", add_buffer({Place::constant, graph_.steps()[static_cast<size_t>(step)], 0}, value(y).bytes));
+    return set_primary(y, "",
+                       add_buffer({Place::constant, graph_.steps()[static_cast<size_t>(step)], 0}, value(y).bytes));
   }
   const StateAccess &access = graph_.access(step);
   const StateEntry &entry = graph_.state().entries()[static_cast<size_t>(access.entry)];
@@ -282,7 +284,8 @@ void Lowering::lower_state_write(int32_t step) {
     const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
     return emit("add_to", [=](const RunContext &c) { add_to(c.in(from), c.out(to), n); });
   }
-  emit("add_to", make_plain_add(value(x).dtype, bytes / static_cast<int64_t>(tensor::size_bytes(value(x).dtype)), from, to));
+  emit("add_to",
+       make_plain_add(value(x).dtype, bytes / static_cast<int64_t>(tensor::size_bytes(value(x).dtype)), from, to));
 }
 
 void Lowering::lower_all_reduce(int32_t step) {
@@ -373,7 +376,8 @@ void Lowering::plan_workspace() {
     ids.push_back(static_cast<BufferId>(i));
   }
   const MemoryPlan plan = plan_memory(blocks, kAlignment);
-  for (size_t i = 0; i < ids.size(); ++i) list_.buffers[static_cast<size_t>(ids[i])].location.offset = plan.offsets[i];
+  for (size_t i = 0; i < ids.size(); ++i)
+    list_.buffers[static_cast<size_t>(ids[i])].location.offset = plan.offsets[i];
   list_.workspace_bytes = plan.bytes;
   list_.workspace_lower_bound = plan.lower_bound_bytes;
   for (ExternalDescription &external : list_.externals) {
@@ -386,7 +390,8 @@ base::Result<CallList> Lowering::run() {
   for (int32_t step = 0; step < graph_.step_count(); ++step) {
     if (fusion_.group_of(step) != nullptr) TUTTI_TRY(lower_step(step));
   }
-  for (size_t i = 0; i < graph_.outputs().size(); ++i) copy_to_output(i);
+  for (size_t i = 0; i < graph_.outputs().size(); ++i)
+    copy_to_output(i);
   TUTTI_TRY(status_);
   plan_workspace();
   return std::move(list_);

@@ -35,7 +35,7 @@
 
 namespace tutti::impl::backend::cpu {
 
-/// Images [rows, height, width, channels] stored as [rows, channels / 16, height, width, 16]; channels a multiple of 16.
+/// Images [rows, height, width, channels] stored as [rows, channels / 16, height, width, 16].
 inline constexpr std::string_view kBlocked16 = "nChw16c";
 
 /// A place in memory with its time of use in calls.
@@ -145,14 +145,14 @@ class Lowering {
   const LoweredGraph &graph_;
   FusionPlan fusion_;
   CallList list_;
-  std::vector<std::vector<Copy>> copies_;                 // by value; the first is the primary
-  std::map<graph::ValueId, std::vector<Pin>> pins_;       // by value that a kernel computes
-  std::vector<char> write_done_;                          // by step
-  std::vector<char> output_done_;                         // by output
-  std::vector<BufferId> touched_;                         // by the call being put together
-  std::vector<graph::ValueId> entry_reads_;               // values of state_read nodes
-  int32_t step_ = 0;                                      // being lowered
-  std::vector<int32_t> group_steps_;                      // nodes being lowered together
+  std::vector<std::vector<Copy>> copies_;            // by value; the first is the primary
+  std::map<graph::ValueId, std::vector<Pin>> pins_;  // by value that a kernel computes
+  std::vector<char> write_done_;                     // by step
+  std::vector<char> output_done_;                    // by output
+  std::vector<BufferId> touched_;                    // by the call being put together
+  std::vector<graph::ValueId> entry_reads_;          // values of state_read nodes
+  int32_t step_ = 0;                                 // being lowered
+  std::vector<int32_t> group_steps_;                 // nodes being lowered together
   base::Status status_;
 };
 

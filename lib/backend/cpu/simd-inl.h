@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/highway.h"
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
@@ -27,7 +27,8 @@ HWY_INLINE int64_t float_lanes() { return static_cast<int64_t>(hn::Lanes(FloatTa
 HWY_INLINE FloatVec load_first(FloatTag d, const float *from, int64_t count) {
 #if HWY_MEM_OPS_MIGHT_FAULT
   HWY_ALIGN float copy[HWY_MAX_BYTES / sizeof(float)] = {};
-  for (int64_t i = 0; i < count; ++i) copy[i] = from[i];
+  for (int64_t i = 0; i < count; ++i)
+    copy[i] = from[i];
   return hn::Load(d, copy);
 #else
   return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
@@ -39,7 +40,8 @@ HWY_INLINE void store_first(FloatTag d, FloatVec value, float *to, int64_t count
 #if HWY_MEM_OPS_MIGHT_FAULT
   HWY_ALIGN float copy[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(value, d, copy);
-  for (int64_t i = 0; i < count; ++i) to[i] = copy[i];
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = copy[i];
 #else
   hn::BlendedStore(value, hn::FirstN(d, static_cast<size_t>(count)), d, to);
 #endif
@@ -50,7 +52,8 @@ template <typename Body, typename Tail>
 HWY_INLINE void for_vectors(int64_t n, const Body &body, const Tail &tail) {
   const int64_t lanes = float_lanes();
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) body(i);
+  for (; i + lanes <= n; i += lanes)
+    body(i);
   if (i < n) tail(i, n - i);
 }
 

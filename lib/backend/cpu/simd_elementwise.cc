@@ -8,10 +8,14 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_elementwise.cc"
 #include "backend/cpu/simd_targets.h"
-#include "hwy/foreach_target.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
 #include "backend/cpu/simd-inl.h"
-#include "hwy/contrib/math/math-inl.h"
-#include "hwy/highway.h"
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
@@ -32,7 +36,8 @@ template <typename Function>
 HWY_INLINE void map1(const Operands &o, const Function &function) {
   const int64_t lanes = float_lanes();
   int64_t i = 0;
-  for (; i + lanes <= o.n; i += lanes) hn::StoreU(function(hn::LoadU(d, o.a + i)), d, o.out + i);
+  for (; i + lanes <= o.n; i += lanes)
+    hn::StoreU(function(hn::LoadU(d, o.a + i)), d, o.out + i);
   if (i < o.n) store_first(d, function(load_first(d, o.a + i, o.n - i)), o.out + i, o.n - i);
 }
 
@@ -54,30 +59,34 @@ HWY_INLINE void map3(const Operands &o, const Function &function) {
   const int64_t lanes = float_lanes();
   for (int64_t i = 0; i < o.n; i += lanes) {
     const int64_t left = HWY_MIN(lanes, o.n - i);
-    store_first(d,
-                function(load_first(d, o.a + i, left), load_first(d, o.b + i, left), load_first(d, o.c + i, left)),
+    store_first(d, function(load_first(d, o.a + i, left), load_first(d, o.b + i, left), load_first(d, o.c + i, left)),
                 o.out + i, left);
   }
 }
 
 template <typename Function>
 HWY_INLINE void scalar1(const Operands &o, const Function &function) {
-  for (int64_t i = 0; i < o.n; ++i) o.out[i] = function(o.a[i]);
+  for (int64_t i = 0; i < o.n; ++i)
+    o.out[i] = function(o.a[i]);
 }
 
 template <typename Function>
 HWY_INLINE void scalar2(const Operands &o, const Function &function) {
-  for (int64_t i = 0; i < o.n; ++i) o.out[i] = function(o.a[i], o.b[i]);
+  for (int64_t i = 0; i < o.n; ++i)
+    o.out[i] = function(o.a[i], o.b[i]);
 }
 
 HWY_INLINE V one() { return hn::Set(d, 1.0f); }
 // Of either sign; NaN and numbers too small for the floating point mode are not.
 HWY_INLINE auto is_zero_bits(V x) {
   const hn::RebindToUnsigned<D> du;
-  return hn::MaskFromVec(hn::BitCast(d, hn::VecFromMask(du, hn::Eq(hn::ShiftLeft<1>(hn::BitCast(du, x)), hn::Zero(du)))));
+  return hn::MaskFromVec(
+      hn::BitCast(d, hn::VecFromMask(du, hn::Eq(hn::ShiftLeft<1>(hn::BitCast(du, x)), hn::Zero(du)))));
 }
 template <typename Mask>
-HWY_INLINE V as_number(Mask mask) { return hn::IfThenElseZero(mask, one()); }
+HWY_INLINE V as_number(Mask mask) {
+  return hn::IfThenElseZero(mask, one());
+}
 HWY_INLINE V keep_nan(V x, V result) { return hn::IfThenElse(hn::IsNaN(x), x, result); }
 
 // exp for any x: the library's is exact to an ulp up to 104 and maps NaN to 0.
@@ -101,9 +110,7 @@ HWY_INLINE V hyperbolic_tangent(V x) { return keep_nan(x, hn::Tanh(d, x)); }
 // log(1 + exp(-|x|))
 HWY_INLINE V log1p_exp_minus_abs(V x) { return hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x)))); }
 
-HWY_INLINE V softplus(V x) {
-  return keep_nan(x, hn::Add(hn::Max(x, hn::Zero(d)), log1p_exp_minus_abs(x)));
-}
+HWY_INLINE V softplus(V x) { return keep_nan(x, hn::Add(hn::Max(x, hn::Zero(d)), log1p_exp_minus_abs(x))); }
 
 HWY_INLINE V inner_of_gelu(V x) {
   const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715f), x);
@@ -117,8 +124,8 @@ HWY_INLINE V gelu_tanh(V x) {
 
 HWY_INLINE V gelu_tanh_gradient(V dy, V x) {
   const V t = hyperbolic_tangent(inner_of_gelu(x));
-  const V inner = hn::Mul(hn::Set(d, 0.7978845608028654f),
-                          hn::MulAdd(hn::Mul(x, x), hn::Set(d, 3.0f * 0.044715f), one()));
+  const V inner =
+      hn::Mul(hn::Set(d, 0.7978845608028654f), hn::MulAdd(hn::Mul(x, x), hn::Set(d, 3.0f * 0.044715f), one()));
   const V half = hn::Set(d, 0.5f);
   const V slope = hn::Mul(hn::Mul(half, x), hn::Mul(hn::NegMulAdd(t, t, one()), inner));
   return hn::Mul(dy, hn::MulAdd(half, hn::Add(one(), t), slope));
@@ -144,20 +151,34 @@ HWY_INLINE V sign_of(V x) {
 void run_transcendental(const ElementInstruction &instruction, const Operands &o) {
   const V alpha = hn::Set(d, instruction.constant);
   switch (instruction.op) {
-    case ElementOp::exp: return map1(o, [](V x) HWY_ATTR { return exponential(x); });
-    case ElementOp::log: return map1(o, [](V x) HWY_ATTR { return logarithm(x); });
-    case ElementOp::log1p: return scalar1(o, [](float x) { return std::log1p(x); });
-    case ElementOp::expm1: return scalar1(o, [](float x) { return std::expm1(x); });
-    case ElementOp::sin: return scalar1(o, [](float x) { return std::sin(x); });
-    case ElementOp::cos: return scalar1(o, [](float x) { return std::cos(x); });
-    case ElementOp::erf: return scalar1(o, [](float x) { return std::erf(x); });
-    case ElementOp::tanh: return map1(o, [](V x) HWY_ATTR { return hyperbolic_tangent(x); });
-    case ElementOp::sigmoid: return map1(o, [](V x) HWY_ATTR { return logistic(x); });
-    case ElementOp::silu: return map1(o, [](V x) HWY_ATTR { return hn::Mul(x, logistic(x)); });
-    case ElementOp::softplus: return map1(o, [](V x) HWY_ATTR { return softplus(x); });
-    case ElementOp::gelu: return scalar1(o, [](float x) { return gelu(x); });
-    case ElementOp::gelu_tanh: return map1(o, [](V x) HWY_ATTR { return gelu_tanh(x); });
-    case ElementOp::gelu_gradient: return scalar2(o, [](float dy, float x) { return gelu_gradient(dy, x); });
+    case ElementOp::exp:
+      return map1(o, [](V x) HWY_ATTR { return exponential(x); });
+    case ElementOp::log:
+      return map1(o, [](V x) HWY_ATTR { return logarithm(x); });
+    case ElementOp::log1p:
+      return scalar1(o, [](float x) { return std::log1p(x); });
+    case ElementOp::expm1:
+      return scalar1(o, [](float x) { return std::expm1(x); });
+    case ElementOp::sin:
+      return scalar1(o, [](float x) { return std::sin(x); });
+    case ElementOp::cos:
+      return scalar1(o, [](float x) { return std::cos(x); });
+    case ElementOp::erf:
+      return scalar1(o, [](float x) { return std::erf(x); });
+    case ElementOp::tanh:
+      return map1(o, [](V x) HWY_ATTR { return hyperbolic_tangent(x); });
+    case ElementOp::sigmoid:
+      return map1(o, [](V x) HWY_ATTR { return logistic(x); });
+    case ElementOp::silu:
+      return map1(o, [](V x) HWY_ATTR { return hn::Mul(x, logistic(x)); });
+    case ElementOp::softplus:
+      return map1(o, [](V x) HWY_ATTR { return softplus(x); });
+    case ElementOp::gelu:
+      return scalar1(o, [](float x) { return gelu(x); });
+    case ElementOp::gelu_tanh:
+      return map1(o, [](V x) HWY_ATTR { return gelu_tanh(x); });
+    case ElementOp::gelu_gradient:
+      return scalar2(o, [](float dy, float x) { return gelu_gradient(dy, x); });
     case ElementOp::gelu_tanh_gradient:
       return map2(o, [](V dy, V x) HWY_ATTR { return gelu_tanh_gradient(dy, x); });
     case ElementOp::elu:
@@ -165,63 +186,81 @@ void run_transcendental(const ElementInstruction &instruction, const Operands &o
         const V below = hn::Mul(alpha, hn::Expm1(d, hn::Min(x, hn::Zero(d))));
         return keep_nan(x, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, below));
       });
-    case ElementOp::pow: return scalar2(o, [](float a, float b) { return std::pow(a, b); });
+    case ElementOp::pow:
+      return scalar2(o, [](float a, float b) { return std::pow(a, b); });
     case ElementOp::sigmoid_cross_entropy:
       return map2(o, [](V x, V t) HWY_ATTR {
         const V linear = hn::NegMulAdd(x, t, hn::Max(x, hn::Zero(d)));
         return keep_nan(x, hn::Add(linear, log1p_exp_minus_abs(x)));
       });
-    default: break;
+    default:
+      break;
   }
 }
 
 void run_unary(const ElementInstruction &instruction, const Operands &o) {
   const V alpha = hn::Set(d, instruction.constant);
   switch (instruction.op) {
-    case ElementOp::identity: return map1(o, [](V x) HWY_ATTR { return x; });
-    case ElementOp::neg: return map1(o, [](V x) HWY_ATTR { return hn::Neg(x); });
-    case ElementOp::abs: return map1(o, [](V x) HWY_ATTR { return hn::Abs(x); });
-    case ElementOp::sign: return map1(o, [](V x) HWY_ATTR { return sign_of(x); });
-    case ElementOp::sqrt: return map1(o, [](V x) HWY_ATTR { return hn::Sqrt(x); });
-    case ElementOp::rsqrt: return map1(o, [](V x) HWY_ATTR { return hn::Div(one(), hn::Sqrt(x)); });
-    case ElementOp::square: return map1(o, [](V x) HWY_ATTR { return hn::Mul(x, x); });
-    case ElementOp::reciprocal: return map1(o, [](V x) HWY_ATTR { return hn::Div(one(), x); });
+    case ElementOp::identity:
+      return map1(o, [](V x) HWY_ATTR { return x; });
+    case ElementOp::neg:
+      return map1(o, [](V x) HWY_ATTR { return hn::Neg(x); });
+    case ElementOp::abs:
+      return map1(o, [](V x) HWY_ATTR { return hn::Abs(x); });
+    case ElementOp::sign:
+      return map1(o, [](V x) HWY_ATTR { return sign_of(x); });
+    case ElementOp::sqrt:
+      return map1(o, [](V x) HWY_ATTR { return hn::Sqrt(x); });
+    case ElementOp::rsqrt:
+      return map1(o, [](V x) HWY_ATTR { return hn::Div(one(), hn::Sqrt(x)); });
+    case ElementOp::square:
+      return map1(o, [](V x) HWY_ATTR { return hn::Mul(x, x); });
+    case ElementOp::reciprocal:
+      return map1(o, [](V x) HWY_ATTR { return hn::Div(one(), x); });
     case ElementOp::relu:
       return map1(o, [](V x) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x); });
     case ElementOp::leaky_relu:
-      return map1(o, [alpha](V x) HWY_ATTR {
-        return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(alpha, x));
-      });
-    case ElementOp::floor: return map1(o, [](V x) HWY_ATTR { return hn::Floor(x); });
-    case ElementOp::ceil: return map1(o, [](V x) HWY_ATTR { return hn::Ceil(x); });
-    case ElementOp::round: return map1(o, [](V x) HWY_ATTR { return hn::Round(x); });
+      return map1(o, [alpha](V x) HWY_ATTR { return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(alpha, x)); });
+    case ElementOp::floor:
+      return map1(o, [](V x) HWY_ATTR { return hn::Floor(x); });
+    case ElementOp::ceil:
+      return map1(o, [](V x) HWY_ATTR { return hn::Ceil(x); });
+    case ElementOp::round:
+      return map1(o, [](V x) HWY_ATTR { return hn::Round(x); });
     case ElementOp::logical_not:
       return map1(o, [](V x) HWY_ATTR { return as_number(hn::Eq(x, hn::Zero(d))); });
     case ElementOp::to_boolean:
       return map1(o, [](V x) HWY_ATTR { return hn::IfThenElse(is_zero_bits(x), hn::Zero(d), one()); });
     case ElementOp::is_finite:
       return map1(o, [](V x) HWY_ATTR { return as_number(hn::IsFinite(x)); });
-    default: return run_transcendental(instruction, o);
+    default:
+      return run_transcendental(instruction, o);
   }
 }
 
 void run_comparison(const ElementInstruction &instruction, const Operands &o) {
   const V zero = hn::Zero(d);
   switch (instruction.op) {
-    case ElementOp::equal: return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Eq(a, b)); });
+    case ElementOp::equal:
+      return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Eq(a, b)); });
     case ElementOp::not_equal:
       return map2(o, [](V a, V b) HWY_ATTR { return hn::IfThenZeroElse(hn::Eq(a, b), one()); });
-    case ElementOp::less: return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Lt(a, b)); });
-    case ElementOp::less_equal: return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Le(a, b)); });
-    case ElementOp::greater: return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Gt(a, b)); });
-    case ElementOp::greater_equal: return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Ge(a, b)); });
+    case ElementOp::less:
+      return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Lt(a, b)); });
+    case ElementOp::less_equal:
+      return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Le(a, b)); });
+    case ElementOp::greater:
+      return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Gt(a, b)); });
+    case ElementOp::greater_equal:
+      return map2(o, [](V a, V b) HWY_ATTR { return as_number(hn::Ge(a, b)); });
     case ElementOp::logical_and:
       return map2(o, [zero](V a, V b) HWY_ATTR { return as_number(hn::And(hn::Ne(a, zero), hn::Ne(b, zero))); });
     case ElementOp::logical_or:
       return map2(o, [zero](V a, V b) HWY_ATTR { return as_number(hn::Or(hn::Ne(a, zero), hn::Ne(b, zero))); });
     case ElementOp::logical_xor:
       return map2(o, [zero](V a, V b) HWY_ATTR { return as_number(hn::Xor(hn::Ne(a, zero), hn::Ne(b, zero))); });
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -229,10 +268,14 @@ HWY_INLINE V floor_quotient(V a, V b) { return hn::Floor(hn::Div(a, b)); }
 
 void run_binary(const ElementInstruction &instruction, const Operands &o) {
   switch (instruction.op) {
-    case ElementOp::add: return map2(o, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
-    case ElementOp::sub: return map2(o, [](V a, V b) HWY_ATTR { return hn::Sub(a, b); });
-    case ElementOp::mul: return map2(o, [](V a, V b) HWY_ATTR { return hn::Mul(a, b); });
-    case ElementOp::div: return map2(o, [](V a, V b) HWY_ATTR { return hn::Div(a, b); });
+    case ElementOp::add:
+      return map2(o, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
+    case ElementOp::sub:
+      return map2(o, [](V a, V b) HWY_ATTR { return hn::Sub(a, b); });
+    case ElementOp::mul:
+      return map2(o, [](V a, V b) HWY_ATTR { return hn::Mul(a, b); });
+    case ElementOp::div:
+      return map2(o, [](V a, V b) HWY_ATTR { return hn::Div(a, b); });
     case ElementOp::maximum:
       return map2(o, [](V a, V b) HWY_ATTR { return keep_nan(a, hn::IfThenElse(hn::Ge(a, b), a, b)); });
     case ElementOp::minimum:
@@ -242,22 +285,22 @@ void run_binary(const ElementInstruction &instruction, const Operands &o) {
         const float rest = std::fmod(a, b);
         return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
       });
-    case ElementOp::floor_divide: return map2(o, [](V a, V b) HWY_ATTR { return floor_quotient(a, b); });
+    case ElementOp::floor_divide:
+      return map2(o, [](V a, V b) HWY_ATTR { return floor_quotient(a, b); });
     case ElementOp::relu_gradient:
       return map2(o, [](V dy, V y) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(d)), dy); });
     case ElementOp::sigmoid_gradient:
       return map2(o, [](V dy, V y) HWY_ATTR { return hn::Mul(dy, hn::Mul(y, hn::Sub(one(), y))); });
     case ElementOp::tanh_gradient:
       return map2(o, [](V dy, V y) HWY_ATTR { return hn::Mul(dy, hn::NegMulAdd(y, y, one())); });
-    default: return run_comparison(instruction, o);
+    default:
+      return run_comparison(instruction, o);
   }
 }
 
 void run_instruction(const ElementInstruction &instruction, const Operands &o) {
   if (instruction.op == ElementOp::select) {
-    return map3(o, [](V condition, V a, V b) HWY_ATTR {
-      return hn::IfThenElse(hn::Ne(condition, hn::Zero(d)), a, b);
-    });
+    return map3(o, [](V condition, V a, V b) HWY_ATTR { return hn::IfThenElse(hn::Ne(condition, hn::Zero(d)), a, b); });
   }
   const bool binary = instruction.op >= ElementOp::add ||
                       (instruction.op >= ElementOp::relu_gradient && instruction.op <= ElementOp::tanh_gradient);
@@ -268,17 +311,24 @@ void run_instruction(const ElementInstruction &instruction, const Operands &o) {
 HWY_INLINE void fill(float *out, int64_t n, float value) {
   const V v = hn::Set(d, value);
   const int64_t lanes = float_lanes();
-  for (int64_t i = 0; i < n; i += lanes) hn::StoreU(v, d, out + i);  // buffers end with room for a vector
+  for (int64_t i = 0; i < n; i += lanes)
+    hn::StoreU(v, d, out + i);  // buffers end with room for a vector
 }
 
 float read_as_float(const void *from, tensor::DType dtype, int64_t i) {
   switch (dtype) {
-    case tensor::DType::f32: return static_cast<const float *>(from)[i];
-    case tensor::DType::f64: return static_cast<float>(static_cast<const double *>(from)[i]);
-    case tensor::DType::i32: return static_cast<float>(static_cast<const int32_t *>(from)[i]);
-    case tensor::DType::i64: return static_cast<float>(static_cast<const int64_t *>(from)[i]);
-    case tensor::DType::i8: return static_cast<const int8_t *>(from)[i];
-    default: return static_cast<const uint8_t *>(from)[i];  // u8 and boolean
+    case tensor::DType::f32:
+      return static_cast<const float *>(from)[i];
+    case tensor::DType::f64:
+      return static_cast<float>(static_cast<const double *>(from)[i]);
+    case tensor::DType::i32:
+      return static_cast<float>(static_cast<const int32_t *>(from)[i]);
+    case tensor::DType::i64:
+      return static_cast<float>(static_cast<const int64_t *>(from)[i]);
+    case tensor::DType::i8:
+      return static_cast<const int8_t *>(from)[i];
+    default:
+      return static_cast<const uint8_t *>(from)[i];  // u8 and boolean
   }
 }
 
@@ -289,10 +339,12 @@ void convert(const void *from, tensor::DType dtype, int64_t begin, int64_t n, fl
   }
   if (dtype == tensor::DType::u8 || dtype == tensor::DType::boolean) {
     const uint8_t *bytes = static_cast<const uint8_t *>(from) + begin;
-    for (int64_t i = 0; i < n; ++i) out[i] = bytes[i];
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = bytes[i];
     return;
   }
-  for (int64_t i = 0; i < n; ++i) out[i] = read_as_float(from, dtype, begin + i);
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = read_as_float(from, dtype, begin + i);
 }
 
 // One run over one set of pointers; register pointers are moved from tile to tile.
@@ -327,7 +379,8 @@ struct Run {
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       const ElementInput &input = program.inputs[i];
       switch (input.access) {
-        case ElementAccess::scalar: break;
+        case ElementAccess::scalar:
+          break;
         case ElementAccess::dense:
           if (program.buffers[i] < 0) {
             registers[i] = static_cast<const float *>(inputs[i]) + begin;
@@ -367,7 +420,8 @@ struct Run {
     if (program.boolean_result) {
       const float *value = registers[program.inputs.size() + count - 1];
       uint8_t *out = static_cast<uint8_t *>(output) + begin;
-      for (int64_t i = 0; i < n; ++i) out[i] = value[i] != 0.0f ? 1 : 0;
+      for (int64_t i = 0; i < n; ++i)
+        out[i] = value[i] != 0.0f ? 1 : 0;
     }
   }
 };
@@ -378,7 +432,8 @@ void run_program(const ElementProgram &program, const void *const *inputs, void 
   Run run{program, inputs, output, scratch, {}};
   run.start();
   if (program.tile >= program.columns || program.rows == 1) {
-    for (int64_t at = 0; at < total; at += program.tile) run.run_tile(at, HWY_MIN(program.tile, total - at));
+    for (int64_t at = 0; at < total; at += program.tile)
+      run.run_tile(at, HWY_MIN(program.tile, total - at));
     return;
   }
   for (int64_t row = 0; row < program.rows; ++row) {

@@ -6,17 +6,21 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_gemm.cc"
 #include "backend/cpu/simd_targets.h"
-#include "hwy/foreach_target.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
 #include "backend/cpu/simd-inl.h"
-#include "hwy/highway.h"
+
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 using Full = FloatTag;
 using Vec = FloatVec;
 
-// Panels of B are two vectors wide. The block of B (kBlockK x kBlockN) stays in the second-level cache, the tile of A in
-// the first.
+// Panels of B are two vectors wide. The block of B (kBlockK x kBlockN) stays in the second-level cache, the tile of A
+// in the first.
 constexpr int64_t kBlockK = 256;
 constexpr int64_t kBlockN = 512;
 // Rows of C that stay in registers with two vectors of columns each.
@@ -56,17 +60,20 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   Vec sums[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+    for (int v = 0; v < kVectors; ++v)
+      sums[r][v] = hn::Zero(d);
   }
   const float *HWY_RESTRICT a = tile.a;
   const float *HWY_RESTRICT b = tile.b;
   const int64_t a_row = tile.a_row;
   for (int64_t p = 0; p < tile.k; ++p) {
     Vec columns[kVectors];
-    for (int v = 0; v < kVectors; ++v) columns[v] = hn::Load(d, b + v * lanes);
+    for (int v = 0; v < kVectors; ++v)
+      columns[v] = hn::Load(d, b + v * lanes);
     for (int r = 0; r < kRows; ++r) {
       const Vec value = hn::Set(d, a[r * a_row]);
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(value, columns[v], sums[r][v]);
+      for (int v = 0; v < kVectors; ++v)
+        sums[r][v] = hn::MulAdd(value, columns[v], sums[r][v]);
     }
     a += tile.a_column;
     b += kVectors * lanes;
@@ -92,23 +99,37 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
 template <int kVectors>
 void run_rows(int64_t rows, const Tile &tile) {
   switch (rows) {
-    case 1: return run_tile<1, kVectors>(tile);
-    case 2: return run_tile<2, kVectors>(tile);
-    case 3: return run_tile<3, kVectors>(tile);
-    case 4: return run_tile<4, kVectors>(tile);
-    case 5: return run_tile<5, kVectors>(tile);
-    case 6: return run_tile<6, kVectors>(tile);
-    default: break;
+    case 1:
+      return run_tile<1, kVectors>(tile);
+    case 2:
+      return run_tile<2, kVectors>(tile);
+    case 3:
+      return run_tile<3, kVectors>(tile);
+    case 4:
+      return run_tile<4, kVectors>(tile);
+    case 5:
+      return run_tile<5, kVectors>(tile);
+    case 6:
+      return run_tile<6, kVectors>(tile);
+    default:
+      break;
   }
   if constexpr (kTileRows > 6) {
     switch (rows) {
-      case 7: return run_tile<7, kVectors>(tile);
-      case 8: return run_tile<8, kVectors>(tile);
-      case 9: return run_tile<9, kVectors>(tile);
-      case 10: return run_tile<10, kVectors>(tile);
-      case 11: return run_tile<11, kVectors>(tile);
-      case 12: return run_tile<12, kVectors>(tile);
-      default: break;
+      case 7:
+        return run_tile<7, kVectors>(tile);
+      case 8:
+        return run_tile<8, kVectors>(tile);
+      case 9:
+        return run_tile<9, kVectors>(tile);
+      case 10:
+        return run_tile<10, kVectors>(tile);
+      case 11:
+        return run_tile<11, kVectors>(tile);
+      case 12:
+        return run_tile<12, kVectors>(tile);
+      default:
+        break;
     }
   }
 }
@@ -133,11 +154,13 @@ HWY_INLINE void pack_columns(const float *HWY_RESTRICT b, int64_t b_row, int64_t
     const int64_t end = HWY_MIN(k, block + 16);
     for (int64_t j = 0; j < columns; ++j) {
       const float *HWY_RESTRICT from = b + j * b_column;
-      for (int64_t p = block; p < end; ++p) out[p * width + j] = from[p * b_row];
+      for (int64_t p = block; p < end; ++p)
+        out[p * width + j] = from[p * b_row];
     }
   }
   for (int64_t p = 0; p < k; ++p) {
-    for (int64_t j = columns; j < width; ++j) out[p * width + j] = 0.0f;
+    for (int64_t j = columns; j < width; ++j)
+      out[p * width + j] = 0.0f;
   }
 }
 
@@ -146,12 +169,14 @@ HWY_INLINE void pack_tile(const float *HWY_RESTRICT a, int64_t a_row, int64_t a_
                           float *HWY_RESTRICT out) {
   if (a_row == 1) {
     for (int64_t p = 0; p < k; ++p) {
-      for (int64_t r = 0; r < rows; ++r) out[p * rows + r] = a[p * a_column + r];
+      for (int64_t r = 0; r < rows; ++r)
+        out[p * rows + r] = a[p * a_column + r];
     }
     return;
   }
   for (int64_t p = 0; p < k; ++p) {
-    for (int64_t r = 0; r < rows; ++r) out[p * rows + r] = a[r * a_row + p * a_column];
+    for (int64_t r = 0; r < rows; ++r)
+      out[p * rows + r] = a[r * a_row + p * a_column];
   }
 }
 

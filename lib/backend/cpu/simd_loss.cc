@@ -7,10 +7,14 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_loss.cc"
 #include "backend/cpu/simd_targets.h"
-#include "hwy/foreach_target.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
 #include "backend/cpu/simd-inl.h"
-#include "hwy/contrib/math/math-inl.h"
-#include "hwy/highway.h"
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
@@ -33,7 +37,8 @@ HWY_INLINE V load_or_lowest(const float *x, int64_t left) {
 HWY_INLINE float row_maximum(const float *x, int64_t n) {
   const int64_t lanes = float_lanes();
   V maximum = hn::Set(d, -FLT_MAX);
-  for (int64_t i = 0; i < n; i += lanes) maximum = hn::Max(maximum, load_or_lowest(x + i, n - i));
+  for (int64_t i = 0; i < n; i += lanes)
+    maximum = hn::Max(maximum, load_or_lowest(x + i, n - i));
   return hn::GetLane(hn::MaxOfLanes(d, maximum));
 }
 
@@ -48,14 +53,16 @@ HWY_INLINE RowStatistics row_statistics(const float *x, int64_t n) {
   const float maximum = row_maximum(x, n);
   const V shift = hn::Set(d, maximum);
   V sum = hn::Zero(d);
-  for (int64_t i = 0; i < n; i += lanes) sum = hn::Add(sum, shifted_exp(x + i, n - i, shift));
+  for (int64_t i = 0; i < n; i += lanes)
+    sum = hn::Add(sum, shifted_exp(x + i, n - i, shift));
   return {maximum, hn::GetLane(hn::SumOfLanes(d, sum))};
 }
 
 HWY_INLINE float row_sum(const float *x, int64_t n) {
   const int64_t lanes = float_lanes();
   V sum = hn::Zero(d);
-  for (int64_t i = 0; i < n; i += lanes) sum = hn::Add(sum, load_first(d, x + i, HWY_MIN(lanes, n - i)));
+  for (int64_t i = 0; i < n; i += lanes)
+    sum = hn::Add(sum, load_first(d, x + i, HWY_MIN(lanes, n - i)));
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
@@ -83,9 +90,8 @@ void run_softmax(const RowShape &s, const float *x, float *y) {
     const RowStatistics statistics = row_statistics(x, s.classes);
     const V maximum = hn::Set(d, statistics.maximum);
     const V scale = hn::Set(d, 1.0f / statistics.sum);
-    map_row(s.classes, y, [&](int64_t i, int64_t left) HWY_ATTR {
-      return hn::Mul(shifted_exp(x + i, left, maximum), scale);
-    });
+    map_row(s.classes, y,
+            [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(shifted_exp(x + i, left, maximum), scale); });
   }
 }
 

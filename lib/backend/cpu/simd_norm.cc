@@ -6,9 +6,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_norm.cc"
 #include "backend/cpu/simd_targets.h"
-#include "hwy/foreach_target.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
 #include "backend/cpu/simd-inl.h"
-#include "hwy/highway.h"
+
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
@@ -54,10 +58,14 @@ HWY_INLINE void with_vectors(int64_t columns, const Body &body) {
   const int64_t vectors = (columns + lanes - 1) / lanes;
   const bool whole = columns % lanes == 0;
   switch (vectors) {
-    case 1: return whole ? body.template run<1, true>() : body.template run<1, false>();
-    case 2: return whole ? body.template run<2, true>() : body.template run<2, false>();
-    case 3: return whole ? body.template run<3, true>() : body.template run<3, false>();
-    default: return whole ? body.template run<4, true>() : body.template run<4, false>();
+    case 1:
+      return whole ? body.template run<1, true>() : body.template run<1, false>();
+    case 2:
+      return whole ? body.template run<2, true>() : body.template run<2, false>();
+    case 3:
+      return whole ? body.template run<3, true>() : body.template run<3, false>();
+    default:
+      return whole ? body.template run<4, true>() : body.template run<4, false>();
   }
 }
 
@@ -80,7 +88,8 @@ HWY_INLINE void add_lanes(V value, int64_t v, int64_t columns, double *to) {
   hn::Store(value, d, lanes);
   const int64_t first = v * float_lanes();
   const int64_t count = HWY_MIN(float_lanes(), columns - first);
-  for (int64_t i = 0; i < count; ++i) to[first + i] += static_cast<double>(lanes[i]);
+  for (int64_t i = 0; i < count; ++i)
+    to[first + i] += static_cast<double>(lanes[i]);
 }
 
 // The shift of the moments: the first row of the channel.
@@ -97,7 +106,8 @@ struct Moments {
     V s1[kUnroll][kVectors], s2[kUnroll][kVectors], k[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       k[v] = load<kWhole>(shift, v, strip.columns);
-      for (int u = 0; u < kUnroll; ++u) s1[u][v] = s2[u][v] = hn::Zero(d);
+      for (int u = 0; u < kUnroll; ++u)
+        s1[u][v] = s2[u][v] = hn::Zero(d);
     }
     const float *row = x + strip.at;
     int64_t r = 0;
@@ -134,11 +144,12 @@ HWY_INLINE const float *first_row(const ChannelShape &s, const float *x, int64_t
 
 void run_moments(const ChannelShape &s, const float *x, double *sum, double *squares) {
   const int64_t channels = s.channels();
-  for (int64_t c = 0; c < channels; ++c) sum[c] = squares[c] = 0;
+  for (int64_t c = 0; c < channels; ++c)
+    sum[c] = squares[c] = 0;
   if (s.count() == 0) return;
   for_strips(s, [&](const Strip &strip) HWY_ATTR {
-    with_vectors(strip.columns, Moments{s, x, strip, first_row(s, x, strip.channel), sum + strip.channel,
-                                        squares + strip.channel});
+    with_vectors(strip.columns,
+                 Moments{s, x, strip, first_row(s, x, strip.channel), sum + strip.channel, squares + strip.channel});
   });
   const auto count = static_cast<double>(s.count());
   for (int64_t c = 0; c < channels; ++c) {
@@ -232,7 +243,8 @@ struct GradientMoments {
 
 void run_gradient_moments(const ChannelShape &s, const float *dy, const float *x, const float *mean,
                           const ChannelMask &mask, double *sum_dy, double *sum_dy_xc) {
-  for (int64_t c = 0; c < s.channels(); ++c) sum_dy[c] = sum_dy_xc[c] = 0;
+  for (int64_t c = 0; c < s.channels(); ++c)
+    sum_dy[c] = sum_dy_xc[c] = 0;
   for_strips(s, [&](const Strip &strip) HWY_ATTR {
     if (mask.a != nullptr) {
       with_vectors(strip.columns, GradientMoments<true>{s, strip, dy, x, mean, mask, sum_dy, sum_dy_xc});
@@ -291,19 +303,20 @@ void run_gradient_apply(const ChannelShape &s, const float *dy, const float *x, 
 
 HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
 
-void run_layer_norm(int64_t rows, int64_t width, const float *x, const float *scale, const float *offset,
-                    float epsilon, float *y, float *mean, float *rstd) {
+void run_layer_norm(int64_t rows, int64_t width, const float *x, const float *scale, const float *offset, float epsilon,
+                    float *y, float *mean, float *rstd) {
   const int64_t lanes = float_lanes();
   for (int64_t r = 0; r < rows; ++r, x += width, y += width) {
     V total = hn::Zero(d);
-    for (int64_t i = 0; i < width; i += lanes) total = hn::Add(total, load_first(d, x + i, HWY_MIN(lanes, width - i)));
+    for (int64_t i = 0; i < width; i += lanes)
+      total = hn::Add(total, load_first(d, x + i, HWY_MIN(lanes, width - i)));
     const float average = sum_lanes(total) / static_cast<float>(width);
     const V center = hn::Set(d, average);
     V squares = hn::Zero(d);
     for (int64_t i = 0; i < width; i += lanes) {
       const int64_t left = HWY_MIN(lanes, width - i);
-      const V xc = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)),
-                                      hn::Sub(load_first(d, x + i, left), center));
+      const V xc =
+          hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), hn::Sub(load_first(d, x + i, left), center));
       squares = hn::MulAdd(xc, xc, squares);
     }
     mean[r] = average;
@@ -320,7 +333,8 @@ void run_layer_norm(int64_t rows, int64_t width, const float *x, const float *sc
 void run_layer_norm_gradient(int64_t rows, int64_t width, const float *dy, const float *x, const float *scale,
                              const float *mean, const float *rstd, float *dx, float *dscale, float *doffset) {
   const int64_t lanes = float_lanes();
-  for (int64_t i = 0; i < width; ++i) dscale[i] = doffset[i] = 0.0f;
+  for (int64_t i = 0; i < width; ++i)
+    dscale[i] = doffset[i] = 0.0f;
   for (int64_t r = 0; r < rows; ++r, dy += width, x += width, dx += width) {
     const V center = hn::Set(d, mean[r]);
     const V factor = hn::Set(d, rstd[r]);

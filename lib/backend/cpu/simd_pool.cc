@@ -8,9 +8,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_pool.cc"
 #include "backend/cpu/simd_targets.h"
-#include "hwy/foreach_target.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
 #include "backend/cpu/simd-inl.h"
-#include "hwy/highway.h"
+
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
@@ -39,7 +43,8 @@ HWY_INLINE void for_windows(const PoolShape &s, const Body &body) {
     const int64_t x = image * s.in_height * s.in_width * s.channels;
     int64_t y = image * s.out_height * s.out_width * s.channels;
     for (int64_t row = 0; row < s.out_height; ++row) {
-      for (int64_t column = 0; column < s.out_width; ++column, y += s.channels) body(window_at(s, row, column), x, y);
+      for (int64_t column = 0; column < s.out_width; ++column, y += s.channels)
+        body(window_at(s, row, column), x, y);
     }
   }
 }

@@ -4,9 +4,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_random.cc"
 #include "backend/cpu/simd_targets.h"
-#include "hwy/foreach_target.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
 #include "backend/cpu/simd-inl.h"
-#include "hwy/highway.h"
+
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
@@ -55,7 +59,8 @@ void philox_words(uint64_t key, uint64_t row, uint64_t first, uint32_t *HWY_REST
 HWY_INLINE void uniforms(uint64_t key, uint64_t row, uint64_t first, float *HWY_RESTRICT out) {
   uint32_t words[kWords];
   philox_words(key, row, first, words);
-  for (int64_t i = 0; i < kWords; ++i) out[i] = static_cast<float>(static_cast<int32_t>(words[i] >> 8)) * 0x1.0p-24f;
+  for (int64_t i = 0; i < kWords; ++i)
+    out[i] = static_cast<float>(static_cast<int32_t>(words[i] >> 8)) * 0x1.0p-24f;
 }
 
 void run_uniform(const RandomArray &array, float *out) {
@@ -65,7 +70,8 @@ void run_uniform(const RandomArray &array, float *out) {
     for (int64_t e = 0; e < array.width; e += kWords) {
       uniforms(array.key, row, static_cast<uint64_t>(e / 4), values);
       const int64_t count = HWY_MIN(kWords, array.width - e);
-      for (int64_t i = 0; i < count; ++i) out[e + i] = values[i];
+      for (int64_t i = 0; i < count; ++i)
+        out[e + i] = values[i];
     }
   }
 }

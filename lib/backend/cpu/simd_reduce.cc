@@ -6,9 +6,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_reduce.cc"
 #include "backend/cpu/simd_targets.h"
-#include "hwy/foreach_target.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
 #include "backend/cpu/simd-inl.h"
-#include "hwy/highway.h"
+
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
@@ -45,7 +49,8 @@ HWY_INLINE double sum_of_lanes(V v) {
   HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(v, d, lanes);
   double sum = 0;
-  for (int64_t i = 0; i < float_lanes(); ++i) sum += static_cast<double>(lanes[i]);
+  for (int64_t i = 0; i < float_lanes(); ++i)
+    sum += static_cast<double>(lanes[i]);
   return sum;
 }
 
@@ -65,7 +70,8 @@ double sum_row(const float *HWY_RESTRICT x, int64_t n) {
     total += sum_of_lanes(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
   }
   V rest = hn::Zero(d);
-  for (; i < n; i += lanes) rest = hn::Add(rest, load_first(d, x + i, HWY_MIN(lanes, n - i)));
+  for (; i < n; i += lanes)
+    rest = hn::Add(rest, load_first(d, x + i, HWY_MIN(lanes, n - i)));
   return total + sum_of_lanes(rest);
 }
 
@@ -74,12 +80,15 @@ float fold_row(const float *HWY_RESTRICT x, int64_t n) {
   const int64_t lanes = float_lanes();
   V folded = Kind::identity();
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) folded = Kind::step(folded, hn::LoadU(d, x + i));
+  for (; i + lanes <= n; i += lanes)
+    folded = Kind::step(folded, hn::LoadU(d, x + i));
   HWY_ALIGN float values[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(folded, d, values);
   float result = values[0];
-  for (int64_t lane = 1; lane < lanes; ++lane) result = Kind::scalar(result, values[lane]);
-  for (; i < n; ++i) result = Kind::scalar(result, x[i]);
+  for (int64_t lane = 1; lane < lanes; ++lane)
+    result = Kind::scalar(result, values[lane]);
+  for (; i < n; ++i)
+    result = Kind::scalar(result, x[i]);
   return result;
 }
 
@@ -89,7 +98,8 @@ HWY_INLINE void fold_strip(const float *HWY_RESTRICT x, int64_t rows, int64_t st
                            float *HWY_RESTRICT out) {
   const int64_t lanes = float_lanes();
   V folded[kVectors];
-  for (int v = 0; v < kVectors; ++v) folded[v] = Kind::identity();
+  for (int v = 0; v < kVectors; ++v)
+    folded[v] = Kind::identity();
   for (int64_t r = 0; r < rows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
       const int64_t left = HWY_MIN(lanes, columns - v * lanes);
@@ -106,8 +116,10 @@ template <typename Kind>
 HWY_INLINE void fold_columns(const float *x, int64_t rows, int64_t columns, float *out) {
   const int64_t lanes = float_lanes();
   int64_t j = 0;
-  for (; j + 4 * lanes <= columns; j += 4 * lanes) fold_strip<Kind, 4>(x + j, rows, columns, 4 * lanes, out + j);
-  for (; j < columns; j += lanes) fold_strip<Kind, 1>(x + j, rows, columns, HWY_MIN(lanes, columns - j), out + j);
+  for (; j + 4 * lanes <= columns; j += 4 * lanes)
+    fold_strip<Kind, 4>(x + j, rows, columns, 4 * lanes, out + j);
+  for (; j < columns; j += lanes)
+    fold_strip<Kind, 1>(x + j, rows, columns, HWY_MIN(lanes, columns - j), out + j);
 }
 
 constexpr int64_t kStrip = 512;
@@ -120,7 +132,8 @@ void sum_columns(const float *x, int64_t rows, int64_t columns, float scale, flo
   for (int64_t j0 = 0; j0 < columns; j0 += kStrip) {
     const int64_t width = HWY_MIN(kStrip, columns - j0);
     const int64_t lanes = float_lanes();
-    for (int64_t j = 0; j < width; ++j) total[j] = 0;
+    for (int64_t j = 0; j < width; ++j)
+      total[j] = 0;
     for (int64_t r = 0; r < rows; r += kRows) {
       const int64_t count = HWY_MIN(kRows, rows - r);
       const float *from = x + r * columns + j0;
@@ -131,9 +144,11 @@ void sum_columns(const float *x, int64_t rows, int64_t columns, float scale, flo
       for (; j < width; j += lanes) {
         fold_strip<Sum, 1>(from + j, count, columns, HWY_MIN(lanes, width - j), partial + j);
       }
-      for (j = 0; j < width; ++j) total[j] += static_cast<double>(partial[j]);
+      for (j = 0; j < width; ++j)
+        total[j] += static_cast<double>(partial[j]);
     }
-    for (int64_t j = 0; j < width; ++j) out[j0 + j] = static_cast<float>(total[j] * static_cast<double>(scale));
+    for (int64_t j = 0; j < width; ++j)
+      out[j0 + j] = static_cast<float>(total[j] * static_cast<double>(scale));
   }
 }
 
@@ -160,10 +175,14 @@ void reduce_other(const ReduceShape &s, const float *x, float *out) {
 
 void run_reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *out, float scale) {
   switch (kind) {
-    case ReduceKind::sum: return reduce_sums(shape, x, out, scale);
-    case ReduceKind::maximum: return reduce_other<Maximum>(shape, x, out);
-    case ReduceKind::minimum: return reduce_other<Minimum>(shape, x, out);
-    case ReduceKind::product: return reduce_other<Product>(shape, x, out);
+    case ReduceKind::sum:
+      return reduce_sums(shape, x, out, scale);
+    case ReduceKind::maximum:
+      return reduce_other<Maximum>(shape, x, out);
+    case ReduceKind::minimum:
+      return reduce_other<Minimum>(shape, x, out);
+    case ReduceKind::product:
+      return reduce_other<Product>(shape, x, out);
   }
 }
 

@@ -6,9 +6,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_update.cc"
 #include "backend/cpu/simd_targets.h"
-#include "hwy/foreach_target.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
 #include "backend/cpu/simd-inl.h"
-#include "hwy/highway.h"
+
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
@@ -31,7 +35,8 @@ template <typename Step>
 HWY_INLINE void over_range(int64_t n, const Step &step) {
   const int64_t lanes = float_lanes();
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) step(WholeVector(), i, lanes);
+  for (; i + lanes <= n; i += lanes)
+    step(WholeVector(), i, lanes);
   if (i < n) step(PartOfVector(), i, n - i);
 }
 

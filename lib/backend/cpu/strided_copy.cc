@@ -7,7 +7,8 @@ namespace tutti::impl::backend::cpu {
 
 std::vector<int64_t> dense_strides(const std::vector<int64_t> &dims) {
   std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t axis = dims.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * dims[axis];
+  for (size_t axis = dims.size(); axis-- > 1;)
+    strides[axis - 1] = strides[axis] * dims[axis];
   return strides;
 }
 
@@ -58,11 +59,16 @@ void copy_elements(int64_t n, int64_t from_step, int64_t to_step, const char *fr
 
 void StridedCopy::run_rows(int64_t rows, int64_t from_step, int64_t to_step, const char *from, char *to) const {
   switch (run_bytes_) {
-    case 1: return copy_elements<uint8_t>(rows, from_step, to_step, from, to);
-    case 2: return copy_elements<uint16_t>(rows, from_step, to_step, from, to);
-    case 4: return copy_elements<uint32_t>(rows, from_step, to_step, from, to);
-    case 8: return copy_elements<uint64_t>(rows, from_step, to_step, from, to);
-    default: break;
+    case 1:
+      return copy_elements<uint8_t>(rows, from_step, to_step, from, to);
+    case 2:
+      return copy_elements<uint16_t>(rows, from_step, to_step, from, to);
+    case 4:
+      return copy_elements<uint32_t>(rows, from_step, to_step, from, to);
+    case 8:
+      return copy_elements<uint64_t>(rows, from_step, to_step, from, to);
+    default:
+      break;
   }
   for (int64_t i = 0; i < rows; ++i) {
     std::memcpy(to + i * to_step, from + i * from_step, static_cast<size_t>(run_bytes_));

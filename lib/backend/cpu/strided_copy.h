@@ -32,7 +32,7 @@ class StridedCopy {
   void run_axis(size_t axis, const char *from, char *to) const;
   void run_rows(int64_t rows, int64_t from_step, int64_t to_step, const char *from, char *to) const;
 
-  std::vector<int64_t> dims_;  // of what is outside of the inner run
+  std::vector<int64_t> dims_;                       // of what is outside of the inner run
   std::vector<int64_t> from_strides_, to_strides_;  // bytes
   int64_t from_offset_ = 0, to_offset_ = 0;         // bytes
   int64_t run_bytes_ = 0;                           // contiguous on both sides

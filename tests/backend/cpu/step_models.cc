@@ -131,7 +131,8 @@ ValueId build_e(Network &n, ValueId x, int64_t d) {
   x = n.norm_relu(n.convolution(x, 3, 32 / d, 3, 1, 1, true, false), 32 / d);
   const int64_t channels[] = {32, 64, 128, 128, 256, 256, 512};
   const int64_t strides[] = {1, 2, 1, 2, 1, 2};
-  for (size_t i = 0; i < 6; ++i) x = n.separable(x, channels[i] / d, channels[i + 1] / d, strides[i]);
+  for (size_t i = 0; i < 6; ++i)
+    x = n.separable(x, channels[i] / d, channels[i + 1] / d, strides[i]);
   return n.dense(n.b.reduce_mean(x, {1, 2}), 512 / d, 10, false);
 }
 
@@ -151,7 +152,8 @@ const ModelEntry kModels[] = {
 Status build_accumulate(StepModel &model, const ModelEntry &entry, int64_t width_divisor) {
   Network n(model);
   graph::Dims dims = {GraphBuilder::batch()};
-  for (int64_t size : model.image) dims.push_back(size);
+  for (int64_t size : model.image)
+    dims.push_back(size);
   const ValueId x = n.b.input("image", DType::f32, dims);
   const ValueId labels = n.b.input("label", DType::i64, {GraphBuilder::batch()});
   const ValueId logits = entry.build(n, x, width_divisor);
@@ -179,8 +181,10 @@ Status build_finish(StepModel &model) {
     const auto read = [&](const std::string &prefix, const std::string &suffix) {
       return b.state_read(prefix + variable.name + suffix, DType::f32, flat);
     };
-    const auto updated = b.op_n("adam_update", {read("weight/", ""), read("gradient/0/", ""), read("slot/", "/m"),
-                                                read("slot/", "/v"), rate, iteration, ok}, {}, 3);
+    const auto updated = b.op_n(
+        "adam_update",
+        {read("weight/", ""), read("gradient/0/", ""), read("slot/", "/m"), read("slot/", "/v"), rate, iteration, ok},
+        {}, 3);
     b.state_write(updated[0], "weight/" + variable.name);
     b.state_write(updated[1], "slot/" + variable.name + "/m");
     b.state_write(updated[2], "slot/" + variable.name + "/v");
@@ -191,7 +195,8 @@ Status build_finish(StepModel &model) {
 
 int64_t elements_of(const std::vector<int64_t> &dims) {
   int64_t n = 1;
-  for (int64_t size : dims) n *= size;
+  for (int64_t size : dims)
+    n *= size;
   return n;
 }
 
@@ -217,7 +222,8 @@ Status StepTrainer::plan_state(const StepModel &model) {
   // Twice: first without layouts, to ask for them.
   for (int round = 0; round < 2; ++round) {
     state_ = backend::StateTable();
-    for (const char *name : arena_names) state_.add_arena(name);
+    for (const char *name : arena_names)
+      state_.add_arena(name);
     int64_t offsets[4] = {0, 0, 0, 0};
     const auto add = [&](std::string name, int32_t arena, const StepVariable &variable) -> Status {
       const auto found = layouts.find("weight/" + variable.name);
@@ -246,7 +252,8 @@ Status StepTrainer::plan_state(const StepModel &model) {
     if (round == 0 && backend_->proposes_layouts()) {
       backend::CompileRequest request{&accumulate_text_, bindings_, &state_, level_};
       TUTTI_ASSIGN(const auto proposals, backend::plan_layouts(*device_, request));
-      for (const backend::LayoutProposal &proposal : proposals) layouts[proposal.name] = proposal;
+      for (const backend::LayoutProposal &proposal : proposals)
+        layouts[proposal.name] = proposal;
     } else {
       for (int64_t bytes : offsets) {
         TUTTI_ASSIGN(backend::Buffer buffer, device_->allocate(bytes));
@@ -264,15 +271,18 @@ Status StepTrainer::fill(const StepModel &model) {
   const auto uniform = [&] { return static_cast<double>(base::uniform_float(random.next())); };
   for (const StepVariable &variable : model.variables) {
     std::vector<float> values(static_cast<size_t>(elements_of(variable.dims)));
-    for (float &value : values) value = static_cast<float>((2 * uniform() - 1) * variable.scale + variable.offset);
+    for (float &value : values)
+      value = static_cast<float>((2 * uniform() - 1) * variable.scale + variable.offset);
     const StateEntry &entry = *state_.find("weight/" + variable.name);
     char *to = static_cast<char *>(arenas_[0].host_pointer()) + entry.offset;
     TUTTI_TRY(backend_->pack(entry.layout, DType::f32, variable.dims, values.data(), to, entry.storage_bytes));
   }
   float *images = static_cast<float *>(images_.host_pointer());
-  for (int64_t i = 0; i < images_.size_bytes() / 4; ++i) images[i] = static_cast<float>(uniform() * 2 - 1);
+  for (int64_t i = 0; i < images_.size_bytes() / 4; ++i)
+    images[i] = static_cast<float>(uniform() * 2 - 1);
   int64_t *labels = static_cast<int64_t *>(labels_.host_pointer());
-  for (int64_t i = 0; i < batch_; ++i) labels[i] = random.below(model.classes);
+  for (int64_t i = 0; i < batch_; ++i)
+    labels[i] = random.below(model.classes);
   return Status();
 }
 
@@ -302,7 +312,8 @@ Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepM
   // Whoever reads what nobody wrote shall notice.
   std::fill_n(static_cast<char *>(t.workspace_.host_pointer()), bytes, '\xff');
   std::vector<void *> arenas;
-  for (const backend::Buffer &arena : t.arenas_) arenas.push_back(arena.device_pointer());
+  for (const backend::Buffer &arena : t.arenas_)
+    arenas.push_back(arena.device_pointer());
   TUTTI_ASSIGN(t.accumulate_program_, t.accumulate_->bind(*t.device_, arenas, t.workspace_.device_pointer()));
   TUTTI_ASSIGN(t.finish_program_, t.finish_->bind(*t.device_, arenas, t.workspace_.device_pointer()));
   t.scalars_.set(backend::RunScalar::local_rows, batch).set(backend::RunScalar::step_rows, batch);
@@ -326,7 +337,8 @@ Result<std::vector<float>> StepTrainer::values(const std::string &prefix, const 
   const StateEntry *entry = state_.find(prefix + name);
   if (entry == nullptr) return base::not_found("there is no entry '", prefix, name, "'");
   std::vector<float> values(static_cast<size_t>(elements_of(entry->dims)));
-  const char *from = static_cast<const char *>(arenas_[static_cast<size_t>(entry->arena)].host_pointer()) + entry->offset;
+  const char *from =
+      static_cast<const char *>(arenas_[static_cast<size_t>(entry->arena)].host_pointer()) + entry->offset;
   TUTTI_TRY(backend_->unpack(entry->layout, DType::f32, entry->dims, from, entry->storage_bytes, values.data()));
   return values;
 }

@@ -49,8 +49,8 @@ impl::base::Result<StepModel> make_step_model(const std::string &name, int64_t w
 /// One replica on one device.
 class StepTrainer {
  public:
-  static impl::base::Result<StepTrainer> create(impl::backend::BackendRef backend, const StepModel &model, int64_t batch,
-                                                impl::backend::Level level = impl::backend::Level::fast,
+  static impl::base::Result<StepTrainer> create(impl::backend::BackendRef backend, const StepModel &model,
+                                                int64_t batch, impl::backend::Level level = impl::backend::Level::fast,
                                                 int32_t flags = 0);
 
   impl::base::Status step();

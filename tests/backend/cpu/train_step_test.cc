@@ -32,8 +32,8 @@ double distance(const std::vector<float> &a, const std::vector<float> &b) {
   return std::sqrt(difference / norm);
 }
 
-/// One element that rounding moves across the kink of a relu near the end changes all gradients before it by the inverse
-/// root of that layer's size: deep networks get a wider `limit`, the ops one by one are held to rounding elsewhere.
+/// One element that rounding moves across the kink of a relu near the end changes all gradients before it by the
+/// inverse root of that layer's size: deep networks get a wider `limit`; single ops are held to rounding elsewhere.
 void compare(const char *name, int64_t width_divisor, int64_t batch, Level level, double limit = 1e-3) {
   const StepModel model = assert_ok_value(tutti::testing::make_step_model(name, width_divisor));
   StepTrainer cpu = make_trainer("cpu", model, batch, level);
@@ -74,7 +74,8 @@ void training_repeats_bit_by_bit(void **) {
   std::vector<std::vector<float>> first;
   for (int run = 0; run < 2; ++run) {
     StepTrainer trainer = make_trainer("cpu", model, 5, Level::repeatable);
-    for (int i = 0; i < 3; ++i) assert_ok(trainer.step());
+    for (int i = 0; i < 3; ++i)
+      assert_ok(trainer.step());
     for (size_t v = 0; v < model.variables.size(); ++v) {
       auto values = assert_ok_value(trainer.values("weight/", model.variables[v].name));
       if (run == 0) {
@@ -91,7 +92,8 @@ void training_lowers_the_loss(void **) {
   StepTrainer trainer = make_trainer("cpu", model, 16);
   assert_ok(trainer.step());
   const double before = trainer.loss();
-  for (int i = 0; i < 30; ++i) assert_ok(trainer.step());
+  for (int i = 0; i < 30; ++i)
+    assert_ok(trainer.step());
   assert_true(trainer.loss() < 0.7 * before);
 }
 
@@ -99,10 +101,8 @@ void training_lowers_the_loss(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_agree_with_reference),
-      cmocka_unit_test(convolutional_networks_agree_with_reference),
-      cmocka_unit_test(odd_widths_agree_with_reference),
-      cmocka_unit_test(training_repeats_bit_by_bit),
+      cmocka_unit_test(gradients_agree_with_reference),  cmocka_unit_test(convolutional_networks_agree_with_reference),
+      cmocka_unit_test(odd_widths_agree_with_reference), cmocka_unit_test(training_repeats_bit_by_bit),
       cmocka_unit_test(training_lowers_the_loss),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
