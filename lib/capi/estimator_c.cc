@@ -112,9 +112,9 @@ Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tut
   TUTTI_ASSIGN(const std::vector<HookEntry> entries, find_hooks(hooks));
   estimator::TrainRequest request;
   request.dataset = data->dataset();
-  if (resolved.was_set("steps")) request.steps = resolved.i64("steps");
-  if (resolved.was_set("max_steps")) request.max_steps = resolved.i64("max_steps");
-  if (resolved.was_set("epochs")) request.epochs = resolved.i64("epochs");
+  if (resolved.i64("steps") > 0) request.steps = resolved.i64("steps");
+  if (resolved.i64("max_steps") > 0) request.max_steps = resolved.i64("max_steps");
+  if (resolved.i64("epochs") > 0) request.epochs = resolved.i64("epochs");
   request.hooks = to_hooks(entries);
   TUTTI_ASSIGN(request.cancel, call_token(cancel));
   object.remember(data->dataset()->spec());

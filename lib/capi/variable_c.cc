@@ -11,12 +11,14 @@
 namespace tutti::impl::capi {
 
 const std::vector<std::string> &EstimatorObject::variable_names() {
-  const std::lock_guard lock(mutex_);
-  variable_names_.clear();
+  std::vector<std::string> names;
   if (const auto version = estimator_->weights(""); version.ok()) {
     for (const checkpoint::StateEntry &entry : (*version)->entries())
-      variable_names_.push_back(entry.name);
+      names.push_back(entry.name);
   }
+  // Texts that were lent stay where they are as long as the list is the same.
+  const std::lock_guard lock(mutex_);
+  if (names != variable_names_) variable_names_ = std::move(names);
   return variable_names_;
 }
 
