@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C++17 face: owning handles, builders, and exceptions through callbacks.
+#include <tutti/tutti.hpp>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Not tests/testing.h, whose C++ part is C++20.
+extern "C" {
+#include <cmocka.h>
+}
+#undef fail
+
+namespace {
+
+void assert_contains(const std::string &text, const char *needle) {
+  if (text.find(needle) == std::string::npos)
+    print_error("expected a text with \"%s\", got \"%s\"\n", needle, text.c_str());
+  assert_true(text.find(needle) != std::string::npos);
+}
+
+tutti::Dataset make_dataset(int64_t rows, int64_t batch) {
+  std::vector<float> x(static_cast<size_t>(rows) * 4);
+  std::vector<int32_t> y(static_cast<size_t>(rows));
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i * 7 % 11);
+  for (size_t i = 0; i < y.size(); ++i)
+    y[i] = x[i * 4] > 5 ? 1 : 0;
+  const tutti::Tensor features(TUTTI_DTYPE_F32, {rows, 4}, x.data(), rows * 16);
+  const tutti::Tensor labels(TUTTI_DTYPE_I32, {rows}, y.data(), rows * 4);
+  tutti::Pipeline pipeline;
+  pipeline.slices("x", TUTTI_ROLE_FEATURE, features).slices("y", TUTTI_ROLE_LABEL, labels).batch(batch).prefetch();
+  return pipeline.build();
+}
+
+void model(tutti::Graph g, int32_t mode) {
+  tutti_layer_dense_attrs relu = {};
+  relu.activation = TUTTI_LAYER_DENSE_ACTIVATION_RELU;
+  const tutti_value logits = tutti_layer_dense(g, tutti_layer_dense(g, g.feature("x"), 8, &relu), 2, nullptr);
+  g.output("logits", logits);
+  if (mode == TUTTI_MODE_PREDICT) return;
+  tutti_metric_accuracy(g, "accuracy", logits, g.label("y"), nullptr);
+  g.loss(tutti_loss_sparse_softmax_cross_entropy(g, logits, g.label("y"), nullptr));
+  tutti_optimizer_adam(g, tutti_schedule_constant(g, 1e-2), nullptr);
+}
+
+/// The code and text of what a call throws; OK when it throws nothing.
+template <typename Call>
+std::pair<int32_t, std::string> thrown_by(Call &&call) {
+  try {
+    call();
+  } catch (const tutti::Error &error) {
+    return {error.code(), error.what()};
+  }
+  return {TUTTI_OK, ""};
+}
+
+void test_train_evaluate_predict(void **) {
+  const tutti::Dataset dataset = make_dataset(50, 8);
+  assert_int_equal(dataset.cardinality(), 7);
+  tutti::Estimator estimator(model, tutti::Options("run").set("seed", 3));
+  int steps = 0;
+  tutti::Hooks hooks;
+  hooks.add(
+      [&steps](const tutti_hook_event *event) {
+        if (tutti_hook_event_get_kind(event) == TUTTI_EVENT_STEP) ++steps;
+        return TUTTI_OK;
+      },
+      1);
+  const tutti::Result result = estimator.train(dataset, tutti::Options("train").set("epochs", 2), hooks);
+  assert_int_equal(result.reason(), TUTTI_REASON_EPOCHS);
+  assert_int_equal(result.step(), 14);
+  assert_int_equal(steps, 14);
+  assert_int_equal(estimator.global_step(), 14);
+  const double accuracy = estimator.evaluate(dataset).metric("accuracy");
+  assert_true(accuracy >= 0 && accuracy <= 1);
+  tutti::Predictor predictor(estimator);
+  const tutti::Batch batch = predictor.run_all(dataset);
+  assert_int_equal(batch.row_count(), 50);
+  assert_int_equal(batch.output("logits").element_count(), 100);
+  assert_true(batch.output("logits").data<float>() != nullptr);
+  assert_null(batch.output("no_such").get());
+}
+
+void test_handles_are_values(void **) {
+  const int64_t before = tutti_debug_live_objects("tensor");
+  {
+    tutti::Tensor a(TUTTI_DTYPE_F32, {2, 3});
+    tutti::Tensor b = a;
+    assert_ptr_equal(a.get(), b.get());
+    const tutti::Tensor c = std::move(a);
+    assert_null(a.get());
+    assert_int_equal(c.element_count(), 6);
+    b = tutti::Tensor(TUTTI_DTYPE_I32, {1});
+    assert_int_equal(tutti_debug_live_objects("tensor"), before + 2);
+  }
+  assert_int_equal(tutti_debug_live_objects("tensor"), before);
+}
+
+void test_errors_are_exceptions(void **) {
+  const auto schema = thrown_by([] { tutti::Options("no_such"); });
+  assert_int_equal(schema.first, TUTTI_NOT_FOUND);
+  assert_contains(schema.second, "no_such");
+  const auto option = thrown_by([] { tutti::Estimator(model, tutti::Options("run").set("sed", 1)); });
+  assert_int_equal(option.first, TUTTI_INVALID_ARGUMENT);
+  assert_contains(option.second, "did you mean 'seed'?");
+  const auto empty = thrown_by([] { tutti::Pipeline().build(); });
+  assert_int_equal(empty.first, TUTTI_FAILED_PRECONDITION);
+}
+
+void test_exceptions_of_callbacks(void **) {
+  const tutti::Dataset dataset = make_dataset(8, 4);
+  const auto model_error = thrown_by([&] {
+    tutti::Estimator([](tutti::Graph, int32_t) { throw std::runtime_error("the recipe is lost"); }).train(dataset);
+  });
+  assert_int_equal(model_error.first, TUTTI_UNKNOWN);
+  assert_contains(model_error.second, "the recipe is lost");
+
+  tutti::Hooks hooks;
+  hooks.add([](const tutti_hook_event *) -> int32_t { throw 7; }, 1);
+  const auto hook_error = thrown_by([&] { tutti::Estimator(model).train(dataset, tutti::Options("train"), hooks); });
+  assert_int_equal(hook_error.first, TUTTI_UNKNOWN);
+  assert_contains(hook_error.second, "unknown exception");
+
+  const auto map_error = thrown_by([&] {
+    tutti::Pipeline pipeline;
+    tutti_pipeline_add_dataset(pipeline, dataset);
+    pipeline.map([](tutti::Graph) { throw std::out_of_range("no such pixel"); }).build();
+  });
+  assert_int_equal(map_error.first, TUTTI_UNKNOWN);
+  assert_contains(map_error.second, "no such pixel");
+}
+
+void test_map(void **) {
+  tutti::Pipeline pipeline;
+  pipeline.slices("x", TUTTI_ROLE_FEATURE, tutti::Tensor(TUTTI_DTYPE_F32, {4}));
+  int built = 0;
+  pipeline.map([&built](tutti::Graph g) {
+    ++built;
+    g.output("x", tutti_add(g, g.feature("x"), tutti_graph_constant(g, TUTTI_DTYPE_F32, 3)));
+  });
+  assert_int_equal(built, 1);
+  assert_int_equal(pipeline.build().cardinality(), 4);
+}
+
+void test_stop(void **) {
+  tutti::Cancel cancel;
+  cancel.stop();
+  assert_int_equal(tutti_cancel_get_state(cancel), TUTTI_CANCEL_STOP);
+  tutti::Estimator estimator(model);
+  const tutti::Result result = estimator.train(make_dataset(8, 4), tutti::Options("train"), nullptr, cancel);
+  assert_int_equal(result.reason(), TUTTI_REASON_STOPPED);
+  assert_int_equal(result.step(), 0);
+}
+
+const CMUnitTest tests[] = {
+    cmocka_unit_test(test_train_evaluate_predict),
+    cmocka_unit_test(test_handles_are_values),
+    cmocka_unit_test(test_errors_are_exceptions),
+    cmocka_unit_test(test_exceptions_of_callbacks),
+    cmocka_unit_test(test_map),
+    cmocka_unit_test(test_stop),
+};
+
+}  // namespace
+
+int main() { return cmocka_run_group_tests(tests, nullptr, nullptr); }
