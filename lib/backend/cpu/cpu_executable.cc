@@ -138,6 +138,7 @@ int32_t CpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, t
 
 Result<std::string> plan_layouts(const tutti_compile_request &request) {
   TUTTI_ASSIGN(const LoweredGraph graph, LoweredGraph::decode(request));
+  const FusionPlan fusion = FusionPlan::make(graph);
   JsonArray proposals;
   for (int32_t step = 0; step < graph.step_count(); ++step) {
     const graph::Node &node = graph.step(step);
@@ -146,7 +147,7 @@ Result<std::string> plan_layouts(const tutti_compile_request &request) {
     while (read < step && !(graph.step(read).op == "state_read" && graph.step(read).outputs[0] == node.inputs[1]))
       ++read;
     if (read == step) continue;
-    const std::string layout = preferred_kernel_layout(graph, node);
+    const std::string layout = preferred_kernel_layout(graph, fusion, step);
     if (layout.empty()) continue;
     proposals.push_back(JsonObject{{"name", text(graph.step(read), "entry")},
                                    {"layout", layout},

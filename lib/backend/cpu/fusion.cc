@@ -242,6 +242,19 @@ class Fuser {
     if (may_wait(step, mask)) add_group(GroupKind::pool_gradient, {step, mask}, mask);
   }
 
+  void fuse_kernel_gradient(int32_t step) {
+    const ValueId dy = node(step).inputs[1];
+    if (graph_.value(dy).dtype != DType::f32) return;
+    for (int32_t use : plan_.uses(dy)) {
+      if (!is_free(use) || node(use).op != "reduce_sum" || flag(node(use), "keep_dims")) continue;
+      if (integers(node(use), "axes") != std::vector<int64_t>{0, 1, 2}) continue;
+      // Both need no more than x and dy.
+      const int32_t first = std::min(step, use);
+      if (!is_ready(node(step).inputs[0], first)) continue;
+      return add_group(GroupKind::kernel_gradient, {first, std::max(step, use)}, first);
+    }
+  }
+
   void fuse_from(int32_t step) {
     const std::string &op = node(step).op;
     if (op == "matmul") return fuse_dense(step);
@@ -249,6 +262,7 @@ class Fuser {
     if (op == "batch_norm_training") return fuse_batch_norm(step);
     if (op == "relu_gradient") return fuse_norm_gradient(step);
     if (op == "max_pool2d_gradient") return fuse_pool_gradient(step);
+    if (op == "conv2d_kernel_gradient") return fuse_kernel_gradient(step);
   }
 
   void grow_elementwise(int32_t root) {

@@ -8,6 +8,7 @@
 //   batch_norm       batch_norm_training [+ add] [+ relu]
 //   norm_gradient    relu_gradient + batch_norm_training_gradient
 //   pool_gradient    max_pool2d_gradient + relu_gradient
+//   kernel_gradient  conv2d_kernel_gradient + reduce_sum that is the bias's gradient
 //   elementwise      any tree of elementwise f32 and boolean nodes
 //   single           anything else
 //
@@ -32,6 +33,7 @@ enum class GroupKind : uint8_t {
   batch_norm,
   norm_gradient,
   pool_gradient,
+  kernel_gradient,
 };
 
 struct Group {

@@ -47,6 +47,12 @@ int64_t storage_bytes(const LoweredValue &value, std::string_view layout) {
   return bytes.ok() ? *bytes : value.bytes;
 }
 
+bool is_same_memory(const LoweredValue &value, std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const bool plain_and_blocked = (a.empty() && b == kBlocked16) || (b.empty() && a == kBlocked16);
+  return plain_and_blocked && value.dims.size() == 4 && value.dims[3] == kBlock;
+}
+
 Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::string_view from_layout,
                                              std::string_view to_layout, BufferId from, BufferId to) {
   if (value.dtype != tensor::DType::f32) {

@@ -19,6 +19,9 @@ namespace tutti::impl::backend::cpu {
 /// Bytes of a value in a layout.
 int64_t storage_bytes(const LoweredValue &value, std::string_view layout);
 
+/// Are two layouts of a value the same bytes? Images of 16 channels are one block.
+bool is_same_memory(const LoweredValue &value, std::string_view a, std::string_view b);
+
 /// A kernel that copies a value from one layout to another.
 base::Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::string_view from_layout,
                                                    std::string_view to_layout, BufferId from, BufferId to);

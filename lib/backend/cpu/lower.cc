@@ -17,7 +17,6 @@ using GroupFunction = bool (*)(Lowering &, const Group &);
 const std::map<std::string_view, NodeFunction> &node_functions() {
   static const std::map<std::string_view, NodeFunction> table = {
       {"conv2d_input_gradient", lower_input_gradient},
-      {"conv2d_kernel_gradient", lower_kernel_gradient},
       {"batch_norm_inference", lower_batch_norm_inference},
       {"batch_norm_moments", lower_batch_norm_moments},
       {"batch_norm_gradient_moments", lower_batch_norm_gradient_moments},
@@ -64,6 +63,7 @@ const std::map<std::string_view, GroupFunction> &group_functions() {
   static const std::map<std::string_view, GroupFunction> table = {
       {"matmul", lower_dense},
       {"conv2d", lower_convolution},
+      {"conv2d_kernel_gradient", lower_kernel_gradient},
       {"batch_norm_training", lower_batch_norm},
       {"batch_norm_training_gradient", lower_batch_norm_gradient},
       {"max_pool2d_gradient", lower_max_pool_gradient},
@@ -73,7 +73,11 @@ const std::map<std::string_view, GroupFunction> &group_functions() {
 
 /// The node of a group that says what it is.
 const Node &head_of(const Lowering &l, const Group &group) {
-  return l.graph().step(group.kind == GroupKind::norm_gradient ? group.steps.back() : group.steps.front());
+  if (group.kind == GroupKind::norm_gradient) return l.graph().step(group.steps.back());
+  for (int32_t step : group.steps) {
+    if (l.graph().step(step).op == "conv2d_kernel_gradient") return l.graph().step(step);
+  }
+  return l.graph().step(group.steps.front());
 }
 
 }  // namespace

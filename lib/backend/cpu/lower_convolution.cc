@@ -117,13 +117,13 @@ struct Following {
   bool relu = false;
 };
 
-Following following_nodes(const Lowering &l, const Group &group) {
-  const Node &head = l.graph().step(group.steps.front());
+Following following_nodes(const LoweredGraph &graph, const Group &group) {
+  const Node &head = graph.step(group.steps.front());
   Following following;
   if (head.inputs.size() > 2) following.bias = head.inputs[2];
   ValueId y = head.outputs[0];
   for (size_t i = 1; i < group.steps.size(); ++i) {
-    const Node &node = l.graph().step(group.steps[i]);
+    const Node &node = graph.step(group.steps[i]);
     if (node.op == "add") following.bias = node.inputs[0] == y ? node.inputs[1] : node.inputs[0];
     following.relu |= node.op == "relu";
     y = node.outputs[0];
@@ -131,15 +131,43 @@ Following following_nodes(const Lowering &l, const Group &group) {
   return following;
 }
 
+Result<PlanPointer> plan_forward(const Choice &choice, const Following &following, std::string kernel_layout) {
+  ConvolutionRequest request = choice.request;
+  request.kernel_layout = std::move(kernel_layout);
+  request.bias = following.bias != kNoValue;
+  request.relu = following.relu;
+  return ConvolutionPlan::make(request);
+}
+
+/// A plan whose kernel lies as `layout` says if that works, else as suits best.
+Result<PlanPointer> plan_with_kernel(ConvolutionRequest request, const std::string &layout) {
+  if (!layout.empty()) {
+    request.kernel_layout = layout;
+    Result<PlanPointer> plan = ConvolutionPlan::make(request);
+    if (plan.ok()) return plan;
+  }
+  request.kernel_layout = "any";
+  return ConvolutionPlan::make(request);
+}
+
+void add_scratch(Lowering &l, const ConvolutionPlan &plan, ConvolutionBuffers &buffers) {
+  if (plan.scratch_bytes() > 0) buffers.scratch = l.scratch(plan.scratch_bytes());
+}
+
 }  // namespace
 
-std::string preferred_kernel_layout(const LoweredGraph &graph, const Node &node) {
+std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan &fusion, int32_t step) {
+  const Group *group = fusion.group_of(step);
+  if (group == nullptr) return "";
+  const Node &node = graph.step(step);
   if (graph.value(node.inputs[1]).dtype != tensor::DType::f32) return "";
   const ConvolutionShape shape = make_shape(node, graph.value(node.inputs[0]).dims, graph.value(node.inputs[1]).dims,
                                             graph.value(node.outputs[0]).dims);
   if (is_empty(shape)) return "";
   const Result<Choice> choice = choose(shape, graph.level(), graph.threads());
-  return choice.ok() ? choice->forward->kernel_layout() : "";
+  if (!choice.ok()) return "";
+  const Result<PlanPointer> plan = plan_forward(*choice, following_nodes(graph, *group), "any");
+  return plan.ok() ? (*plan)->kernel_layout() : "";
 }
 
 bool lower_convolution(Lowering &l, const Group &group) {
@@ -149,21 +177,20 @@ bool lower_convolution(Lowering &l, const Group &group) {
   const ConvolutionShape shape =
       make_shape(node, l.value(node.inputs[0]).dims, l.value(node.inputs[1]).dims, l.value(node.outputs[0]).dims);
   if (is_empty(shape)) return false;
-  Result<Choice> choice = choose(l, shape);
+  const Result<Choice> choice = choose(l, shape);
   if (!choice.ok()) return false;
-  const Following following = following_nodes(l, group);
+  const Following following = following_nodes(l.graph(), group);
   ConvolutionRequest request = choice->request;
-  request.kernel_layout = choice->forward->kernel_layout();
   request.bias = following.bias != kNoValue;
   request.relu = following.relu;
-  const Result<PlanPointer> plan = ConvolutionPlan::make(request);
+  const Result<PlanPointer> plan = plan_with_kernel(request, l.layout_of(node.inputs[1]));
   if (!plan.ok()) return false;
   ConvolutionBuffers buffers;
   buffers.input = l.read(node.inputs[0], layout_of(request.blocked_input));
-  buffers.kernel = l.read(node.inputs[1], request.kernel_layout);
+  buffers.kernel = l.read(node.inputs[1], (*plan)->kernel_layout());
   buffers.bias = l.read(following.bias);
   buffers.output = l.write(y, layout_of(request.blocked_output));
-  if ((*plan)->scratch_bytes() > 0) buffers.scratch = l.scratch((*plan)->scratch_bytes());
+  add_scratch(l, **plan, buffers);
   const std::string suffix = std::string(request.bias ? "+bias" : "") + (request.relu ? "+relu" : "");
   l.emit_kernel(name_of(**plan, request, suffix), (*plan)->kernel(buffers));
   return true;
@@ -179,18 +206,26 @@ bool lower_input_gradient(Lowering &l, const Node &node) {
   if (!choice.ok()) return false;
   ConvolutionRequest request = choice->request;
   request.pass = ConvolutionPass::input_gradient;
-  const Result<PlanPointer> plan = ConvolutionPlan::make(request);
+  const Result<PlanPointer> plan = plan_with_kernel(request, "");
   if (!plan.ok()) return false;
   ConvolutionBuffers buffers;
   buffers.output = l.read(node.inputs[0], layout_of(request.blocked_output));
   buffers.kernel = l.read(node.inputs[1], (*plan)->kernel_layout());
   buffers.input = l.write(dx, layout_of(request.blocked_input));
-  if ((*plan)->scratch_bytes() > 0) buffers.scratch = l.scratch((*plan)->scratch_bytes());
+  add_scratch(l, **plan, buffers);
   l.emit_kernel(name_of(**plan, request, ":input_gradient"), (*plan)->kernel(buffers));
   return true;
 }
 
-bool lower_kernel_gradient(Lowering &l, const Node &node) {
+bool lower_kernel_gradient(Lowering &l, const Group &group) {
+  // The kernel's gradient, and perhaps the sum over rows and positions that is the bias's.
+  ValueId dbias = kNoValue;
+  const Node *gradient = nullptr;
+  for (int32_t step : group.steps) {
+    const Node &node = l.graph().step(step);
+    node.op == "reduce_sum" ? void(dbias = node.outputs[0]) : void(gradient = &node);
+  }
+  const Node &node = *gradient;
   const ValueId dkernel = node.outputs[0];
   if (!l.is_f32(dkernel)) return false;
   const ConvolutionShape shape =
@@ -200,20 +235,20 @@ bool lower_kernel_gradient(Lowering &l, const Node &node) {
   if (!choice.ok()) return false;
   ConvolutionRequest request = choice->request;
   request.pass = ConvolutionPass::kernel_gradient;
-  // Best is the layout in which the kernel itself lies: the gradient is then born where it is wanted.
-  request.kernel_layout = choice->forward->kernel_layout();
-  Result<PlanPointer> plan = ConvolutionPlan::make(request);
-  if (!plan.ok()) {
-    request.kernel_layout = "any";
-    plan = ConvolutionPlan::make(request);
-  }
+  request.bias = dbias != kNoValue;
+  // Best is the layout of the entry it is written to: the gradient is then born where it is wanted.
+  const StateEntry *entry = l.entry_of(dkernel);
+  const Result<PlanPointer> plan =
+      plan_with_kernel(request, entry != nullptr ? entry->layout : choice->forward->kernel_layout());
   if (!plan.ok()) return false;
   ConvolutionBuffers buffers;
   buffers.input = l.read(node.inputs[0], layout_of(request.blocked_input));
   buffers.output = l.read(node.inputs[1], layout_of(request.blocked_output));
   buffers.kernel = l.write(dkernel, (*plan)->kernel_layout());
-  if ((*plan)->scratch_bytes() > 0) buffers.scratch = l.scratch((*plan)->scratch_bytes());
-  l.emit_kernel(name_of(**plan, request, ":kernel_gradient"), (*plan)->kernel(buffers));
+  if (dbias != kNoValue) buffers.bias = l.write(dbias);
+  add_scratch(l, **plan, buffers);
+  l.emit_kernel(name_of(**plan, request, request.bias ? ":kernel_and_bias_gradient" : ":kernel_gradient"),
+                (*plan)->kernel(buffers));
   return true;
 }
 

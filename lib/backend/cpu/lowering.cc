@@ -75,6 +75,11 @@ BufferId Lowering::read(ValueId id, std::string_view layout) {
     }
   }
   const Copy from = copies[0];
+  if (is_same_memory(value(id), from.layout, layout)) {
+    copies.push_back({std::string(layout), from.buffer});
+    touch(from.buffer);
+    return from.buffer;
+  }
   const int64_t bytes = storage_bytes(value(id), layout);
   const BufferId to = add_buffer({Place::workspace, 0, 0}, bytes);
   std::vector<BufferId> pending;
