@@ -115,7 +115,7 @@ const tutti_backend_api *entry(uint32_t host_abi_version) {
                                         "cpu",
                                         kBuildId,
                                         kBuildId,
-                                        TUTTI_BACKEND_HOST_MEMORY,
+                                        TUTTI_BACKEND_HOST_MEMORY | TUTTI_BACKEND_REGIONS,
                                         create,
                                         HostBackend::destroy,
                                         host_device_table(),

@@ -2,6 +2,7 @@
 #include "backend/cpu/simd_gemm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd_gemm.cc"
@@ -23,15 +24,21 @@ using Vec = FloatVec;
 // in the first.
 constexpr int64_t kBlockK = 256;
 constexpr int64_t kBlockN = 512;
+// Up to so many rows B is read where it lies.
+constexpr int64_t kDirectRows = 96;
 // Rows of C that stay in registers with two vectors of columns each.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
+
+// Scratch for a packed tile of A, with room for a vector behind it.
+constexpr int64_t kTileFloats = kTileRows * kBlockK + 64;
 
 // What one tile works on; `a` is addressed by strides so that it may be packed or not.
 struct Tile {
   const float *HWY_RESTRICT a;
   int64_t a_row;
   int64_t a_column;
-  const float *HWY_RESTRICT b;  // packed panel: k rows of `vectors` vectors
+  const float *HWY_RESTRICT b;  // k rows of `vectors` vectors, packed or not
+  int64_t b_row;
   float *c;
   int64_t c_row;
   int64_t k;
@@ -69,14 +76,14 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
   for (int64_t p = 0; p < tile.k; ++p) {
     Vec columns[kVectors];
     for (int v = 0; v < kVectors; ++v)
-      columns[v] = hn::Load(d, b + v * lanes);
+      columns[v] = hn::LoadU(d, b + v * lanes);
     for (int r = 0; r < kRows; ++r) {
       const Vec value = hn::Set(d, a[r * a_row]);
       for (int v = 0; v < kVectors; ++v)
         sums[r][v] = hn::MulAdd(value, columns[v], sums[r][v]);
     }
     a += tile.a_column;
-    b += kVectors * lanes;
+    b += tile.b_row;
   }
   for (int v = 0; v < kVectors; ++v) {
     const int64_t column = v * lanes;
@@ -147,20 +154,40 @@ HWY_INLINE void pack_rows(const float *HWY_RESTRICT b, int64_t b_row, int64_t k,
   }
 }
 
-// Packs a panel whose columns are far apart, 16 columns at a time so that reads run along memory.
-HWY_INLINE void pack_columns(const float *HWY_RESTRICT b, int64_t b_row, int64_t b_column, int64_t k, int64_t columns,
-                             int64_t width, float *HWY_RESTRICT out) {
-  for (int64_t block = 0; block < k; block += 16) {
-    const int64_t end = HWY_MIN(k, block + 16);
-    for (int64_t j = 0; j < columns; ++j) {
-      const float *HWY_RESTRICT from = b + j * b_column;
-      for (int64_t p = block; p < end; ++p)
-        out[p * width + j] = from[p * b_row];
+// Packs a panel whose columns are far apart, each of which runs along memory: four columns at a time are turned in
+// registers.
+HWY_INLINE void pack_columns(const float *HWY_RESTRICT b, int64_t b_column, int64_t k, int64_t columns, int64_t width,
+                             float *HWY_RESTRICT out) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN float turned[4 * HWY_MAX_BYTES / sizeof(float)];
+  int64_t j = 0;
+  for (; j + 4 <= columns; j += 4) {
+    const float *HWY_RESTRICT from = b + j * b_column;
+    int64_t p = 0;
+    for (; p + lanes <= k; p += lanes) {
+      hn::StoreInterleaved4(hn::LoadU(d, from + p), hn::LoadU(d, from + b_column + p),
+                            hn::LoadU(d, from + 2 * b_column + p), hn::LoadU(d, from + 3 * b_column + p), d, turned);
+      for (int64_t i = 0; i < lanes; ++i)
+        std::memcpy(out + (p + i) * width + j, turned + 4 * i, 4 * sizeof(float));
+    }
+    for (; p < k; ++p) {
+      for (int64_t c = 0; c < 4; ++c)
+        out[p * width + j + c] = from[c * b_column + p];
     }
   }
+  for (; j < width; ++j) {
+    for (int64_t p = 0; p < k; ++p)
+      out[p * width + j] = j < columns ? b[j * b_column + p] : 0.0f;
+  }
+}
+
+// The same for any strides.
+HWY_INLINE void pack_elements(const float *HWY_RESTRICT b, int64_t b_row, int64_t b_column, int64_t k, int64_t columns,
+                              int64_t width, float *HWY_RESTRICT out) {
   for (int64_t p = 0; p < k; ++p) {
-    for (int64_t j = columns; j < width; ++j)
-      out[p * width + j] = 0.0f;
+    for (int64_t j = 0; j < width; ++j)
+      out[p * width + j] = j < columns ? b[p * b_row + j * b_column] : 0.0f;
   }
 }
 
@@ -168,9 +195,13 @@ HWY_INLINE void pack_columns(const float *HWY_RESTRICT b, int64_t b_row, int64_t
 HWY_INLINE void pack_tile(const float *HWY_RESTRICT a, int64_t a_row, int64_t a_column, int64_t k, int64_t rows,
                           float *HWY_RESTRICT out) {
   if (a_row == 1) {
+    // Whole vectors are stored; the next row of the tile overwrites what is too much.
+    const Full d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     for (int64_t p = 0; p < k; ++p) {
-      for (int64_t r = 0; r < rows; ++r)
-        out[p * rows + r] = a[p * a_column + r];
+      for (int64_t r = 0; r < rows; r += lanes) {
+        hn::StoreU(load_first(d, a + p * a_column + r, HWY_MIN(lanes, rows - r)), d, out + p * rows + r);
+      }
     }
     return;
   }
@@ -185,7 +216,7 @@ struct Block {
 };
 
 void run_block(const GemmShape &s, const Block &block, const float *a, float *c, const GemmEpilogue &epilogue,
-               const float *panels, float *a_tile) {
+               const float *b, bool direct, const float *panels, float *a_tile) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
@@ -213,7 +244,9 @@ void run_block(const GemmShape &s, const Block &block, const float *a, float *c,
       const int64_t left = block.width - j;
       const int64_t vectors = left > lanes ? 2 : 1;
       tile.columns = HWY_MIN(left, vectors * lanes);
-      tile.b = panel;
+      const bool in_place = direct && left >= vectors * lanes;
+      tile.b = in_place ? b + block.k0 * s.b_row + block.n0 + j : panel;
+      tile.b_row = in_place ? s.b_row : vectors * lanes;
       tile.c = c + i * s.c_row + block.n0 + j;
       tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + j;
       tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + i * s.c_row + block.n0 + j;
@@ -224,17 +257,20 @@ void run_block(const GemmShape &s, const Block &block, const float *a, float *c,
   }
 }
 
-void pack_block(const GemmShape &s, const Block &block, const float *b, float *panels) {
+void pack_block(const GemmShape &s, const Block &block, const float *b, bool direct, float *panels) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t j = 0; j < block.width;) {
     const int64_t left = block.width - j;
     const int64_t width = (left > lanes ? 2 : 1) * lanes;
     const float *from = b + block.k0 * s.b_row + (block.n0 + j) * s.b_column;
-    if (s.b_column == 1) {
+    if (direct && left >= width) {
+      // read where it lies
+    } else if (s.b_column == 1) {
       pack_rows(from, s.b_row, block.depth, HWY_MIN(left, width), width, panels);
     } else {
-      pack_columns(from, s.b_row, s.b_column, block.depth, HWY_MIN(left, width), width, panels);
+      s.b_row == 1 ? pack_columns(from, s.b_column, block.depth, HWY_MIN(left, width), width, panels)
+                   : pack_elements(from, s.b_row, s.b_column, block.depth, HWY_MIN(left, width), width, panels);
     }
     panels += block.depth * width;
     j += width;
@@ -243,24 +279,17 @@ void pack_block(const GemmShape &s, const Block &block, const float *b, float *p
 
 void multiply(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
               float *scratch) {
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   float *a_tile = scratch;
-  float *panels = scratch + kTileRows * kBlockK;
-  // The narrower the matrix, the deeper a block may be.
+  float *panels = scratch + kTileFloats;
+  // Packing pays once there are enough rows to use it.
+  const bool direct = s.b_column == 1 && s.m <= kDirectRows;
   const int64_t depth_limit = s.k <= kBlockK ? s.k : kBlockK;
   for (int64_t n0 = 0; n0 < s.n; n0 += kBlockN) {
     const int64_t width = HWY_MIN(kBlockN, s.n - n0);
     for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += kBlockK) {
       const Block block{k0, HWY_MIN(depth_limit, s.k - k0), n0, width};
-      const float *ready = panels;
-      if (s.b_column == 1 && s.n == s.b_row && (s.n == lanes || s.n == 2 * lanes) && s.n <= kBlockN &&
-          reinterpret_cast<uintptr_t>(b) % (sizeof(float) * HWY_MAX(1, lanes)) == 0) {
-        ready = b + k0 * s.b_row;  // B already is one panel
-      } else {
-        pack_block(s, block, b, panels);
-      }
-      run_block(s, block, a, c, epilogue, ready, a_tile);
+      pack_block(s, block, b, direct, panels);
+      run_block(s, block, a, c, epilogue, b, direct, panels, a_tile);
     }
   }
 }
@@ -269,7 +298,7 @@ int64_t scratch_floats(const GemmShape &s) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = (HWY_MIN(s.n, kBlockN) + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
-  return kTileRows * kBlockK + HWY_MIN(s.k, kBlockK) * width;
+  return kTileFloats + HWY_MIN(s.k, kBlockK) * width;
 }
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vector kernels against plain loops, for every instruction set they are compiled for that this machine has, over
+// sizes around the vector lengths. Arrays end at the end of their allocation, so a sanitizer sees a step too far.
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "backend/cpu/simd_elementwise.h"
+#include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/simd_loss.h"
+#include "backend/cpu/simd_norm.h"
+#include "backend/cpu/simd_pool.h"
+#include "backend/cpu/simd_random.h"
+#include "backend/cpu/simd_reduce.h"
+#include "backend/cpu/simd_update.h"
+#include "base/philox.h"
+#include "testing.h"
+
+namespace {
+
+using namespace tutti::impl::backend::cpu;  // NOLINT
+namespace base = tutti::impl::base;
+
+/// Values that repeat with `seed`, in [-1, 1).
+std::vector<float> noise(int64_t n, uint64_t seed) {
+  base::RandomStream random(base::RandomKey::of(seed, 1, 2));
+  std::vector<float> values(static_cast<size_t>(n));
+  for (float &value : values)
+    value = 2 * base::uniform_float(random.next()) - 1;
+  return values;
+}
+
+/// Scratch aligned to a cache line.
+struct Scratch {
+  explicit Scratch(int64_t floats)
+      : memory(static_cast<float *>(std::aligned_alloc(64, static_cast<size_t>((floats * 4 + 63) / 64 * 64 + 64))),
+               std::free) {}
+  std::unique_ptr<float, decltype(&std::free)> memory;
+};
+
+void expect_close(const std::vector<float> &got, const std::vector<double> &expected, double limit, const char *what) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::fabs(static_cast<double>(got[i]) - expected[i]);
+    if (!(difference <= limit * (1 + std::fabs(expected[i])))) {
+      fail_msg("%s: element %zu is %g, expected %g", what, i, static_cast<double>(got[i]), expected[i]);
+    }
+  }
+}
+
+/// Runs `body` on every instruction set there is.
+template <typename Body>
+void on_all_targets(const Body &body) {
+  for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+    hwy::SetSupportedTargetsForTest(targets & -targets);
+    body();
+    hwy::SetSupportedTargetsForTest(0);
+  }
+}
+
+void check_gemm(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned, bool epilogue) {
+  const std::vector<float> a = noise(m * k, 1), b = noise(k * n, 2), bias = noise(n, 3), mask = noise(m * n, 4);
+  GemmShape shape{m, n, k, a_turned ? 1 : k, a_turned ? m : 1, b_turned ? 1 : n, b_turned ? k : 1, n, !epilogue};
+  std::vector<float> c = noise(m * n, 5);
+  std::vector<double> expected(static_cast<size_t>(m * n));
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = epilogue ? 0 : static_cast<double>(c[static_cast<size_t>(i * n + j)]);
+      for (int64_t p = 0; p < k; ++p) {
+        sum += static_cast<double>(a[static_cast<size_t>(i * shape.a_row + p * shape.a_column)]) *
+               static_cast<double>(b[static_cast<size_t>(p * shape.b_row + j * shape.b_column)]);
+      }
+      if (epilogue) {
+        sum = std::max(0.0, sum + static_cast<double>(bias[static_cast<size_t>(j)]));
+        if (!(mask[static_cast<size_t>(i * n + j)] > 0)) sum = 0;
+      }
+      expected[static_cast<size_t>(i * n + j)] = sum;
+    }
+  }
+  const Scratch scratch(gemm_scratch_floats(shape));
+  GemmEpilogue after;
+  if (epilogue) after = {bias.data(), true, mask.data()};
+  gemm(shape, a.data(), b.data(), c.data(), after, scratch.memory.get());
+  expect_close(c, expected, 1e-5, "gemm");
+}
+
+void products_agree(void **) {
+  on_all_targets([] {
+    for (int64_t m : {1, 5, 13, 30}) {
+      for (int64_t n : {1, 3, 16, 17, 32, 33, 70, 530}) {
+        for (int64_t k : {1, 2, 19, 300}) {
+          check_gemm(m, n, k, false, false, true);
+          check_gemm(m, n, k, true, false, false);
+          check_gemm(m, n, k, false, true, true);
+        }
+      }
+    }
+  });
+}
+
+void an_empty_sum_is_zero(void **) {
+  on_all_targets([] {
+    GemmShape shape{2, 3, 0, 0, 1, 3, 1, 3, false};
+    std::vector<float> c(6, 7.0f);
+    const Scratch scratch(gemm_scratch_floats(shape));
+    gemm(shape, nullptr, nullptr, c.data(), {}, scratch.memory.get());
+    expect_close(c, std::vector<double>(6, 0.0), 0, "gemm of nothing");
+  });
+}
+
+void chains_agree(void **) {
+  on_all_targets([] {
+    for (int64_t rows : {1, 3, 50}) {
+      for (int64_t columns : {1, 7, 16, 65, 1500}) {
+        const std::vector<float> x = noise(rows * columns, 1), by_column = noise(columns, 2), by_row = noise(rows, 3);
+        const float factor = 1.5f;
+        ElementProgram program;
+        program.rows = rows;
+        program.columns = columns;
+        program.inputs = {
+            {ElementAccess::dense}, {ElementAccess::column}, {ElementAccess::row}, {ElementAccess::scalar}};
+        program.instructions = {
+            {ElementOp::add, 0, 1}, {ElementOp::mul, 4, 2}, {ElementOp::tanh, 5}, {ElementOp::mul, 6, 3}};
+        program.finish();
+        const Scratch scratch(program.scratch_floats());
+        std::vector<float> y(x.size());
+        const void *inputs[] = {x.data(), by_column.data(), by_row.data(), &factor};
+        run_elementwise(program, inputs, y.data(), scratch.memory.get());
+        std::vector<double> expected;
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          const double sum =
+              static_cast<double>(x[static_cast<size_t>(i)] + by_column[static_cast<size_t>(i % columns)]);
+          expected.push_back(1.5 * std::tanh(sum * static_cast<double>(by_row[static_cast<size_t>(i / columns)])));
+        }
+        expect_close(y, expected, 1e-6, "chain");
+      }
+    }
+  });
+}
+
+void reductions_agree(void **) {
+  on_all_targets([] {
+    for (const ReduceShape shape : {ReduceShape{3, 5, 1}, ReduceShape{2, 1000, 1}, ReduceShape{1, 300, 37},
+                                    ReduceShape{3, 9, 100}, ReduceShape{2, 0, 4}}) {
+      const std::vector<float> x = noise(shape.outer * shape.middle * shape.inner, 1);
+      std::vector<float> sums(static_cast<size_t>(shape.outer * shape.inner)), tops(sums.size());
+      reduce(ReduceKind::sum, shape, x.data(), sums.data(), 0.5f);
+      reduce(ReduceKind::maximum, shape, x.data(), tops.data());
+      for (int64_t o = 0; o < shape.outer; ++o) {
+        for (int64_t i = 0; i < shape.inner; ++i) {
+          double sum = 0;
+          float top = -INFINITY;
+          for (int64_t m = 0; m < shape.middle; ++m) {
+            const float value = x[static_cast<size_t>((o * shape.middle + m) * shape.inner + i)];
+            sum += static_cast<double>(value);
+            top = std::max(top, value);
+          }
+          const auto at = static_cast<size_t>(o * shape.inner + i);
+          assert_true(std::fabs(static_cast<double>(sums[at]) - sum / 2) < 1e-4);
+          assert_true(tops[at] == top);
+        }
+      }
+    }
+  });
+}
+
+/// Element (row, channel) of an image in either layout.
+int64_t place(const ChannelShape &s, int64_t row, int64_t channel) {
+  return channel / s.width * s.block_stride + row / s.rows * s.piece_stride + row % s.rows * s.width +
+         channel % s.width;
+}
+
+void check_moments(const ChannelShape &s) {
+  const std::vector<float> x = noise(s.count() * s.channels(), 1), dy = noise(s.count() * s.channels(), 2);
+  const std::vector<float> a = noise(s.channels(), 3), b = noise(s.channels(), 4), mean = noise(s.channels(), 5);
+  std::vector<double> sum(static_cast<size_t>(s.channels())), squares(sum.size()), sum_dy(sum.size()),
+      dy_xc(sum.size());
+  channel_moments(s, x.data(), sum.data(), squares.data());
+  channel_gradient_moments(s, dy.data(), x.data(), mean.data(), {a.data(), b.data()}, sum_dy.data(), dy_xc.data());
+  std::vector<float> y(x.size());
+  channel_apply(s, x.data(), a.data(), b.data(), dy.data(), true, y.data());
+  for (int64_t c = 0; c < s.channels(); ++c) {
+    const auto channel = static_cast<size_t>(c);
+    double expected[4] = {0, 0, 0, 0};
+    for (int64_t row = 0; row < s.count(); ++row) {
+      const auto at = static_cast<size_t>(place(s, row, c));
+      const double value = static_cast<double>(x[at]);
+      const bool open = std::fma(x[at], a[channel], b[channel]) > 0;
+      const double gradient = open ? static_cast<double>(dy[at]) : 0;
+      expected[0] += value;
+      expected[1] += value * value;
+      expected[2] += gradient;
+      expected[3] += gradient * (value - static_cast<double>(mean[channel]));
+      const double result = value * static_cast<double>(a[channel]) + static_cast<double>(b[channel] + dy[at]);
+      assert_true(std::fabs(static_cast<double>(y[at]) - std::max(0.0, result)) < 1e-5);
+    }
+    const double got[4] = {sum[channel], squares[channel], sum_dy[channel], dy_xc[channel]};
+    // A target without fused multiply-add may open an element that lies on the edge.
+    const double limits[4] = {1e-3, 1e-3, 1.1, 2.2};
+    for (int i = 0; i < 4; ++i)
+      assert_true(std::fabs(got[i] - expected[i]) < limits[i]);
+  }
+}
+
+void channels_agree(void **) {
+  on_all_targets([] {
+    for (int64_t channels : {1, 3, 16, 17, 48, 130}) {
+      check_moments(ChannelShape::plain(1, channels));
+      check_moments(ChannelShape::plain(261, channels));
+    }
+    check_moments(ChannelShape::blocked(3, 35, 48));
+  });
+}
+
+void check_pool(const PoolShape &s) {
+  const std::vector<float> x = noise(s.images * s.in_height * s.in_width * s.channels, 1);
+  const int64_t results = s.images * s.out_height * s.out_width * s.channels;
+  const std::vector<float> dy = noise(results, 2);
+  std::vector<float> y(static_cast<size_t>(results)), dx(x.size());
+  max_pool(s, x.data(), y.data());
+  max_pool_gradient(s, dy.data(), x.data(), y.data(), true, dx.data());
+  std::vector<double> largest, gradient(x.size(), 0.0);
+  for (int64_t i = 0; i < results; ++i) {
+    const int64_t c = i % s.channels, column = i / s.channels % s.out_width;
+    const int64_t row = i / s.channels / s.out_width % s.out_height;
+    const int64_t image = i / s.channels / s.out_width / s.out_height;
+    int64_t best = -1;
+    for (int64_t u = 0; u < s.window[0]; ++u) {
+      for (int64_t v = 0; v < s.window[1]; ++v) {
+        const int64_t in_row = row * s.stride[0] - s.pad_low[0] + u,
+                      in_column = column * s.stride[1] - s.pad_low[1] + v;
+        if (in_row < 0 || in_row >= s.in_height || in_column < 0 || in_column >= s.in_width) continue;
+        const int64_t at = ((image * s.in_height + in_row) * s.in_width + in_column) * s.channels + c;
+        if (best < 0 || x[static_cast<size_t>(at)] > x[static_cast<size_t>(best)]) best = at;
+      }
+    }
+    largest.push_back(static_cast<double>(x[static_cast<size_t>(best)]));
+    if (largest.back() > 0) gradient[static_cast<size_t>(best)] += static_cast<double>(dy[static_cast<size_t>(i)]);
+  }
+  expect_close(y, largest, 0, "max_pool");
+  expect_close(dx, gradient, 1e-6, "max_pool_gradient");
+}
+
+void pools_agree(void **) {
+  on_all_targets([] {
+    for (int64_t channels : {1, 16, 19, 32}) {
+      check_pool({2, channels, 6, 8, 3, 4, {2, 2}, {2, 2}, {0, 0}, false});
+      check_pool({2, channels, 7, 5, 3, 2, {2, 2}, {2, 2}, {0, 0}, false});
+      check_pool({1, channels, 7, 7, 4, 4, {3, 3}, {2, 2}, {1, 1}, false});
+    }
+  });
+}
+
+void losses_agree(void **) {
+  on_all_targets([] {
+    for (int64_t classes : {1, 2, 10, 16, 17, 100}) {
+      for (float smoothing : {0.0f, 0.1f}) {
+        const int64_t rows = 5;
+        const std::vector<float> logits = noise(rows * classes, 1), dloss = noise(rows, 2);
+        std::vector<int64_t> labels;
+        for (int64_t row = 0; row < rows; ++row)
+          labels.push_back(row % classes);
+        std::vector<float> loss(5), dlogits(logits.size());
+        const Labels read{labels.data(), true};
+        assert_int_equal(sparse_cross_entropy({rows, classes}, logits.data(), read, smoothing, loss.data()), -1);
+        assert_int_equal(sparse_cross_entropy_gradient({rows, classes}, dloss.data(), logits.data(), read, smoothing,
+                                                       nullptr, dlogits.data()),
+                         -1);
+        std::vector<double> losses, gradients;
+        for (int64_t row = 0; row < rows; ++row) {
+          double sum = 0, expected = 0;
+          for (int64_t c = 0; c < classes; ++c)
+            sum += std::exp(static_cast<double>(logits[static_cast<size_t>(row * classes + c)]));
+          for (int64_t c = 0; c < classes; ++c) {
+            const double x = static_cast<double>(logits[static_cast<size_t>(row * classes + c)]);
+            const double s = static_cast<double>(smoothing);
+            const double target = s / static_cast<double>(classes) + (c == row % classes ? 1 - s : 0);
+            expected -= target * (x - std::log(sum));
+            gradients.push_back((std::exp(x) / sum - target) * static_cast<double>(dloss[static_cast<size_t>(row)]));
+          }
+          losses.push_back(expected);
+        }
+        expect_close(loss, losses, 1e-5, "loss");
+        expect_close(dlogits, gradients, 1e-6, "gradient of the loss");
+      }
+    }
+    const int64_t wrong[] = {0, 3};
+    const std::vector<float> logits = noise(6, 1);
+    std::vector<float> loss(2);
+    assert_int_equal(sparse_cross_entropy({2, 3}, logits.data(), {wrong, true}, 0, loss.data()), 1);
+  });
+}
+
+void updates_agree(void **) {
+  on_all_targets([] {
+    for (int64_t n : {0, 1, 15, 16, 33}) {
+      const std::vector<float> g = noise(n, 2);
+      std::vector<float> w = noise(n, 1), m(w.size(), 0.25f), v(w.size(), 0.5f);
+      std::vector<double> expected;
+      for (int64_t i = 0; i < n; ++i) {
+        const double gradient = static_cast<double>(g[static_cast<size_t>(i)]);
+        const double first = (0.9 * 0.25 + 0.1 * gradient) / (1 - std::pow(0.9, 3));
+        const double second = (0.999 * 0.5 + 0.001 * gradient * gradient) / (1 - std::pow(0.999, 3));
+        const double weight = static_cast<double>(w[static_cast<size_t>(i)]);
+        expected.push_back(weight - 0.01 * (first / (std::sqrt(second) + 1e-8) + 0.1 * weight));
+      }
+      const AdamRule rule = AdamRule::at(0.01, 0.9, 0.999, 1e-8, 0.1, 3);
+      adam_update(rule, n, w.data(), g.data(), m.data(), v.data(), w.data(), m.data(), v.data());
+      expect_close(w, expected, 1e-6, "adam");
+    }
+  });
+}
+
+void random_bits_agree(void **) {
+  on_all_targets([] {
+    for (int64_t width : {1, 4, 63, 64, 200}) {
+      RandomArray array{base::RandomKey::of(1, 2, 3).value, 77, 1, 3, width};
+      std::vector<float> values(static_cast<size_t>(3 * width)), kept(values.size());
+      random_uniform(array, values.data());
+      const std::vector<float> ones(values.size(), 1.0f);
+      random_dropout(array, 0.3, ones.data(), kept.data());
+      for (int64_t i = 0; i < 3 * width; ++i) {
+        const int64_t row = i / width, element = i % width;
+        const auto words =
+            base::RandomKey{array.key}.words(static_cast<uint64_t>(77 + row), static_cast<uint64_t>(element / 4));
+        const float uniform = base::uniform_float(words[static_cast<size_t>(element % 4)]);
+        assert_true(values[static_cast<size_t>(i)] == uniform);
+        assert_true((kept[static_cast<size_t>(i)] != 0) == (static_cast<double>(uniform) >= 0.3));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(products_agree),   cmocka_unit_test(an_empty_sum_is_zero), cmocka_unit_test(chains_agree),
+      cmocka_unit_test(reductions_agree), cmocka_unit_test(channels_agree),       cmocka_unit_test(pools_agree),
+      cmocka_unit_test(losses_agree),     cmocka_unit_test(updates_agree),        cmocka_unit_test(random_bits_agree),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
