@@ -138,7 +138,7 @@ void set_optimizer(GraphBuilder &b, const NetworkCase &network) {
 
 }  // namespace
 
-data::DatasetRef make_rows(int64_t rows, int64_t features, int64_t classes, DType dtype, int64_t batch_size) {
+static std::vector<data::NamedTensor> row_tensors(int64_t rows, int64_t features, int64_t classes, DType dtype) {
   const auto component = [&](const char *name, DType type, const tensor::Shape &shape, data::Role role,
                              const std::function<double(int64_t, int64_t)> &value) {
     return data::NamedTensor{name, fill(type, shape, value), role};
@@ -149,8 +149,17 @@ data::DatasetRef make_rows(int64_t rows, int64_t features, int64_t classes, DTyp
                               [&](int64_t r, int64_t) { return static_cast<double>(row_label(r, classes)); }));
   tensors.push_back(component("w", dtype, {rows}, data::Role::label, [](int64_t r, int64_t) { return row_weight(r); }));
   tensors.push_back(component("t", dtype, {rows}, data::Role::label, [](int64_t r, int64_t) { return row_target(r); }));
-  data::Pipeline pipeline(data::from_slices(std::move(tensors)));
+  return tensors;
+}
+
+data::DatasetRef make_rows(int64_t rows, int64_t features, int64_t classes, DType dtype, int64_t batch_size) {
+  data::Pipeline pipeline(data::from_slices(row_tensors(rows, features, classes, dtype)));
   return std::move(*pipeline.batch(batch_size).build());
+}
+
+data::DatasetRef make_endless_batch(int64_t rows, int64_t features, int64_t classes, DType dtype) {
+  data::Pipeline pipeline(data::from_tensors(row_tensors(rows, features, classes, dtype)));
+  return std::move(*pipeline.repeat().build());
 }
 
 Result<Model> build_network(const NetworkCase &network) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps after the first few allocate nothing, on any thread, whatever the number of replicas and micro-batches, beyond
+// what the iterator needs for reading a batch.
+#include "base/allocation_probe.h"
+#include "distribute/training_case.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+/// Allocations of a run of `steps` steps.
+static int64_t allocations(Trainer &trainer, int64_t steps) {
+  const AllocationProbe probe;
+  assert_ok(trainer.run(steps, nullptr));
+  return probe.count();
+}
+
+/// Allocations of reading alone, as the feeder reads for `steps` steps: one batch is looked at before it is taken.
+static int64_t reading(impl::data::Iterator &iterator, int64_t steps, int32_t accumulation) {
+  std::vector<impl::data::Element> batches(static_cast<size_t>(accumulation) + 1);
+  for (int64_t warm = 0; warm < 5; ++warm) {
+    for (impl::data::Element &batch : batches)
+      assert_true(assert_ok_value(iterator.next(batch)));
+  }
+  const AllocationProbe probe;
+  for (int64_t step = 0; step < steps; ++step) {
+    assert_true(assert_ok_value(iterator.peek(batches[0])));
+    assert_true(assert_ok_value(iterator.next(batches.back())));
+    for (int32_t m = 1; m < accumulation; ++m) {
+      assert_true(assert_ok_value(iterator.next(batches[static_cast<size_t>(m)])));
+    }
+  }
+  return probe.count();
+}
+
+static void test_steps_allocate_nothing(void **) {
+  for (int32_t replicas = 1; replicas <= 3; ++replicas) {
+    for (const int32_t accumulation : {1, 3}) {
+      NetworkCase network;
+      network.batch_norm = replicas == 2;
+      TrainerOptions options;
+      options.accumulation = accumulation;
+      const Model model = assert_ok_value(build_network(network));
+      auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), options));
+      assert_ok(trainer->initialize());
+      const auto rows = make_endless_batch(25, network.features, network.classes, network.dtype);
+      assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
+      (void)allocations(*trainer, 5);
+      // What a call of run() itself needs is in both.
+      const int64_t few = allocations(*trainer, 20), many = allocations(*trainer, 220);
+      auto alone = assert_ok_value(rows->make_iterator({}));
+      assert_int_equal(many - few, reading(*alone, 200, accumulation));
+    }
+  }
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tutti::testing::test_steps_allocate_nothing),
+};
+TEST_MAIN(tests)
