@@ -7,6 +7,7 @@
 #include "backend/cpu/floating_point_mode.h"
 #include "backend/cpu/layouts.h"
 #include "backend/cpu/lower.h"
+#include "base/text.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -119,7 +120,8 @@ int32_t CpuProgram::run_calls(int32_t segment, const RunContext &context) const 
 int32_t CpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, tutti_stream *stream,
                         tutti_error_sink *sink) {
   if (segment < 0 || segment + 1 >= static_cast<int32_t>(segments_.size())) {
-    host_->set_error(sink, static_cast<int32_t>(base::Code::out_of_range), "there is no such segment");
+    host_->set_error(sink, static_cast<int32_t>(base::Code::out_of_range),
+                     base::concat("segment ", segment, " of ", segments_.size() - 1).c_str());
     return static_cast<int32_t>(base::Code::out_of_range);
   }
   for (const Port &port : inputs_) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "checkpoint/checkpoint_testing.h"
 #include "estimator/small_training.h"
@@ -237,11 +238,13 @@ void test_concurrent_callers_see_one_version_each(void **) {
     const base::Status status = predictor->reload_from(base::concat(directory.path(), "/checkpoint-", 3 + i % 3));
     if (!status.ok()) ++failed;
   }
+  // On a busy machine the reloads may be over before the first call has begun.
+  while (calls < 3 && failed == 0)
+    std::this_thread::yield();
   ending = true;
   threads.clear();
   assert_int_equal(failed, 0);
   assert_int_equal(wrong, 0);
-  assert_true(calls > 0);
 }
 
 void test_predict_while_training(void **) {
