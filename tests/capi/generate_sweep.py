@@ -63,13 +63,13 @@ def main():
         if not types:
             continue
         fallible = kinds[-1][0] == 'error'
-        null_is_legal = name not in STRICT and all(t in NULLABLE for t in types)
+        null_is_legal = name == 'tutti_error_create' or (name not in STRICT and all(t in NULLABLE for t in types))
         call = ', '.join(f'bad->{value}' if kind == 'handle' else '&err' if kind == 'error' else value for kind, value in kinds)
         count += 1
         if fallible:
             guard = 'if (bad->is_null) return; ' if null_is_legal else ''
             lines.append(f'static void sweep_{name}(const struct bad_handles *bad) {{ {guard}tutti_error *err = NULL; '
-                         f'sweep_check("{name}", bad, {name}({call}), err); }}')
+                         f'int32_t code = {name}({call}); sweep_check("{name}", bad, code, err); }}')
         else:
             lines.append(f'static void sweep_{name}(const struct bad_handles *bad) {{ (void){name}({call}); }}')
     lines.append('static void (*const sweeps[])(const struct bad_handles *) = {')

@@ -99,7 +99,7 @@ class Channel : public base::Object {
     if (!ready()) TUTTI_TRY(base::wait_until(arrived_, lock, cancel, Deadline::never(), ready));
     if (waiting_.empty()) {
       if (failure_.ok()) return false;
-      return failure_.wrap(base::Code::aborted, "feed: the host reported a failure");
+      return failure_.wrap("feed: the host reported a failure");
     }
     std::swap(element, waiting_.front());
     waiting_.pop_front();

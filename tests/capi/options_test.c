@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Options against their schemas. */
+#include "capi_testing.h"
+
+static tutti_options *create(const char *schema) {
+  tutti_options *options = NULL;
+  assert_ok(tutti_options_create(schema, &options, &err));
+  return options;
+}
+
+static void test_schemas(void **state) {
+  (void)state;
+  static const char *const schemas[] = {"context", "run", "train", "predictor"};
+  int known = 0;
+  for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
+    tutti_options *options = NULL;
+    int32_t code = tutti_options_create(schemas[i], &options, NULL);
+    known += code == TUTTI_OK;
+    tutti_options_unref(options);
+  }
+  assert_int_equal(known, (int)(sizeof schemas / sizeof *schemas));
+  tutti_options *options = (tutti_options *)(uintptr_t)1;
+  assert_error(TUTTI_NOT_FOUND, "no option schema 'trian'", tutti_options_create("trian", &options, &err));
+  assert_null(options);
+  assert_error(TUTTI_INVALID_ARGUMENT, "'schema' is NULL", tutti_options_create(NULL, &options, &err));
+}
+
+static void test_describe(void **state) {
+  (void)state;
+  int64_t count = tutti_options_count_keys("run");
+  assert_true(count >= 8);
+  int seeds = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const char *text = tutti_options_describe_key("run", i);
+    assert_contains(text, "\"key\"");
+    assert_contains(text, "\"type\"");
+    assert_contains(text, "\"default\"");
+    assert_contains(text, "\"documentation\"");
+    seeds += strstr(text, "\"seed\"") != NULL;
+  }
+  assert_int_equal(seeds, 1);
+  assert_null(tutti_options_describe_key("run", count));
+  assert_null(tutti_options_describe_key("run", -1));
+  assert_null(tutti_options_describe_key("no_such", 0));
+  assert_null(tutti_options_describe_key(NULL, 0));
+  assert_true(tutti_options_count_keys("no_such") <= 0);
+  assert_true(tutti_options_count_keys(NULL) <= 0);
+}
+
+static void test_values_and_origin(void **state) {
+  (void)state;
+  tutti_options *options = create("run");
+  assert_contains(tutti_options_get_json(options), "\"seed\":{\"value\":0,\"origin\":\"default\"}");
+  tutti_options_set_i64(options, "seed", INT64_C(5000000000));
+  tutti_options_set_string(options, "determinism", "repeatable");
+  assert_ok(tutti_options_check(options, &err));
+  const char *json = tutti_options_get_json(options);
+  assert_contains(json, "\"seed\":{\"value\":5000000000,\"origin\":\"set\"}");
+  assert_contains(json, "\"determinism\":{\"value\":\"repeatable\",\"origin\":\"set\"}");
+  assert_contains(json, "\"keep_checkpoint_max\":{\"value\":5,\"origin\":\"default\"}");
+  tutti_options_unref(options);
+}
+
+static void test_json(void **state) {
+  (void)state;
+  tutti_options *options = make_options("run", "{\"seed\": 7, \"model_dir\": \"out\"}");
+  assert_contains(tutti_options_get_json(options), "\"model_dir\":{\"value\":\"out\",\"origin\":\"set\"}");
+  tutti_options_unref(options);
+  static const struct {
+    const char *text, *message;
+  } bad[] = {
+      {"[1]", "expected a JSON object"},
+      {"{\"seed\": ", "options"},
+      {"{\"seed\": [1]}", "option 'seed'"},
+      {"{\"seed\": \"one\"}", "is of type i64, not string"},
+      {"{\"seed\": 1.5}", "is of type i64, not f64"},
+      {"", "options"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    options = create("run");
+    tutti_options_set_json(options, bad[i].text);
+    assert_error(TUTTI_INVALID_ARGUMENT, bad[i].message, tutti_options_check(options, &err));
+    tutti_options_unref(options);
+  }
+  options = create("run");
+  tutti_options_set_json(options, NULL);
+  assert_int_equal(tutti_options_check(options, NULL), TUTTI_INVALID_ARGUMENT);
+  tutti_options_unref(options);
+}
+
+static void test_mistakes_are_kept_until_used(void **state) {
+  (void)state;
+  tutti_options *options = create("train");
+  tutti_options_set_i64(options, "step", 5);
+  tutti_options_set_bool(options, "epochs", 1); /* only the first mistake is kept */
+  assert_error(TUTTI_INVALID_ARGUMENT, "schema 'train' has no option 'step', did you mean 'steps'?",
+               tutti_options_check(options, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "did you mean 'steps'?", tutti_options_check(options, &err));
+  tutti_options_unref(options);
+
+  options = create("train");
+  tutti_options_set_i64(options, "steps", -1);
+  assert_error(TUTTI_INVALID_ARGUMENT, "option 'steps' must be in [0", tutti_options_check(options, &err));
+  tutti_options_unref(options);
+
+  options = create("run");
+  tutti_options_set_string(options, "determinism", "exact");
+  assert_error(TUTTI_INVALID_ARGUMENT, "must be one of fast, repeatable, invariant; got 'exact'",
+               tutti_options_check(options, &err));
+  tutti_options_unref(options);
+
+  options = create("run");
+  tutti_options_set_f64(options, "seed", 1.5);
+  assert_error(TUTTI_INVALID_ARGUMENT, "option 'seed' of schema 'run' is of type i64, not f64",
+               tutti_options_check(options, &err));
+  tutti_options_unref(options);
+
+  options = create("run");
+  tutti_options_set_string(options, "model_dir", NULL);
+  assert_error(TUTTI_INVALID_ARGUMENT, "option 'model_dir' is NULL", tutti_options_check(options, &err));
+  tutti_options_unref(options);
+
+  options = create("run");
+  tutti_options_set_i64(options, NULL, 1);
+  assert_error(TUTTI_INVALID_ARGUMENT, "'key' is NULL", tutti_options_check(options, &err));
+  tutti_options_unref(options);
+}
+
+static void test_consumers_report(void **state) {
+  (void)state;
+  tutti_options *options = create("run");
+  tutti_options_set_i64(options, "sed", 5);
+  tutti_estimator *estimator = (tutti_estimator *)(uintptr_t)1;
+  assert_error(TUTTI_INVALID_ARGUMENT, "has no option 'sed', did you mean 'seed'?",
+               tutti_estimator_create(NULL, toy_model, NULL, NULL, NULL, options, &estimator, &err));
+  assert_null(estimator);
+  tutti_options_unref(options);
+  options = create("train");
+  assert_error(TUTTI_INVALID_ARGUMENT, "expected options of schema 'run', got 'train'",
+               tutti_estimator_create(NULL, toy_model, NULL, NULL, NULL, options, &estimator, &err));
+  tutti_options_unref(options);
+}
+
+static void test_consumers_copy(void **state) {
+  (void)state;
+  tutti_options *options = make_options("context", "{\"backend\": \"reference\", \"logical_devices\": 2}");
+  tutti_context *context = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  tutti_options_set_i64(options, "logical_devices", 3);
+  assert_int_equal(tutti_context_get_device_count(context), 2);
+  tutti_context *other = NULL;
+  assert_ok(tutti_context_create(options, &other, &err));
+  assert_int_equal(tutti_context_get_device_count(other), 3);
+  tutti_context_unref(context);
+  tutti_context_unref(other);
+  tutti_options_unref(options);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_schemas),
+    cmocka_unit_test(test_describe),
+    cmocka_unit_test(test_values_and_origin),
+    cmocka_unit_test(test_json),
+    cmocka_unit_test(test_mistakes_are_kept_until_used),
+    cmocka_unit_test(test_consumers_report),
+    cmocka_unit_test(test_consumers_copy),
+};
+CAPI_TEST_MAIN(tests)
