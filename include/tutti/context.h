@@ -30,7 +30,7 @@ typedef void (*tutti_log_fn)(void *user, int32_t severity, const char *text);
 /* Frees a callback's user pointer; called exactly once, also when the registration fails. */
 typedef void (*tutti_destroy_fn)(void *user);
 
-/* Options of schema "context" (NULL = defaults): backend, logical_devices, threads, memory_limit_bytes, ... */
+/* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, threads. */
 TUTTI_API int32_t tutti_context_create(const tutti_options *options, tutti_context **out, tutti_error **err);
 TUTTI_API void tutti_context_ref(tutti_context *context);
 TUTTI_API void tutti_context_unref(tutti_context *context);

@@ -63,7 +63,8 @@ TUTTI_API int32_t tutti_estimator_save(tutti_estimator *estimator, const char *d
 /* The number of completed steps; -1 when `estimator` is not an estimator handle. Safe at any time. */
 TUTTI_API int64_t tutti_estimator_get_global_step(const tutti_estimator *estimator);
 
-/* Variables: weights, running statistics and, named "<variable>/<slot>", optimizer slots. Available once a model has
+/* Variables: weights, running statistics and, named "<variable>/<slot>", the optimizer slots of a
+ * checkpoint that was read. Available once a model has
  * been built by train, evaluate or a session. */
 TUTTI_API int64_t tutti_estimator_get_variable_count(const tutti_estimator *estimator);
 TUTTI_API const char *tutti_estimator_get_variable_name(const tutti_estimator *estimator, int64_t index);
