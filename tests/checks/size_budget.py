@@ -17,8 +17,6 @@ PURE_METHODS = 12
 ENOUGH = 20
 # Comments as a share of comments and code in the public headers: 30-50% is aimed at, outside 25-60% fails.
 COMMENTS_LEAST, COMMENTS_MOST = 0.25, 0.60
-# Files that are tables or generated, long by nature, and two lists of independent test cases that wait to be split.
-TABLES = ("tests/capi/dataset_test.c", "tests/capi/estimator_test.c")
 VAGUE_NAMES = re.compile(r"(^|_)(utils?|helpers?|misc)$|^common$")
 CONDITIONS = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(.*)$", re.M)
 
@@ -139,8 +137,6 @@ def file_problems(root, figures):
     paths = house.files_of(root, ["lib", "include", "tests", "examples"], house.CODE_SUFFIXES)
     problems, headers, sources = [], [], []
     for path in paths:
-        if path in TABLES:
-            continue
         lines = lines_of(house.read(root, path))
         header = path.endswith(house.HEADER_SUFFIXES)
         longest = HEADER_LONGEST if header else SOURCE_LONGEST
@@ -160,7 +156,7 @@ def file_problems(root, figures):
 def function_problems(root, figures):
     problems, lengths = [], []
     for path in house.files_of(root, ["lib", "include", "tests", "examples"], house.CODE_SUFFIXES):
-        if path in TABLES or path.endswith(".cu"):
+        if path.endswith(".cu"):
             continue
         for name, line, length in functions_of(house.read(root, path)):
             if length > FUNCTION_LONGEST:

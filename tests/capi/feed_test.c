@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Feeds through the C interface: pushing from another thread, failing, and waiting. */
+#include <pthread.h>
+
+#include "dataset_fixtures.h"
+
+static tutti_feed *declare_feed(int64_t capacity) {
+  tutti_feed *feed = NULL;
+  assert_ok(tutti_feed_create(NULL, capacity, &feed, &err));
+  assert_ok(tutti_feed_declare(feed, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, NULL, 0, &err));
+  return feed;
+}
+
+static tutti_dataset *feed_dataset(tutti_feed *feed) {
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_feed(pipeline, feed);
+  return build(pipeline);
+}
+
+static int32_t push(tutti_feed *feed, float value, tutti_error **err) {
+  tutti_tensor *tensor = NULL;
+  int32_t code = tutti_tensor_from_data(TUTTI_DTYPE_F32, NULL, 0, &value, sizeof value, &tensor, err);
+  if (code == TUTTI_OK) code = tutti_feed_push(feed, &tensor, 1, NULL, err);
+  tutti_tensor_unref(tensor);
+  return code;
+}
+
+struct producer {
+  tutti_feed *feed;
+  int count;
+  int32_t code;
+};
+
+static void *produce(void *user) {
+  struct producer *producer = user;
+  for (int i = 0; i < producer->count && producer->code == TUTTI_OK; i++)
+    producer->code = push(producer->feed, (float)i, NULL);
+  if (producer->code == TUTTI_OK) producer->code = tutti_feed_finish(producer->feed, NULL);
+  return NULL;
+}
+
+static void test_feed(void **state) {
+  (void)state;
+  tutti_feed *feed = declare_feed(2); /* smaller than what is pushed: the producer waits */
+  tutti_dataset *dataset = feed_dataset(feed);
+  struct producer producer = {feed, 40, TUTTI_OK};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, produce, &producer), 0);
+  float got[64];
+  int64_t count = walk(dataset, 0, 0, got, 64);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(producer.code, TUTTI_OK);
+  assert_int_equal(count, 40);
+  for (int i = 0; i < 40; i++)
+    assert_true(got[i] == (float)i);
+  assert_int_equal(tutti_feed_get_position(feed), 0);
+  tutti_dataset_unref(dataset);
+  tutti_feed_unref(feed);
+}
+
+static void test_feed_fails(void **state) {
+  (void)state;
+  tutti_feed *feed = declare_feed(4);
+  tutti_dataset *dataset = feed_dataset(feed);
+  assert_ok(push(feed, 1, &err));
+  assert_ok(tutti_feed_fail(feed, TUTTI_UNAVAILABLE, "the camera is unplugged", &err));
+  tutti_iterator *iterator = NULL;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  uint8_t more = 0;
+  tutti_error *err = NULL;
+  int32_t code = TUTTI_OK;
+  for (int i = 0; i < 2 && code == TUTTI_OK; i++)
+    code = tutti_iterator_next(iterator, NULL, &more, &err);
+  assert_int_equal(code, TUTTI_UNAVAILABLE);
+  assert_contains(tutti_error_get_text(err), "the camera is unplugged");
+  tutti_error_unref(err);
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+  tutti_feed_unref(feed);
+}
+
+static void test_feed_mistakes(void **state) {
+  (void)state;
+  tutti_feed *feed = NULL;
+  assert_error(TUTTI_INVALID_ARGUMENT, "'capacity'", tutti_feed_create(NULL, 0, &feed, &err));
+  feed = declare_feed(1);
+  assert_error(TUTTI_INVALID_ARGUMENT, "x",
+               tutti_feed_declare(feed, "x", TUTTI_ROLE_LABEL, TUTTI_DTYPE_I32, NULL, 0, &err));
+  tutti_feed_unref(feed);
+  assert_ok(tutti_feed_create(NULL, 1, &feed, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "no components", push(feed, 1, &err));
+  tutti_feed_unref(feed);
+
+  feed = declare_feed(1);
+  tutti_dataset *dataset = feed_dataset(feed);
+  assert_error(TUTTI_FAILED_PRECONDITION, "'y'",
+               tutti_feed_declare(feed, "y", TUTTI_ROLE_LABEL, TUTTI_DTYPE_I32, NULL, 0, &err));
+  float pair[] = {1, 2};
+  tutti_tensor *wrong = make_vector(TUTTI_DTYPE_F32, 2, pair);
+  assert_error(TUTTI_INVALID_ARGUMENT, "'x'", tutti_feed_push(feed, &wrong, 1, NULL, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "", tutti_feed_push(feed, NULL, 0, NULL, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "'components' is NULL", tutti_feed_push(feed, NULL, 1, NULL, &err));
+  tutti_tensor_unref(wrong);
+  assert_ok(push(feed, 1, &err));
+  tutti_cancel *cancel = NULL; /* full: waits until the deadline */
+  assert_ok(tutti_cancel_create(&cancel, &err));
+  assert_ok(tutti_cancel_set_deadline(cancel, 20, &err));
+  float one = 1;
+  tutti_tensor *scalar = make_tensor(TUTTI_DTYPE_F32, 0, NULL, &one);
+  assert_error(TUTTI_DEADLINE_EXCEEDED, "", tutti_feed_push(feed, &scalar, 1, cancel, &err));
+  tutti_tensor_unref(scalar);
+  tutti_cancel_unref(cancel);
+  assert_ok(tutti_feed_finish(feed, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "", push(feed, 2, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "'code'", tutti_feed_fail(feed, TUTTI_OK, "x", &err));
+  tutti_dataset_unref(dataset);
+  tutti_feed_unref(feed);
+}
+
+static void test_full_feed_on_its_own_reader(void **state) {
+  (void)state;
+  tutti_feed *feed = declare_feed(1);
+  tutti_dataset *dataset = feed_dataset(feed);
+  tutti_iterator *iterator = NULL;
+  assert_ok(push(feed, 1, &err));
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  uint8_t more = 0;
+  assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+  assert_ok(push(feed, 2, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "", push(feed, 3, &err)); /* would wait for itself */
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+  tutti_feed_unref(feed);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_feed),
+    cmocka_unit_test(test_feed_fails),
+    cmocka_unit_test(test_feed_mistakes),
+    cmocka_unit_test(test_full_feed_on_its_own_reader),
+};
+CAPI_TEST_MAIN(tests)

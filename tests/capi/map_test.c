@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Maps and filters through the C interface: as graphs, and as functions in C. */
+#include "dataset_fixtures.h"
+
+static int32_t is_above_two(tutti_graph *g, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value two = tutti_graph_constant(g, TUTTI_DTYPE_F32, 2);
+  tutti_graph_set_output(g, "keep", tutti_greater(g, tutti_graph_get_feature(g, "x"), two));
+  return tutti_graph_check(g, err);
+}
+
+static int32_t is_no_truth(tutti_graph *g, void *user, tutti_error **err) {
+  (void)user;
+  tutti_graph_set_output(g, "keep", tutti_graph_get_feature(g, "x"));
+  return tutti_graph_check(g, err);
+}
+
+static void test_map_graph(void **state) {
+  (void)state;
+  for (int64_t parallelism = 1; parallelism <= 4; parallelism += 3) {
+    tutti_pipeline *pipeline = count_to(6);
+    tutti_pipeline_map_graph(pipeline, add_double, NULL, parallelism);
+    tutti_dataset *dataset = build(pipeline);
+    assert_int_equal(tutti_dataset_get_component_count(dataset), 2);
+    assert_string_equal(tutti_dataset_get_component_name(dataset, 1), "double");
+    assert_int_equal(tutti_dataset_get_component_role(dataset, 1), TUTTI_ROLE_FEATURE);
+    static const float shifted[] = {100, 101, 102, 103, 104, 105}, doubled[] = {0, 2, 4, 6, 8, 10};
+    float got[6];
+    assert_walk(dataset, shifted, 6);
+    assert_int_equal(walk(dataset, 0, 1, got, 6), 6);
+    assert_memory_equal(got, doubled, sizeof doubled);
+    tutti_dataset_unref(dataset);
+  }
+}
+
+static void test_filter_graph(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = count_to(6);
+  tutti_pipeline_filter_graph(pipeline, is_above_two, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), TUTTI_CARDINALITY_UNKNOWN);
+  static const float expected[] = {3, 4, 5};
+  assert_walk(dataset, expected, 3);
+  tutti_dataset_unref(dataset);
+  pipeline = count_to(6);
+  tutti_pipeline_filter_graph(pipeline, is_no_truth, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "bool", pipeline);
+}
+
+struct map_record {
+  float fail_at; /* < 0: never */
+  int leave_empty;
+  int destroyed;
+};
+
+static int32_t negate(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
+                      tutti_error **err) {
+  struct map_record *record = user;
+  if (count != 1) return tutti_error_set(err, TUTTI_INTERNAL, "expected one component");
+  float value = *(const float *)tutti_tensor_get_data(inputs[0]);
+  if (value == record->fail_at) return tutti_error_set(err, TUTTI_DATA_LOSS, "row is torn");
+  if (record->leave_empty) return TUTTI_OK;
+  if (value == 0) { /* the input itself is allowed */
+    tutti_tensor_ref(inputs[0]);
+    outputs[0] = inputs[0];
+    return TUTTI_OK;
+  }
+  value = -value;
+  return tutti_tensor_from_data(TUTTI_DTYPE_F32, NULL, 0, &value, sizeof value, &outputs[0], err);
+}
+
+static void count_destroy(void *user) { ((struct map_record *)user)->destroyed++; }
+
+static void test_map_callback(void **state) {
+  (void)state;
+  static const float expected[] = {0, -1, -2, -3, -4, -5, -6, -7};
+  for (int64_t parallelism = 1; parallelism <= 4; parallelism += 3) {
+    struct map_record record = {.fail_at = -1};
+    tutti_pipeline *pipeline = count_to(8);
+    tutti_pipeline_map(pipeline, negate, &record, count_destroy, parallelism);
+    tutti_dataset *dataset = build(pipeline);
+    assert_walk(dataset, expected, 8); /* in order */
+    assert_int_equal(record.destroyed, 0);
+    tutti_dataset_unref(dataset);
+    assert_int_equal(record.destroyed, 1);
+  }
+}
+
+static void test_map_callback_errors(void **state) {
+  (void)state;
+  for (int leave_empty = 0; leave_empty < 2; leave_empty++) {
+    struct map_record record = {.fail_at = leave_empty ? -1.0f : 2.0f, .leave_empty = leave_empty};
+    tutti_pipeline *pipeline = count_to(5);
+    tutti_pipeline_map(pipeline, negate, &record, count_destroy, 1);
+    tutti_dataset *dataset = build(pipeline);
+    tutti_iterator *iterator = NULL;
+    assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+    uint8_t more = 0;
+    if (leave_empty) {
+      assert_error(TUTTI_INVALID_ARGUMENT, "left an output without a tensor",
+                   tutti_iterator_next(iterator, NULL, &more, &err));
+    } else {
+      assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+      assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+      assert_error(TUTTI_DATA_LOSS, "row is torn", tutti_iterator_next(iterator, NULL, &more, &err));
+    }
+    tutti_iterator_unref(iterator);
+    tutti_dataset_unref(dataset);
+    assert_int_equal(record.destroyed, 1);
+  }
+}
+
+static void test_map_callback_is_destroyed_without_a_dataset(void **state) {
+  (void)state;
+  struct map_record record = {.fail_at = -1};
+  tutti_pipeline *pipeline = count_to(5);
+  tutti_pipeline_map(pipeline, NULL, &record, count_destroy, 1);
+  assert_int_equal(record.destroyed, 1); /* also when the registration fails */
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "'map' is NULL", pipeline);
+  pipeline = count_to(5);
+  tutti_pipeline_map(pipeline, negate, &record, count_destroy, 1);
+  tutti_pipeline_unref(pipeline);
+  assert_int_equal(record.destroyed, 2);
+  tutti_pipeline_map(NULL, negate, &record, count_destroy, 1);
+  assert_int_equal(record.destroyed, 3);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_map_graph),
+    cmocka_unit_test(test_filter_graph),
+    cmocka_unit_test(test_map_callback),
+    cmocka_unit_test(test_map_callback_errors),
+    cmocka_unit_test(test_map_callback_is_destroyed_without_a_dataset),
+};
+CAPI_TEST_MAIN(tests)

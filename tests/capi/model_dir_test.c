@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checkpoints of an estimator through the C interface: resumed, announced and limited. */
+#include <sys/stat.h>
+
+#include "estimator_fixtures.h"
+
+static void test_goes_on_from_the_model_dir(void **state) {
+  (void)state;
+  char directory[64], run[160];
+  make_directory(directory);
+  snprintf(run, sizeof run, "{\"seed\": 5, \"model_dir\": \"%s\", \"determinism\": \"repeatable\"}", directory);
+  tutti_dataset *dataset = toy_dataset(64, 16, 1);
+  tutti_estimator *estimator = toy_estimator("{\"seed\": 5, \"determinism\": \"repeatable\"}");
+  struct outcome whole = train(estimator, dataset, "{\"epochs\": 3}");
+  tutti_tensor *expected = NULL, *got = NULL;
+  assert_ok(tutti_estimator_read_variable(estimator, "dense/kernel", &expected, &err));
+  tutti_estimator_unref(estimator);
+
+  estimator =
+      toy_estimator(run); /* the same in three pieces by three estimators, the second in the middle of an epoch */
+  assert_int_equal(train(estimator, dataset, "{\"steps\": 3}").step, 3);
+  tutti_estimator_unref(estimator);
+  estimator = toy_estimator(run);
+  assert_int_equal(tutti_estimator_get_global_step(estimator), 3);
+  assert_int_equal(train(estimator, dataset, NULL).step, 4);
+  assert_int_equal(train(estimator, dataset, NULL).step, 8);
+  tutti_estimator_unref(estimator);
+  estimator = toy_estimator(run);
+  struct outcome pieces = train(estimator, dataset, "{\"max_steps\": 12}");
+  assert_int_equal(pieces.step, whole.step);
+  assert_true(pieces.loss == whole.loss);
+  assert_ok(tutti_estimator_read_variable(estimator, "dense/kernel", &got, &err));
+  assert_int_equal(tutti_tensor_get_size_bytes(got), 4 * 16 * 4);
+  assert_memory_equal(tutti_tensor_get_data(got), tutti_tensor_get_data(expected), 4 * 16 * 4);
+  tutti_tensor_unref(got), tutti_tensor_unref(expected);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+  remove_directory(directory);
+}
+
+static void test_unwritable_model_dir(void **state) {
+  (void)state;
+  char directory[64], file[128], run[256];
+  make_directory(directory);
+  join_path(file, sizeof file, directory, "occupied"); /* a file where a directory is wanted: holds for root too */
+  FILE *out = fopen(file, "w");
+  assert_non_null(out);
+  fclose(out);
+  snprintf(run, sizeof run, "{\"model_dir\": \"%s/models\"}", file);
+  tutti_dataset *dataset = toy_dataset(16, 8, 1);
+  tutti_estimator *estimator = toy_estimator(run);
+  tutti_error *error = NULL;
+  assert_int_not_equal(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &error), TUTTI_OK);
+  assert_contains(tutti_error_get_text(error), "occupied/models");
+  tutti_error_unref(error);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+  remove_directory(directory);
+}
+
+static void test_checkpoints_are_announced_and_limited(void **state) {
+  (void)state;
+  char directory[64], run[200];
+  make_directory(directory);
+  snprintf(run, sizeof run, "{\"model_dir\": \"%s\", \"save_checkpoints_steps\": 2, \"keep_checkpoint_max\": 2}",
+           directory);
+  struct hook_record record = new_record();
+  tutti_hooks *hooks = hooks_of(&record, 0);
+  tutti_dataset *dataset = toy_dataset(64, 8, 1);
+  tutti_estimator *estimator = toy_estimator(run);
+  assert_ok(tutti_estimator_train(estimator, dataset, NULL, hooks, NULL, NULL, &err));
+  int saved = 0, newest = 0;
+  for (int i = 0; i < record.count; i++) {
+    saved += record.kinds[i] == TUTTI_EVENT_CHECKPOINT_SAVED;
+    newest += record.kinds[i] == TUTTI_EVENT_CHECKPOINT_SAVED && record.steps[i] == 8;
+    assert_int_not_equal(record.kinds[i], TUTTI_EVENT_STEP);
+  }
+  assert_true(saved >= 2);
+  assert_true(newest >= 1);
+  char path[128];
+  struct stat status;
+  join_path(path, sizeof path, directory, "checkpoint-8");
+  assert_int_equal(stat(path, &status), 0);
+  join_path(path, sizeof path, directory, "checkpoint-2");
+  assert_int_not_equal(stat(path, &status), 0);
+  tutti_hooks_unref(hooks);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+  remove_directory(directory);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_goes_on_from_the_model_dir),
+    cmocka_unit_test(test_unwritable_model_dir),
+    cmocka_unit_test(test_checkpoints_are_announced_and_limited),
+};
+CAPI_TEST_MAIN(tests)

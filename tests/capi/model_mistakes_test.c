@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Models that are wrong, and what the errors say about them. */
+#include "estimator_fixtures.h"
+
+enum wrong_model {
+  LOSS_IS_NO_SCALAR,
+  NO_LOSS,
+  NO_OPTIMIZER,
+  TWO_OPTIMIZERS,
+  NAN_LOSS,
+  NO_OUTPUTS,
+  UNKNOWN_FEATURE,
+  LABEL_WHILE_PREDICTING,
+  OUTPUT_WITHOUT_ROWS,
+  VARIABLE_TWICE,
+  USER_ERROR,
+  OTHER_VARIABLES_IN_EVAL,
+  WRONG_INITIALIZER,
+  CLIP_OF_ZERO
+};
+
+static int32_t wrong_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  enum wrong_model wrong = *(enum wrong_model *)user;
+  int64_t one = 1;
+  tutti_value x = tutti_graph_get_feature(g, wrong == UNKNOWN_FEATURE ? "X" : "x");
+  tutti_layer_dense_attrs attrs = {.kernel_initializer = wrong == WRONG_INITIALIZER ? "glorot_unifrm" : NULL};
+  tutti_value logits =
+      tutti_layer_dense(g, x, wrong == OTHER_VARIABLES_IN_EVAL && mode != TUTTI_MODE_TRAIN ? 3 : 2, &attrs);
+  if (wrong != NO_OUTPUTS) tutti_graph_set_output(g, "logits", logits);
+  if (wrong == OUTPUT_WITHOUT_ROWS) tutti_graph_set_output(g, "sum", tutti_reduce_sum(g, logits, NULL));
+  if (wrong == VARIABLE_TWICE)
+    for (int i = 0; i < 2; i++)
+      tutti_graph_variable(g, "scale", TUTTI_DTYPE_F32, &one, 1, "ones", 0, 1);
+  if (wrong == USER_ERROR) return tutti_error_set(err, TUTTI_NOT_FOUND, "no recipe for this model");
+  if (mode == TUTTI_MODE_PREDICT && wrong != LABEL_WHILE_PREDICTING) return tutti_graph_check(g, err);
+  tutti_value losses = tutti_sparse_softmax_cross_entropy(g, logits, tutti_graph_get_label(g, "y"), NULL);
+  tutti_value loss = wrong == LOSS_IS_NO_SCALAR ? losses : tutti_reduce_mean(g, losses, NULL);
+  if (wrong == NAN_LOSS) /* 0 / 0 once three steps have been done */
+    loss = tutti_mul(
+        g, loss,
+        tutti_log(g, tutti_sub(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 2.5),
+                               tutti_div(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1),
+                                         tutti_schedule_piecewise(g, (int64_t[]){3}, 1, (double[]){1, 0.25}, 2)))));
+  if (wrong != NO_LOSS) tutti_graph_set_loss(g, loss);
+  tutti_value rate = tutti_schedule_constant(g, 1e-3);
+  if (wrong != NO_OPTIMIZER) tutti_optimizer_adam(g, rate, NULL);
+  if (wrong == TWO_OPTIMIZERS) tutti_optimizer_sgd(g, rate, NULL);
+  if (wrong == CLIP_OF_ZERO) tutti_graph_set_gradient_clip_norm(g, 0);
+  return tutti_graph_check(g, err);
+}
+
+static tutti_estimator *wrong_estimator(enum wrong_model *wrong) {
+  tutti_estimator *estimator = NULL;
+  assert_ok(tutti_estimator_create(NULL, wrong_model, wrong, NULL, NULL, NULL, &estimator, &err));
+  return estimator;
+}
+
+static void test_wrong_models(void **state) {
+  (void)state;
+  static const struct {
+    enum wrong_model wrong;
+    int32_t code;
+    const char *messages[2];
+  } cases[] = {
+      {LOSS_IS_NO_SCALAR, TUTTI_INVALID_ARGUMENT, {"[batch]", "expected a floating point scalar"}},
+      {NO_LOSS, TUTTI_FAILED_PRECONDITION, {"optimizer", "loss"}},
+      {NO_OPTIMIZER, TUTTI_INVALID_ARGUMENT, {"no optimizer", "TRAIN"}},
+      {TWO_OPTIMIZERS, TUTTI_INVALID_ARGUMENT, {"already has an optimizer", "optimizer_sgd"}},
+      {NAN_LOSS, TUTTI_OUT_OF_RANGE, {"step 4", "not finite"}},
+      {UNKNOWN_FEATURE, TUTTI_NOT_FOUND, {"no feature 'X'", "it has x"}},
+      {OUTPUT_WITHOUT_ROWS, TUTTI_INVALID_ARGUMENT, {"output 'sum'", "one row for each row"}},
+      {VARIABLE_TWICE, TUTTI_ALREADY_EXISTS, {"variable 'scale'", ""}},
+      {USER_ERROR, TUTTI_NOT_FOUND, {"the model function", "no recipe for this model"}},
+      {WRONG_INITIALIZER,
+       TUTTI_INVALID_ARGUMENT,
+       {"'dense/kernel' has initializer 'glorot_unifrm'", "did you mean 'glorot_uniform'?"}},
+      {CLIP_OF_ZERO, TUTTI_INVALID_ARGUMENT, {"clip norm", "0"}},
+  };
+  tutti_dataset *dataset = toy_dataset(32, 8, 0);
+  int failures = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    enum wrong_model wrong = cases[i].wrong;
+    tutti_estimator *estimator = wrong_estimator(&wrong);
+    tutti_options *options = make_options("train", "{\"steps\": 6}");
+    tutti_error *error = NULL;
+    int32_t code = tutti_estimator_train(estimator, dataset, options, NULL, NULL, NULL, &error);
+    const char *text = tutti_error_get_text(error);
+    if (code != cases[i].code || strstr(text, cases[i].messages[0]) == NULL ||
+        strstr(text, cases[i].messages[1]) == NULL) {
+      print_error("model %d: code %d: %s\n", (int)wrong, (int)code, text);
+      failures++;
+    }
+    tutti_error_unref(error);
+    tutti_options_unref(options);
+    tutti_estimator_unref(estimator);
+  }
+  tutti_dataset_unref(dataset);
+  assert_int_equal(failures, 0);
+}
+
+static void test_wrong_models_for_prediction_and_evaluation(void **state) {
+  (void)state;
+  static const struct {
+    enum wrong_model wrong;
+    int32_t code;
+    const char *message;
+  } cases[] = {{NO_OUTPUTS, TUTTI_INVALID_ARGUMENT, "predictions are the outputs"},
+               {LABEL_WHILE_PREDICTING, TUTTI_FAILED_PRECONDITION, "label 'y' was asked for in a model for prediction"},
+               {OTHER_VARIABLES_IN_EVAL, TUTTI_INVALID_ARGUMENT, "variable 'dense/kernel'"}};
+  tutti_dataset *dataset = toy_dataset(32, 8, 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    enum wrong_model wrong = cases[i].wrong;
+    tutti_estimator *estimator = wrong_estimator(&wrong);
+    tutti_predictor *predictor = NULL;
+    train(estimator, dataset, "{\"steps\": 1}");
+    assert_error(cases[i].code, cases[i].message, tutti_predictor_from_estimator(estimator, NULL, &predictor, &err));
+    assert_null(predictor);
+    if (wrong == OTHER_VARIABLES_IN_EVAL)
+      assert_error(cases[i].code, cases[i].message, tutti_estimator_evaluate(estimator, dataset, 1, NULL, NULL, &err));
+    tutti_estimator_unref(estimator);
+  }
+  tutti_dataset_unref(dataset);
+}
+
+static void test_no_weights(void **state) {
+  (void)state;
+  tutti_dataset *dataset = toy_dataset(8, 8, 1);
+  tutti_estimator *estimator = toy_estimator(NULL);
+  tutti_result *result = (tutti_result *)(uintptr_t)1;
+  tutti_predictor *predictor = NULL;
+  tutti_tensor *tensor = NULL;
+  assert_error(TUTTI_FAILED_PRECONDITION, "no weights",
+               tutti_estimator_evaluate(estimator, dataset, 0, NULL, &result, &err));
+  assert_null(result);
+  assert_error(TUTTI_FAILED_PRECONDITION, "no weights",
+               tutti_predictor_from_estimator(estimator, NULL, &predictor, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "no weights", tutti_estimator_read_variable(estimator, "w", &tensor, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "no weights", tutti_estimator_save(estimator, "/tmp", NULL, &err));
+  assert_int_equal(tutti_estimator_get_variable_count(estimator), 0);
+  assert_int_equal(tutti_estimator_get_global_step(estimator), 0);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+}
+
+static void test_label_out_of_range(void **state) {
+  (void)state;
+  static float x[20][4];
+  static int32_t y[20];
+  y[13] = 9;
+  int64_t dims[] = {20, 4};
+  tutti_tensor *xs = make_tensor(TUTTI_DTYPE_F32, 2, dims, x), *ys = make_vector(TUTTI_DTYPE_I32, 20, y);
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, xs);
+  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, ys);
+  tutti_pipeline_batch(pipeline, 8, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_tensor_unref(xs), tutti_tensor_unref(ys);
+  tutti_estimator *estimator = toy_estimator(NULL);
+  tutti_error *error = NULL;
+  assert_int_equal(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &error), TUTTI_INVALID_ARGUMENT);
+  assert_contains(tutti_error_get_text(error), "row 5"); /* of the second batch */
+  assert_contains(tutti_error_get_text(error), "9");
+  tutti_error_unref(error);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_wrong_models),
+    cmocka_unit_test(test_wrong_models_for_prediction_and_evaluation),
+    cmocka_unit_test(test_no_weights),
+    cmocka_unit_test(test_label_out_of_range),
+};
+CAPI_TEST_MAIN(tests)

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Transforms through the C interface: batch, shuffle, take, skip, shard, repeat, zip, concatenate, split, and the lint. */
+#include <stdlib.h>
+
+#include "dataset_fixtures.h"
+
+static void test_batch(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = count_to(5);
+  tutti_pipeline_batch(pipeline, 2, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), 3);
+  tutti_iterator *iterator = NULL;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  static const int64_t rows[] = {2, 2, 1};
+  for (int i = 0; i < 3; i++) {
+    uint8_t more = 0;
+    assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_true(more);
+    assert_int_equal(tutti_tensor_get_dim(tutti_iterator_get_component(iterator, 0), 0), rows[i]);
+  }
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+
+  pipeline = count_to(5);
+  tutti_pipeline_batch_attrs drop = {.drop_remainder = TUTTI_TRUE};
+  tutti_pipeline_batch(pipeline, 2, &drop);
+  dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), 2);
+  static const float four[] = {0, 1, 2, 3};
+  assert_walk(dataset, four, 4);
+  tutti_dataset_unref(dataset);
+}
+
+static int by_value(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+static void test_shuffle(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = count_to(50);
+  tutti_pipeline_shuffle(pipeline, 50, NULL);
+  tutti_pipeline_repeat_attrs twice = {.has_count = 1, .count = 2};
+  tutti_pipeline_repeat(pipeline, &twice);
+  tutti_dataset *dataset = build(pipeline);
+  float first[100], again[100], other[100];
+  assert_int_equal(walk(dataset, 7, 0, first, 100), 100);
+  assert_int_equal(walk(dataset, 7, 0, again, 100), 100);
+  assert_int_equal(walk(dataset, 8, 0, other, 100), 100);
+  assert_memory_equal(first, again, sizeof first); /* the seed decides */
+  assert_memory_not_equal(first, other, sizeof first);
+  assert_memory_not_equal(first, first + 50, 50 * sizeof *first); /* another order in every pass */
+  for (int pass = 0; pass < 2; pass++) {
+    qsort(first + pass * 50, 50, sizeof *first, by_value);
+    for (int i = 0; i < 50; i++)
+      assert_true(first[pass * 50 + i] == (float)i); /* every row once in each pass */
+  }
+  tutti_dataset_unref(dataset);
+}
+
+static void test_take_skip_shard_repeat(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = count_to(10);
+  tutti_pipeline_skip(pipeline, 1);
+  tutti_pipeline_shard(pipeline, 3, 1);
+  tutti_pipeline_take(pipeline, 2);
+  tutti_pipeline_repeat_attrs twice = {.has_count = 1, .count = 2};
+  tutti_pipeline_repeat(pipeline, &twice);
+  tutti_pipeline_prefetch(pipeline, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  static const float expected[] = {2, 5, 2, 5};
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), 4);
+  assert_walk(dataset, expected, 4);
+  tutti_dataset_unref(dataset);
+  pipeline = count_to(3);
+  tutti_pipeline_repeat(pipeline, NULL);
+  dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), TUTTI_CARDINALITY_INFINITE);
+  tutti_dataset_unref(dataset);
+}
+
+static void test_zip_and_concatenate(void **state) {
+  (void)state;
+  tutti_dataset *three = counting_dataset(3);
+  tutti_pipeline *pipeline = count_to(2);
+  tutti_pipeline_concatenate(pipeline, three);
+  tutti_dataset *joined = build(pipeline);
+  static const float expected[] = {0, 1, 0, 1, 2};
+  assert_walk(joined, expected, 5);
+  tutti_dataset_unref(joined);
+
+  static const float squares[] = {0, 1, 4, 9, 16};
+  tutti_tensor *tensor = make_vector(TUTTI_DTYPE_F32, 5, squares);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "square", TUTTI_ROLE_LABEL, tensor);
+  tutti_pipeline_zip(pipeline, three);
+  tutti_dataset *zipped = build(pipeline);
+  assert_int_equal(tutti_dataset_get_component_count(zipped), 2);
+  assert_int_equal(tutti_dataset_get_cardinality(zipped), 3);
+  float got[8];
+  assert_int_equal(walk(zipped, 0, 0, got, 8), 3);
+  assert_memory_equal(got, squares, 3 * sizeof *got);
+  tutti_dataset_unref(zipped);
+
+  pipeline = count_to(2); /* the name "x" twice */
+  tutti_pipeline_zip(pipeline, three);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "'x'", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err)); /* another spec */
+  tutti_pipeline_add_slices(pipeline, "square", TUTTI_ROLE_LABEL, tensor);
+  tutti_pipeline_concatenate(pipeline, three);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "square", pipeline);
+  tutti_tensor_unref(tensor);
+  tutti_dataset_unref(three);
+}
+
+static void test_split(void **state) {
+  (void)state;
+  tutti_dataset *dataset = counting_dataset(5), *first = NULL, *rest = NULL;
+  assert_ok(tutti_dataset_split(dataset, 2, &first, &rest, &err));
+  static const float head[] = {0, 1}, tail[] = {2, 3, 4};
+  assert_walk(first, head, 2);
+  assert_walk(rest, tail, 3);
+  tutti_dataset_unref(first), tutti_dataset_unref(rest);
+  assert_ok(tutti_dataset_split(dataset, 9, &first, &rest, &err));
+  assert_int_equal(tutti_dataset_get_cardinality(first), 5);
+  assert_int_equal(tutti_dataset_get_cardinality(rest), 0);
+  tutti_dataset_unref(first), tutti_dataset_unref(rest);
+  assert_error(TUTTI_INVALID_ARGUMENT, "'count'", tutti_dataset_split(dataset, -1, &first, &rest, &err));
+  assert_null(first);
+  assert_null(rest);
+  assert_error(TUTTI_INVALID_ARGUMENT, "'rest' is NULL", tutti_dataset_split(dataset, 1, &first, NULL, &err));
+  assert_null(first);
+  tutti_dataset_unref(dataset);
+}
+
+static void test_lint(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = count_to(10);
+  tutti_pipeline_shuffle(pipeline, 5, NULL);
+  tutti_pipeline_cache(pipeline); /* every epoch repeats the first order */
+  tutti_pipeline_prefetch(pipeline, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  assert_contains(tutti_dataset_get_lint(dataset), "cache after shuffle");
+  tutti_dataset_unref(dataset);
+  pipeline = count_to(10);
+  tutti_pipeline_cache(pipeline);
+  tutti_pipeline_shuffle(pipeline, 5, NULL);
+  tutti_pipeline_prefetch(pipeline, NULL);
+  dataset = build(pipeline);
+  assert_string_equal(tutti_dataset_get_lint(dataset), "");
+  tutti_dataset_unref(dataset);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_batch),
+    cmocka_unit_test(test_shuffle),
+    cmocka_unit_test(test_take_skip_shard_repeat),
+    cmocka_unit_test(test_zip_and_concatenate),
+    cmocka_unit_test(test_split),
+    cmocka_unit_test(test_lint),
+};
+CAPI_TEST_MAIN(tests)
