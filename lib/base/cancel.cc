@@ -21,11 +21,21 @@ int64_t Deadline::remaining_ms() const {
 Ref<CancelToken> CancelToken::create(Deadline deadline) { return make_ref<CancelToken>(deadline); }
 
 Ref<CancelToken> CancelToken::create_child(Ref<CancelToken> parent, Deadline deadline) {
-  if (parent == nullptr) return create(deadline);
-  Ref<CancelToken> child = make_ref<CancelToken>(earlier(deadline, parent->deadline()));
+  return create_below(std::move(parent), deadline, Listener::Hears::levels_and_deadlines);
+}
+
+Ref<CancelToken> CancelToken::create_worker(Ref<CancelToken> parent) {
+  return create_below(std::move(parent), Deadline::never(), Listener::Hears::levels);
+}
+
+Ref<CancelToken> CancelToken::create_below(Ref<CancelToken> parent, Deadline deadline, Listener::Hears hears) {
+  Ref<CancelToken> child = create(deadline);
+  if (parent == nullptr) return child;
   child->parent_ = std::move(parent);
+  child->has_parents_deadline_ = hears == Listener::Hears::levels_and_deadlines;
   CancelToken *self = child.get();
-  child->parent_listener_ = std::make_unique<Listener>(child->parent_.get(), [self] { self->follow_parent(); });
+  child->parent_listener_ = std::make_unique<Listener>(
+      child->parent_.get(), [self] { self->follow_parent(); }, Listener::Start::call_if_raised, hears);
   return child;
 }
 
@@ -42,15 +52,41 @@ void CancelToken::follow_parent() {
     reason = parent_->reason_;
   }
   raise(level, std::move(reason));
+  if (has_parents_deadline_) deadline_came_closer();
+}
+
+Deadline CancelToken::deadline() const {
+  const Deadline own = Deadline::at(deadline_.load(std::memory_order_acquire));
+  return has_parents_deadline_ ? earlier(own, parent_->deadline()) : own;
+}
+
+void CancelToken::set_deadline(Deadline deadline) {
+  const Deadline::Clock::time_point before = deadline_.exchange(deadline.time());
+  if (deadline.time() < before) deadline_came_closer();
+}
+
+void CancelToken::deadline_came_closer() {
+  const Ref<CancelToken> keep = Ref<CancelToken>::share(this);
+  std::unique_lock lock(mutex_);
+  ++closer_deadlines_;
+  call_listeners(lock);
+}
+
+// Marks what a token says, so that it can be told from what others say under the same code.
+constexpr int64_t kInterrupt = 1;
+
+bool is_interrupt(const Status &status) {
+  return (status.code() == Code::cancelled || status.code() == Code::deadline_exceeded) &&
+         status.error()->domain() == "tutti" && status.error()->subcode() == kInterrupt;
 }
 
 Status CancelToken::check() const {
   if (level() == CancelLevel::cancel) {
     std::lock_guard lock(mutex_);
-    return cancelled("the operation was cancelled").with_cause(reason_);
+    return cancelled("the operation was cancelled").with_domain("tutti", kInterrupt).with_cause(reason_);
   }
-  if (deadline_.passed()) return deadline_exceeded("the deadline of the operation has passed");
-  return Status();
+  if (!deadline().passed()) return Status();
+  return deadline_exceeded("the deadline of the operation has passed").with_domain("tutti", kInterrupt);
 }
 
 Status wait_timed_out() { return deadline_exceeded("timed out waiting"); }
@@ -64,18 +100,23 @@ void CancelToken::raise(CancelLevel level, Status reason) {
   call_listeners(lock);
 }
 
+int64_t CancelToken::news(Listener::Hears hears) const {
+  const int64_t level = level_.load(std::memory_order_relaxed);
+  return hears == Listener::Hears::levels ? level : level + closer_deadlines_;
+}
+
 void CancelToken::call_listeners(std::unique_lock<std::mutex> &lock) const {
   // Whoever is at it already goes round again and sees the new level.
   if (raising_) return;
   raising_ = true;
   calling_thread_ = std::this_thread::get_id();
   for (Listener *listener = first_; listener != nullptr;) {
-    const int32_t level = level_.load(std::memory_order_relaxed);
-    if (listener->seen_level_ >= level) {
+    const int64_t now = news(listener->hears_);
+    if (listener->seen_ >= now) {
       listener = listener->next_;
       continue;
     }
-    listener->seen_level_ = level;
+    listener->seen_ = now;
     calling_ = listener;
     lock.unlock();
     listener->function_();
@@ -88,12 +129,12 @@ void CancelToken::call_listeners(std::unique_lock<std::mutex> &lock) const {
   raising_ = false;
 }
 
-CancelToken::Listener::Listener(const CancelToken *token, std::function<void()> function, Start start)
-    : token_(Ref<const CancelToken>::share(token)), function_(std::move(function)) {
+CancelToken::Listener::Listener(const CancelToken *token, std::function<void()> function, Start start, Hears hears)
+    : token_(Ref<const CancelToken>::share(token)), function_(std::move(function)), hears_(hears) {
   add();
-  if (token_ == nullptr || start == Start::later_rises_only || token_->level() == CancelLevel::none) return;
+  if (token_ == nullptr || start == Start::later_only || token_->level() == CancelLevel::none) return;
   std::unique_lock lock(token_->mutex_);
-  seen_level_ = 0;
+  seen_ = -1;
   token_->call_listeners(lock);
 }
 
@@ -102,7 +143,7 @@ void CancelToken::Listener::add() {
   std::lock_guard lock(token_->mutex_);
   if (added_) return;
   added_ = true;
-  seen_level_ = token_->level_.load(std::memory_order_relaxed);
+  seen_ = token_->news(hears_);
   previous_ = nullptr;
   next_ = token_->first_;
   if (next_ != nullptr) next_->previous_ = this;

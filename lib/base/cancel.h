@@ -3,15 +3,20 @@
 // Cancel tokens and waits that honour them. A token has two strengths that only ever rise:
 //   stop    finish the step, checkpoint, return ok with reason STOPPED: check() stays ok, stop_requested() is true;
 //   cancel  leave as soon as possible: check() is CANCELLED, every wait returns it.
-// A token may have a deadline; once it has passed, check() is DEADLINE_EXCEEDED. Children inherit both, and not back.
+// A token has a deadline, which may move; while it has passed, check() is DEADLINE_EXCEEDED. A child follows level and
+// deadline of its parent as they are at each moment, a worker the level alone; nothing goes back to the parent.
 //
-// Every wait of the library goes through wait_until() below, so none can outlast its deadline or its token.
+// Every wait of the library goes through wait_until() below, so none can outlast its deadline or its token. A deadline
+// that moves closer wakes the waits on the token and its children; one that moves away lets them sleep on.
 //
 //   std::unique_lock lock(mutex);
 //   TUTTI_TRY(wait_until(changed, lock, token, Deadline::after_ms(500), [&] { return !queue.empty(); }));
 //
-// Threads: all functions of a token may be called from any thread. Listeners run on a thread that raises the level,
-// without any lock of the token held.
+// A deadline is how to end one wait and go on later: whoever keeps what it has gathered when is_interrupt() holds can be
+// called again once the deadline has moved (the stages of data/ do so).
+//
+// Threads: all functions of a token may be called from any thread. Listeners run on a thread that raises the level or
+// moves the deadline, without any lock of the token held.
 #ifndef TUTTI_BASE_CANCEL_H_
 #define TUTTI_BASE_CANCEL_H_
 
@@ -62,8 +67,12 @@ enum class CancelLevel : int32_t { none = 0, stop = 1, cancel = 2 };
 class CancelToken : public Object {
  public:
   static Ref<CancelToken> create(Deadline deadline = Deadline::never());
-  /// A token that also follows `parent` (null allowed); its deadline is the earlier of both.
+  /// A token that also follows `parent` (null allowed). Its deadline is at each moment the earlier of its own and the
+  /// parent's.
   static Ref<CancelToken> create_child(Ref<CancelToken> parent, Deadline deadline = Deadline::never());
+  /// A token for work in the background: follows the level of `parent` (null allowed) but not its deadline, which is a
+  /// matter of whoever waits for that work.
+  static Ref<CancelToken> create_worker(Ref<CancelToken> parent);
   ~CancelToken() override;
 
   /// Raises the level; a second call, or a weaker one, changes nothing.
@@ -74,7 +83,9 @@ class CancelToken : public Object {
 
   CancelLevel level() const { return static_cast<CancelLevel>(level_.load(std::memory_order_acquire)); }
   bool stop_requested() const { return level() >= CancelLevel::stop; }
-  Deadline deadline() const { return deadline_; }
+  /// Moves the token's own deadline.
+  void set_deadline(Deadline deadline);
+  Deadline deadline() const;
   /// CANCELLED, DEADLINE_EXCEEDED or ok.
   Status check() const;
 
@@ -83,10 +94,13 @@ class CancelToken : public Object {
   class Listener {
    public:
     /// Says that the function is not called for a level reached before.
-    enum class Start { call_if_raised, later_rises_only };
+    enum class Start { call_if_raised, later_only };
+    /// Says whether the function is also called after the deadline has moved closer.
+    enum class Hears { levels, levels_and_deadlines };
 
     /// `token` may be null: nothing is ever called. The listener keeps the token alive.
-    Listener(const CancelToken *token, std::function<void()> function, Start start = Start::call_if_raised);
+    Listener(const CancelToken *token, std::function<void()> function, Start start = Start::call_if_raised,
+             Hears hears = Hears::levels);
     /// Removes it; waits for a call in progress on another thread: hold no lock that the function takes.
     ~Listener() { remove(); }
     Listener(const Listener &) = delete;
@@ -102,10 +116,11 @@ class CancelToken : public Object {
 
     const Ref<const CancelToken> token_;
     const std::function<void()> function_;
+    const Hears hears_;
     // Guarded by the token's mutex.
     Listener *next_ = nullptr;
     Listener *previous_ = nullptr;
-    int32_t seen_level_ = 0;
+    int64_t seen_ = 0;  // as CancelToken::news() was
     bool added_ = false;
   };
 
@@ -113,14 +128,18 @@ class CancelToken : public Object {
   template <typename T, typename... A>
   friend Ref<T> make_ref(A &&...);
 
-  explicit CancelToken(Deadline deadline) : deadline_(deadline) {}
+  explicit CancelToken(Deadline deadline) : deadline_(deadline.time()) {}
+  static Ref<CancelToken> create_below(Ref<CancelToken> parent, Deadline deadline, Listener::Hears hears);
   void raise(CancelLevel level, Status reason);
   void follow_parent();
+  void deadline_came_closer();
+  // A number that grows with each change that such a listener hears of.
+  int64_t news(Listener::Hears hears) const;
   void call_listeners(std::unique_lock<std::mutex> &lock) const;
   void unlink(Listener *listener) const;
   bool called_by_other(const Listener *listener) const;
 
-  const Deadline deadline_;
+  std::atomic<Deadline::Clock::time_point> deadline_;
   std::atomic<int32_t> level_{0};
   mutable std::mutex mutex_;
   // Guarded by mutex_:
@@ -129,28 +148,35 @@ class CancelToken : public Object {
   mutable Listener *calling_ = nullptr;  // whose function runs just now
   mutable std::thread::id calling_thread_;
   mutable bool raising_ = false;
-  Status reason_;  // set with level cancel
+  int64_t closer_deadlines_ = 0;  // how often the deadline came closer
+  Status reason_;                 // set with level cancel
 
   Ref<CancelToken> parent_;
+  bool has_parents_deadline_ = false;
   std::unique_ptr<Listener> parent_listener_;
 };
 
 /// Ok, or the status of a token that may be null.
 inline Status check(const CancelToken *token) { return token == nullptr ? Status() : token->check(); }
 
+/// Does this status say that a token, and nothing else, ended the work? Then a wait has changed nothing, and the same
+/// call goes on where it stood once the token allows it. False for a CANCELLED or DEADLINE_EXCEEDED from elsewhere (a
+/// callback, a wait that had a limit of its own) and for a status that was wrapped.
+bool is_interrupt(const Status &status);
+
 /// What a wait that ran out of time returns.
 Status wait_timed_out();
 
-/// Sleeps until ready(), the token's end or `limit`; the token's listener is registered by the caller.
+/// Sleeps until ready(), the token's end or `deadline`; the token's listener is registered by the caller.
 template <typename Predicate>
 Status sleep_until(std::condition_variable &condition, std::unique_lock<std::mutex> &lock, const CancelToken *token,
-                   Deadline limit, Predicate &ready) {
+                   Deadline deadline, Predicate &ready) {
   while (!ready()) {
     TUTTI_TRY(check(token));
+    if (deadline.passed()) return wait_timed_out();
+    const Deadline limit = token == nullptr ? deadline : earlier(deadline, token->deadline());
     if (limit.is_never()) {
       condition.wait(lock);
-    } else if (limit.passed()) {
-      return wait_timed_out();
     } else {
       condition.wait_until(lock, limit.time());
     }
@@ -165,16 +191,16 @@ template <typename Predicate>
 Status wait_until(std::condition_variable &condition, std::unique_lock<std::mutex> &lock, const CancelToken *token,
                   Deadline deadline, Predicate ready) {
   if (token == nullptr || ready()) return sleep_until(condition, lock, token, deadline, ready);
-  const Deadline limit = earlier(deadline, token->deadline());
   std::mutex *mutex = lock.mutex();
   const auto wake_up = [mutex, &condition] {
     // Taking the mutex first closes the gap between the waiter's check and its sleep.
     { std::lock_guard hold(*mutex); }
     condition.notify_all();
   };
-  CancelToken::Listener wake(token, wake_up, CancelToken::Listener::Start::later_rises_only);
+  using Listener = CancelToken::Listener;
+  Listener wake(token, wake_up, Listener::Start::later_only, Listener::Hears::levels_and_deadlines);
   for (;;) {
-    const Status status = sleep_until(condition, lock, token, limit, ready);
+    const Status status = sleep_until(condition, lock, token, deadline, ready);
     if (wake.try_remove()) return status;
     lock.unlock();
     wake.remove();

@@ -117,7 +117,7 @@ Status::Status(Code code, std::string message)
 
 Status Status::from_error(ErrorPointer error) { return Status(std::move(error)); }
 
-const std::string &Status::message() const { return error_ ? error_->message() : no_message(); }
+const std::string &Status::message() const & { return error_ ? error_->message() : no_message(); }
 
 const Error *Status::root_cause() const {
   const Error *link = error_.get();

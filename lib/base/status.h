@@ -107,10 +107,13 @@ class [[nodiscard]] Status {
 
   bool ok() const { return error_ == nullptr; }
   Code code() const { return error_ ? error_->code() : Code::ok; }
+  // What is read from a temporary is a copy, so that it can be kept.
   /// Empty when ok.
-  const std::string &message() const;
+  const std::string &message() const &;
+  std::string message() && { return std::as_const(*this).message(); }
   /// Null when ok.
-  const ErrorPointer &error() const { return error_; }
+  const ErrorPointer &error() const & { return error_; }
+  ErrorPointer error() && { return std::move(error_); }
   /// The message of the deepest cause: what went wrong first.
   const Error *root_cause() const;
 
@@ -189,16 +192,17 @@ class [[nodiscard]] Result {
   }
 
   bool ok() const { return value_.has_value(); }
-  const Status &status() const { return status_; }
+  const Status &status() const & { return status_; }
+  Status status() && { return std::move(status_); }
   Code code() const { return status_.code(); }
 
   // All of these require ok().
   T &value() & { return *value_; }
   const T &value() const & { return *value_; }
-  T &&value() && { return std::move(*value_); }
+  T value() && { return std::move(*value_); }
   T &operator*() & { return *value_; }
   const T &operator*() const & { return *value_; }
-  T &&operator*() && { return std::move(*value_); }
+  T operator*() && { return std::move(*value_); }
   T *operator->() { return &*value_; }
   const T *operator->() const { return &*value_; }
   /// Moves the value out.

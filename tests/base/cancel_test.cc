@@ -151,6 +151,76 @@ void a_stop_lets_the_waiter_look(void **) {
   stopper.join();
 }
 
+void a_deadline_moves(void **) {
+  const Ref<CancelToken> token = CancelToken::create(Deadline::after_ms(0));
+  const Ref<CancelToken> child = CancelToken::create_child(token);
+  const Ref<CancelToken> worker = CancelToken::create_worker(token);
+  assert_true(is_interrupt(token->check()));
+  assert_true(is_interrupt(child->check()));
+  assert_ok(worker->check());
+  token->set_deadline(Deadline::never());
+  assert_ok(token->check());
+  assert_ok(child->check());
+  child->set_deadline(Deadline::after_ms(0));
+  assert_ok(token->check());
+  assert_true(child->check().code() == Code::deadline_exceeded);
+  // The earlier one holds, whichever moved.
+  child->set_deadline(Deadline::never());
+  const Deadline later = Deadline::after_ms(60000);
+  token->set_deadline(later);
+  assert_true(child->deadline() == later);
+  assert_true(worker->deadline().is_never());
+  token->cancel();
+  assert_true(worker->check().code() == Code::cancelled);
+  assert_true(is_interrupt(worker->check()));
+}
+
+void only_a_token_interrupts(void **) {
+  assert_false(is_interrupt(Status()));
+  assert_false(is_interrupt(deadline_exceeded("elsewhere")));
+  assert_false(is_interrupt(wait_timed_out()));
+  assert_false(is_interrupt(data_loss("gone").with_domain("tutti", 1)));
+  const Ref<CancelToken> token = CancelToken::create();
+  token->cancel(data_loss("gone"));
+  assert_true(is_interrupt(token->check()));
+  assert_false(is_interrupt(token->check().wrap("a map failed")));
+}
+
+void a_closer_deadline_wakes_sleepers(void **) {
+  for (int round = 0; round < 200; ++round) {
+    const Ref<CancelToken> parent = CancelToken::create(Deadline::after_ms(600000));
+    const Ref<CancelToken> token = CancelToken::create_child(parent);
+    std::mutex mutex;
+    std::condition_variable condition;
+    Status status;
+    std::thread sleeper([&] {
+      std::unique_lock lock(mutex);
+      status = wait_until(condition, lock, token.get(), Deadline::never(), [] { return false; });
+    });
+    if (round % 2 == 0) std::this_thread::yield();
+    (round % 4 < 2 ? parent : token)->set_deadline(Deadline::after_ms(0));
+    sleeper.join();
+    assert_true(status.code() == Code::deadline_exceeded);
+    assert_true(is_interrupt(status));
+  }
+}
+
+void listeners_hear_of_deadlines_when_they_ask(void **) {
+  using Listener = CancelToken::Listener;
+  const Ref<CancelToken> token = CancelToken::create();
+  int levels = 0, all = 0;
+  Listener hears_levels(token.get(), [&] { ++levels; });
+  Listener hears_all(
+      token.get(), [&] { ++all; }, Listener::Start::later_only, Listener::Hears::levels_and_deadlines);
+  token->set_deadline(Deadline::after_ms(60000));
+  token->set_deadline(Deadline::never());
+  assert_int_equal(levels, 0);
+  assert_int_equal(all, 1);
+  token->stop();
+  assert_int_equal(levels, 1);
+  assert_int_equal(all, 2);
+}
+
 // Tokens, children and listeners come and go on several threads.
 void storm(void **) {
   for (int round = 0; round < 300; ++round) {
@@ -164,6 +234,7 @@ void storm(void **) {
           CancelToken::Listener listener(child.get(), [&calls] { ++calls; });
           if (t == 0 && i == 10) parent->stop();
           if (t == 1 && i == 12) parent->cancel();
+          if (t == 2) parent->set_deadline(i % 2 == 0 ? Deadline::after_ms(0) : Deadline::never());
           (void)listener.try_remove();
           listener.remove();
           if (i % 2 == 0) child.reset();
@@ -186,6 +257,10 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(waits_end_for_each_reason),
     cmocka_unit_test(cancel_wakes_all_sleepers),
     cmocka_unit_test(a_stop_lets_the_waiter_look),
+    cmocka_unit_test(a_deadline_moves),
+    cmocka_unit_test(only_a_token_interrupts),
+    cmocka_unit_test(a_closer_deadline_wakes_sleepers),
+    cmocka_unit_test(listeners_hear_of_deadlines_when_they_ask),
     cmocka_unit_test(storm),
 };
 
