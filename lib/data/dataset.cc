@@ -51,6 +51,11 @@ Iterator::Iterator(DatasetRef dataset, IteratorContext context, std::unique_ptr<
 Iterator::~Iterator() = default;
 
 Result<bool> Iterator::next(Element &element) {
+  if (peeked_ == nullptr) TUTTI_TRY(base::check(context_.cancel.get()));
+  return next_if_ready(element);
+}
+
+Result<bool> Iterator::next_if_ready(Element &element) {
   if (peeked_ != nullptr) {
     const std::unique_ptr<Peeked> peeked = std::move(peeked_);
     std::swap(element, peeked->element);
@@ -58,7 +63,6 @@ Result<bool> Iterator::next(Element &element) {
   }
   started_ = true;
   context_.consumer->mark();
-  TUTTI_TRY(base::check(context_.cancel.get()));
   return stage_->next(element);
 }
 
@@ -67,6 +71,7 @@ Result<bool> Iterator::peek(Element &element) {
     auto peeked = std::make_unique<Peeked>(Peeked{{}, false, {}});
     stage_->save(peeked->before);
     peeked->more = next(peeked->element);
+    if (base::is_interrupt(peeked->more.status())) return peeked->more;
     peeked_ = std::move(peeked);
   }
   element = peeked_->element;

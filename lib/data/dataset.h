@@ -17,7 +17,9 @@
 // ahead; an iterator restored from it continues with element n + 1, byte for byte.
 //
 // Errors: next() may fail for one element (a failing map); that element is then gone and the next call goes on behind
-// it. An error that is final (cancelled, a failed source) comes back from every further call.
+// it. An error that is final (a failed source) comes back from every further call. While the token is cancelled or its
+// deadline has passed, every call says so, and nothing is lost: once the deadline has moved, the walk goes on where it
+// stood. Background threads of the walk follow the token's level alone.
 //
 // Threads: a Dataset may be shared by all threads. An Iterator belongs to one thread at a time.
 #ifndef TUTTI_DATA_DATASET_H_
@@ -61,7 +63,7 @@ class ConsumerThread {
 
 /// What a walk depends on from outside. Copied; the objects behind it are shared.
 struct IteratorContext {
-  /// Null = never cancelled. Honoured in every wait.
+  /// Null = never cancelled. Honoured in every wait; its deadline, which may move, in those of the caller's thread.
   base::Ref<base::CancelToken> cancel;
   /// Seed of everything random in the pipeline.
   int64_t seed = 0;
@@ -126,6 +128,8 @@ class Iterator {
   const ElementSpec &spec() const { return dataset_->spec(); }
   /// Fills `element` and returns true, or returns false at the end, again and again.
   base::Result<bool> next(Element &element);
+  /// As next() where nothing need be waited for; else an interrupt, if the deadline of the token has passed.
+  base::Result<bool> next_if_ready(Element &element);
   /// As next(), but the following next() (or peek()) gives the same element, and save() does not count it.
   base::Result<bool> peek(Element &element);
 

@@ -31,7 +31,7 @@ class KeptElements {
   /// Appends a copy of an element, or the element itself if its shape is not static.
   base::Status add(const Element &element);
   void add_failure(const base::Status &status);
-  /// Appends all elements a stage gives. A final error is returned.
+  /// Appends all elements a stage gives. A final error is returned; after an interrupt call it again for the rest.
   base::Status add_all(Stage &stage);
 
   /// A view of the element, or its error.

@@ -27,7 +27,7 @@ class ElementShuffleStage : public Stage {
       : input_(std::move(input)), key_(key), capacity_(capacity), reservoir_(key, capacity) {}
 
   Result<bool> next(Element &element) override {
-    if (replay_pending_) TUTTI_TRY(replay());
+    if (replay_ != Replay::done) TUTTI_TRY(replay());
     TUTTI_TRY(fill());
     if (reservoir_.empty()) return false;
     const size_t slot = reservoir_.pick();
@@ -58,6 +58,7 @@ class ElementShuffleStage : public Stage {
         ended_ = true;
         return Status();
       }
+      if (base::is_interrupt(more.status())) return more.status();
       const int64_t position = pulled_++;
       if (!more.ok()) {
         failed_.insert(position);
@@ -83,6 +84,8 @@ class ElementShuffleStage : public Stage {
   }
 
   Status replay();
+  Status draw_again();
+  Status read_again();
 
   std::unique_ptr<Stage> input_;
   const RandomKey key_;
@@ -95,8 +98,10 @@ class ElementShuffleStage : public Stage {
   int64_t draws_ = 0;
   bool ended_ = false;
 
-  // Set between restore() and the first next(), which reads again what the buffer held.
-  bool replay_pending_ = false;
+  // After restore() the first next() draws again on positions alone, then reads again what the buffer held.
+  enum class Replay { done, draw, read } replay_ = Replay::done;
+  int64_t read_position_ = 0;         // where reading stands
+  std::map<int64_t, size_t> wanted_;  // positions to read, and their slots
 };
 
 void ElementShuffleStage::save(State &state) const {
@@ -150,13 +155,23 @@ Status ElementShuffleStage::restore(const JsonReader &state) {
   TUTTI_TRY(input_->restore(input));
   snapshots_.push_back({from, {}});
   input_->save(snapshots_.back().state);
-  replay_pending_ = pulled_ > 0;
+  replay_ = pulled_ > 0 ? Replay::draw : Replay::done;
   return Status();
 }
 
-// Draws again on positions alone, then reads the elements that the buffer held.
+// Goes on where an interrupt ended it; after any other error the walk is of no use.
 Status ElementShuffleStage::replay() {
-  replay_pending_ = false;
+  if (replay_ == Replay::draw) {
+    const Status status = draw_again();
+    replay_ = status.ok() ? Replay::read : Replay::done;
+    TUTTI_TRY(status);
+  }
+  Status status = read_again();
+  if (!base::is_interrupt(status)) replay_ = Replay::done;
+  return status;
+}
+
+Status ElementShuffleStage::draw_again() {
   int64_t added = 0;
   const auto top_up = [&] {
     for (; reservoir_.has_room() && added < pulled_; ++added) {
@@ -169,24 +184,30 @@ Status ElementShuffleStage::replay() {
     reservoir_.remove(reservoir_.pick());
   }
   top_up();
-  std::map<int64_t, size_t> wanted;
   for (size_t slot = 0; slot < reservoir_.size(); ++slot)
-    wanted[reservoir_.position(slot)] = slot;
+    wanted_[reservoir_.position(slot)] = slot;
   held_.resize(reservoir_.size());
-  for (int64_t position = snapshots_.front().position; position < pulled_; ++position) {
+  read_position_ = snapshots_.front().position;
+  return Status();
+}
+
+Status ElementShuffleStage::read_again() {
+  for (; read_position_ < pulled_; ++read_position_) {
+    const int64_t position = read_position_;
     Element element;
     const Result<bool> more = input_->next(element);
-    const auto found = wanted.find(position);
-    if (is_final(more.status()) || (!more.ok() && found != wanted.end())) {
+    if (base::is_interrupt(more.status())) return more.status();
+    const auto found = wanted_.find(position);
+    if (is_final(more.status()) || (!more.ok() && found != wanted_.end())) {
       return more.status().wrap(base::concat("shuffle: element ", position, " cannot be read again"));
     }
     if (more.ok() && !*more) return base::data_loss("shuffle: the input ends before element ", position);
-    if (found == wanted.end()) continue;
+    if (found == wanted_.end()) continue;
     held_[found->second] = std::move(element);
-    wanted.erase(found);
+    wanted_.erase(found);
   }
-  if (wanted.empty()) return Status();
-  return base::invalid_argument("shuffle: the saved input state lies behind element ", wanted.begin()->first);
+  if (wanted_.empty()) return Status();
+  return base::invalid_argument("shuffle: the saved input state lies behind element ", wanted_.begin()->first);
 }
 
 }  // namespace

@@ -36,8 +36,10 @@ Status copy_to_row(const Element &element, std::span<const RowTarget> targets, i
   return Status();
 }
 
-bool is_final(const Status &status) {
-  return status.code() == Code::cancelled || status.code() == Code::deadline_exceeded || status.code() == Code::aborted;
+bool is_final(const Status &status) { return base::is_interrupt(status) || status.code() == Code::aborted; }
+
+void keep_worst(Status &worst, Status status) {
+  if (worst.ok() || base::is_interrupt(status)) worst = std::move(status);
 }
 
 std::span<const RowTarget> from_row(std::span<const RowTarget> targets, int64_t row, std::vector<RowTarget> &moved) {
@@ -48,15 +50,15 @@ std::span<const RowTarget> from_row(std::span<const RowTarget> targets, int64_t 
 }
 
 Status Stage::next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) {
-  Status first_error;
-  for (done = 0; done < count && !is_final(first_error); ++done) {
+  Status status;
+  for (done = 0; done < count && status.ok();) {
     const Result<bool> more = next(scratch_);
     if (more.ok() && !*more) break;
-    Status status = more.ok() ? copy_to_row(scratch_, targets, done) : more.status();
-    if (!status.ok() && (first_error.ok() || is_final(status))) first_error = std::move(status);
+    status = more.ok() ? copy_to_row(scratch_, targets, done) : more.status();
+    if (!base::is_interrupt(status)) ++done;
   }
   scratch_.components.clear();  // lets go of buffers that a pool waits for
-  return first_error;
+  return status;
 }
 
 bool Stage::next_view(int64_t, Element &) { return false; }
@@ -90,8 +92,9 @@ bool StridedAccess::view(int64_t first, int64_t count, Element &batch) {
 Result<bool> IndexedStage::next(Element &element) {
   if (position_ >= access_->size()) return false;
   element.lineage = {epoch_, access_->lineage(position_)};
-  TUTTI_TRY(access_->element(position_++, element));
-  return true;
+  const Status status = access_->element(position_, element);
+  if (!base::is_interrupt(status)) ++position_;
+  return status.ok() ? Result<bool>(true) : status;
 }
 
 Status IndexedStage::next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) {
@@ -99,8 +102,10 @@ Status IndexedStage::next_rows(std::span<const RowTarget> targets, int64_t count
   if (done == 0) return Status();
   positions_.resize(static_cast<size_t>(done));
   std::iota(positions_.begin(), positions_.end(), position_);
+  const Status status = access_->gather(positions_, targets);
+  if (base::is_interrupt(status)) done = 0;
   position_ += done;
-  return access_->gather(positions_, targets);
+  return status;
 }
 
 bool IndexedStage::next_view(int64_t count, Element &batch) {

@@ -10,8 +10,13 @@
 // Rows: where shapes are static (ElementSpec::is_static), an element is one row of fixed size per component, and
 // next_rows() and gather() write rows straight to where they are wanted.
 //
-// Errors: an element that fails is consumed. next_rows() goes on behind a failing element and reports the first error,
-// so what comes later does not depend on how elements are grouped.
+// Errors: an element that fails is consumed, and the next call goes on behind it, so what comes later does not depend
+// on how elements are grouped.
+//
+// Interrupts (base::is_interrupt): when the token ends a wait, nothing is consumed. What a stage has gathered by then
+// stays in it, and the next call goes on there: a walk with interrupts gives the same elements as one without. save()
+// shows the state after the last element given out all the same, so a stage that gathers keeps the state of its input
+// from before.
 //
 // Threads: a Stage or RandomAccess belongs to one thread at a time, with all its inputs.
 #ifndef TUTTI_DATA_STAGE_H_
@@ -45,8 +50,10 @@ std::vector<int64_t> row_bytes(const ElementSpec &spec);
 std::span<const RowTarget> from_row(std::span<const RowTarget> targets, int64_t row, std::vector<RowTarget> &moved);
 /// Copies an element with static shapes to row `row` of the targets.
 base::Status copy_to_row(const Element &element, std::span<const RowTarget> targets, int64_t row);
-/// Errors that every further call would give too: going on is of no use.
+/// Nothing more comes of this call: an interrupt, or an error that every further call would give too.
 bool is_final(const base::Status &status);
+/// The first error of several, but an interrupt goes before all others: then the whole is to be done again.
+void keep_worst(base::Status &worst, base::Status status);
 
 class Stage {
  public:
@@ -54,9 +61,10 @@ class Stage {
 
   /// As Iterator::next(). `element` may hold anything before; components that fit may be reused.
   virtual base::Result<bool> next(Element &element) = 0;
-  /// Writes up to `count` elements as rows. `done` becomes the number of elements consumed, rows of failing ones being
-  /// undefined: fewer than `count` only at the end or after a final error. Static specs only. The default goes through
-  /// next().
+  /// Writes up to `count` elements as rows; `done` becomes the number of elements consumed. Ok: fewer than `count` only
+  /// at the end. An error: some of the consumed ones failed, the rows of all of them are undefined; what is behind them
+  /// is for the next call. An interrupt: the `done` rows are good, and the next call is one for the rest. Static specs
+  /// only. The default goes through next().
   virtual base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done);
   /// Gives the next `count` elements (fewer at the end, at least one) as one batch of views if they already lie
   /// together in memory, aligned, without errors; false means that nothing happened.
@@ -76,8 +84,8 @@ class RandomAccess {
   virtual ~RandomAccess() = default;
 
   virtual int64_t size() const = 0;
-  /// Writes the elements at `positions` (each in 0 .. size-1) to rows 0, 1, ... of the targets; the first error. Static
-  /// specs only. Overwrites `positions`.
+  /// Writes the elements at `positions` (each in 0 .. size-1) to rows 0, 1, ... of the targets; the first error, or an
+  /// interrupt. Static specs only. Overwrites `positions`.
   virtual base::Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) = 0;
   virtual base::Status element(int64_t position, Element &element) = 0;
   /// Where the element at a position came from.

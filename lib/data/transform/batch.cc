@@ -31,25 +31,40 @@ struct BatchLayout {
   int64_t most_rows = 0;  // that a block holds
 };
 
+// Gathers rows and joins them. What is gathered when an interrupt comes stays, and the next call goes on with it.
 class BatchStage : public Stage {
  public:
   BatchStage(std::unique_ptr<Stage> input, const BatchParameters &parameters, int64_t epoch)
       : input_(std::move(input)), parameters_(parameters), epoch_(epoch) {}
 
-  Result<bool> next(Element &element) final {
-    int64_t rows = 0;
-    element.lineage = {epoch_, position_};
-    const Status status = fill(element, rows);
-    position_ += rows;
+  Result<bool> next(Element &batch) final {
+    batch.lineage = {epoch_, position_};
+    if (!gathering_) {
+      if (view(batch)) return is_wanted(rows_);
+      before_.clear();
+      input_->save(before_);
+      gathering_ = true;
+      rows_ = 0;
+      error_ = Status();
+    }
+    TUTTI_TRY(gather());
+    gathering_ = false;
+    position_ += rows_;
     // A failing row takes its batch along; the next batch begins where it would have begun anyway.
-    TUTTI_TRY(status);
-    return rows == parameters_.batch_size || (rows > 0 && !parameters_.drop_remainder);
+    if (error_.ok() && is_wanted(rows_)) error_ = join(batch);
+    forget();
+    TUTTI_TRY(error_);
+    return is_wanted(rows_);
   }
   void save(State &state) const override {
     state.open("batch");
     state.number("position", position_);
     state.key("input");
-    input_->save(state);
+    if (gathering_) {
+      state.append(before_);
+    } else {
+      input_->save(state);
+    }
     state.close();
   }
   Status restore(const JsonReader &state) override {
@@ -60,15 +75,36 @@ class BatchStage : public Stage {
   }
 
  protected:
-  // Takes up to batch_size elements; `rows` becomes their number.
-  virtual Status fill(Element &batch, int64_t &rows) = 0;
+  // Gives the rows as they lie in memory, if they lie together.
+  virtual bool view_rows(Element &) { return false; }
+  // Takes elements until there are batch_size of them or no more come; counts them in rows_, failing ones too. Errors
+  // go to error_; what comes back is an interrupt.
+  virtual Status gather() = 0;
+  // Makes a batch of at least one row.
+  virtual Status join(Element &batch) = 0;
+  // Lets go of what was gathered.
+  virtual void forget() = 0;
 
   std::unique_ptr<Stage> input_;
   const BatchParameters parameters_;
+  int64_t rows_ = 0;  // of the batch in the making
+  Status error_;
 
  private:
+  bool is_wanted(int64_t rows) const {
+    return rows == parameters_.batch_size || (rows > 0 && !parameters_.drop_remainder);
+  }
+  bool view(Element &batch) {
+    if (!view_rows(batch)) return false;
+    rows_ = batch.rows();
+    position_ += rows_;
+    return true;
+  }
+
   int64_t epoch_;
-  int64_t position_ = 0;  // rows so far
+  int64_t position_ = 0;  // rows given out
+  bool gathering_ = false;
+  State before_;  // of the input, before the batch in the making
 };
 
 // Rows of static shape go straight into the batch's buffers, or are views when they already lie together.
@@ -82,29 +118,55 @@ class RowBatchStage : public BatchStage {
   }
 
  protected:
-  Status fill(Element &batch, int64_t &rows) override {
+  bool view_rows(Element &batch) override {
     batch.components.clear();
-    if (input_->next_view(parameters_.batch_size, batch)) {
-      rows = batch.rows();
-      return Status();
+    return input_->next_view(parameters_.batch_size, batch);
+  }
+
+  Status gather() override {
+    const Status status = acquire();
+    if (base::is_interrupt(status)) return status;
+    error_ = error_.ok() ? status : error_;
+    while (status.ok() && rows_ < layout_.most_rows) {
+      const int64_t wanted = layout_.most_rows - rows_;
+      int64_t rows = 0;
+      const Status read = input_->next_rows(from_row(targets_, rows_, moved_), wanted, rows);
+      rows_ += rows;
+      if (base::is_interrupt(read)) return read;
+      keep_worst(error_, read);
+      const bool goes_on = read.ok() ? rows == wanted : rows > 0 && !is_final(read);
+      if (!goes_on) break;
     }
-    for (size_t i = 0; i < targets_.size(); ++i) {
-      TUTTI_ASSIGN(buffers_[i], layout_.pools[i]->acquire(cancel_.get()));
-      targets_[i] = {static_cast<std::byte *>(buffers_[i]->data()), layout_.row_bytes[i]};
-    }
-    TUTTI_TRY(input_->next_rows(targets_, layout_.most_rows, rows));
+    return Status();
+  }
+
+  Status join(Element &batch) override {
     batch.components.resize(targets_.size());
     for (size_t i = 0; i < targets_.size(); ++i) {
-      TUTTI_ASSIGN(const Shape shape, layout_.row_shapes[i].prepend(rows));
+      TUTTI_ASSIGN(const Shape shape, layout_.row_shapes[i].prepend(rows_));
       TUTTI_ASSIGN(batch.components[i], Tensor::from_buffer(layout_.dtypes[i], shape, std::move(buffers_[i])));
     }
     return Status();
   }
 
+  void forget() override {
+    for (Ref<tensor::Buffer> &buffer : buffers_)
+      buffer.reset();
+  }
+
  private:
+  Status acquire() {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (buffers_[i] != nullptr) continue;
+      TUTTI_ASSIGN(buffers_[i], layout_.pools[i]->acquire(cancel_.get()));
+      targets_[i] = {static_cast<std::byte *>(buffers_[i]->data()), layout_.row_bytes[i]};
+    }
+    return Status();
+  }
+
   const BatchLayout &layout_;  // the dataset's
   base::Ref<base::CancelToken> cancel_;
-  std::vector<RowTarget> targets_;
+  std::vector<RowTarget> targets_, moved_;
   std::vector<Ref<tensor::Buffer>> buffers_;
 };
 
@@ -137,26 +199,21 @@ class ElementBatchStage : public BatchStage {
       : BatchStage(std::move(input), parameters, epoch), row_spec_(row_spec) {}
 
  protected:
-  Status fill(Element &batch, int64_t &rows) override {
-    Status first_error;
-    elements_.clear();
-    for (; rows < parameters_.batch_size && !is_final(first_error); ++rows) {
+  Status gather() override {
+    for (bool over = false; rows_ < parameters_.batch_size && !over;) {
       Element element;
       const Result<bool> more = input_->next(element);
+      if (base::is_interrupt(more.status())) return more.status();
       if (more.ok() && !*more) break;
-      if (!more.ok()) {
-        if (first_error.ok() || is_final(more.status())) first_error = more.status();
-      } else if (first_error.ok()) {
-        elements_.push_back(std::move(element));
-      }
+      ++rows_;
+      over = is_final(more.status());
+      keep_worst(error_, more.status());
+      if (error_.ok()) elements_.push_back(std::move(element));
     }
-    if (first_error.ok() && !elements_.empty()) first_error = join(batch);
-    elements_.clear();
-    return first_error;
+    return Status();
   }
 
- private:
-  Status join(Element &batch) {
+  Status join(Element &batch) override {
     batch.components.resize(row_spec_.components.size());
     for (size_t i = 0; i < batch.components.size(); ++i) {
       const Tensor &first = elements_[0].components[i];
@@ -175,6 +232,9 @@ class ElementBatchStage : public BatchStage {
     return Status();
   }
 
+  void forget() override { elements_.clear(); }
+
+ private:
   const ElementSpec &row_spec_;
   std::vector<Element> elements_;
 };

@@ -56,6 +56,7 @@ class CacheStage : public Stage {
       return true;
     }
     const Result<bool> more = input_->next(element);
+    if (base::is_interrupt(more.status())) return more;
     if (more.ok() && !*more) {
       finish();
       return false;
@@ -116,6 +117,7 @@ class CacheStage : public Stage {
     while (position_ < resume) {
       const Result<bool> more = next(element);
       if (more.ok() && !*more) break;
+      if (base::is_interrupt(more.status())) resume_ = resume;
       if (is_final(more.status())) return more.status();
     }
     return Status();
@@ -162,20 +164,28 @@ class CacheAccess : public RandomAccess {
     if (kept_ != nullptr) return Status();
     kept_ = cache_.find(context_.seed);
     if (kept_ != nullptr) return Status();
-    TUTTI_ASSIGN(const std::unique_ptr<Stage> input, dataset_.open(context_));
-    const auto filling = std::make_shared<KeptElements>(dataset_.spec());
-    TUTTI_TRY(filling->add_all(*input));
-    if (filling->size() != size()) {
-      return base::internal_error("cache: expected ", size(), " elements, the input gave ", filling->size());
+    if (input_ == nullptr) {
+      TUTTI_ASSIGN(input_, dataset_.open(context_));
+      filling_ = std::make_shared<KeptElements>(dataset_.spec());
     }
-    cache_.put(context_.seed, filling);
-    kept_ = filling;
+    const Status status = filling_->add_all(*input_);
+    if (base::is_interrupt(status)) return status;
+    input_.reset();
+    const std::shared_ptr<KeptElements> filled = std::move(filling_);
+    TUTTI_TRY(status);
+    if (filled->size() != size()) {
+      return base::internal_error("cache: expected ", size(), " elements, the input gave ", filled->size());
+    }
+    cache_.put(context_.seed, filled);
+    kept_ = filled;
     return Status();
   }
 
   Cache &cache_;
   const Dataset &dataset_;
   IteratorContext context_;
+  std::unique_ptr<Stage> input_;  // while reading, like filling_
+  std::shared_ptr<KeptElements> filling_;
   std::shared_ptr<const KeptElements> kept_;
 };
 

@@ -24,7 +24,7 @@ class ConcatenateAccess : public RandomAccess {
 
   // Runs of neighbours that lie in the same input go to it together.
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
-    Status first_error;
+    Status worst;
     for (size_t begin = 0; begin < positions.size();) {
       const size_t input = input_of(positions[begin]);
       const int64_t from = start_of(input);
@@ -32,12 +32,11 @@ class ConcatenateAccess : public RandomAccess {
       while (end < positions.size() && positions[end] >= from && positions[end] < ends_[input]) {
         positions[end++] -= from;
       }
-      const Status status = inputs_[input]->gather(positions.subspan(begin, end - begin),
-                                                   from_row(targets, static_cast<int64_t>(begin), moved_));
-      if (first_error.ok()) first_error = status;
+      keep_worst(worst, inputs_[input]->gather(positions.subspan(begin, end - begin),
+                                               from_row(targets, static_cast<int64_t>(begin), moved_)));
       begin = end;
     }
-    return first_error;
+    return worst;
   }
   Status element(int64_t position, Element &element) override {
     const size_t input = input_of(position);
@@ -72,6 +71,7 @@ class ConcatenateStage : public Stage {
       TUTTI_ASSIGN(const bool any, open_current());
       if (!any) return false;
       Result<bool> more = input_->next(element);
+      if (base::is_interrupt(more.status())) return more;
       if (more.ok() && !*more) {
         advance();
         continue;
@@ -81,18 +81,17 @@ class ConcatenateStage : public Stage {
     }
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
-    Status first_error;
-    for (done = 0; done < count && !is_final(first_error);) {
+    for (done = 0; done < count;) {
       TUTTI_ASSIGN(const bool any, open_current());
       if (!any) break;
       int64_t rows = 0;
       const Status status = input_->next_rows(from_row(targets, done, moved_), count - done, rows);
-      if (first_error.ok() || is_final(status)) first_error = status;
       done += rows;
       position_ += rows;
-      if (done < count && !is_final(status)) advance();
+      TUTTI_TRY(status);
+      if (done < count) advance();
     }
-    return first_error;
+    return Status();
   }
   void save(State &state) const override {
     state.open("concatenate");

@@ -44,7 +44,7 @@ class EnumerateStage : public Stage {
 
   Result<bool> next(Element &element) override {
     Result<bool> more = input_->next(element);
-    if (more.ok() && !*more) return more;
+    if ((more.ok() && !*more) || base::is_interrupt(more.status())) return more;
     const int64_t number = start_ + position_++;  // a failing element has a number too
     if (!more.ok()) return more;
     TUTTI_ASSIGN(Tensor component, Tensor::scalar(number));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Filters by graph and by function.
 #include <utility>
 
 #include "data/graph_calls.h"
@@ -13,20 +15,23 @@ using base::Status;
 
 namespace {
 
+// Gives the elements that `keep` keeps. `what` it is called in errors: "the graph".
 class FilterStage : public Stage {
  public:
-  FilterStage(std::unique_ptr<Stage> input, const GraphTarget &target) : input_(std::move(input)), calls_(target) {}
+  FilterStage(std::unique_ptr<Stage> input, FilterFunction keep, const char *what)
+      : input_(std::move(input)), keep_(std::move(keep)), what_(what) {}
 
   Result<bool> next(Element &element) override {
     for (;;) {
       TUTTI_ASSIGN(const bool more, input_->next(element));
       if (!more) return false;
-      const Status status = calls_.run(element, results_);
+      bool keep = false;
+      const Status status = keep_(element, keep);
       if (!status.ok()) {
-        return status.wrap(base::concat("filter: the graph failed for element ", element.lineage.index, " of epoch ",
+        return status.wrap(base::concat("filter: ", what_, " failed for element ", element.lineage.index, " of epoch ",
                                         element.lineage.epoch));
       }
-      if (*results_[0].data_as<bool>()) return true;
+      if (keep) return true;
     }
   }
   void save(State &state) const override {
@@ -43,26 +48,52 @@ class FilterStage : public Stage {
 
  private:
   std::unique_ptr<Stage> input_;
-  GraphCalls calls_;
-  std::vector<tensor::Tensor> results_;
+  const FilterFunction keep_;
+  const char *const what_;
 };
+
+// How many are kept is known only for none.
+Cardinality kept_of(const Dataset &input) {
+  const Cardinality all = input.cardinality();
+  return all == Cardinality::exactly(0) ? all : Cardinality::unknown();
+}
 
 class FilterDataset : public Dataset {
  public:
-  FilterDataset(const DatasetRef &input, Cardinality cardinality, GraphPlan plan)
-      : Dataset("filter", input->spec(), cardinality, {input}), plan_(std::move(plan)) {}
+  FilterDataset(const DatasetRef &input, GraphPlan plan)
+      : Dataset("filter", input->spec(), kept_of(*input), {input}), plan_(std::move(plan)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     if (context.graphs == nullptr) {
       return base::failed_precondition("filter: this iterator's context has nothing that runs graphs");
     }
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
-    return std::unique_ptr<Stage>(
-        std::make_unique<FilterStage>(std::move(input), GraphTarget{&plan_, context.graphs, nullptr, context.seed}));
+    const auto calls = std::make_shared<GraphCalls>(GraphTarget{&plan_, context.graphs, nullptr, context.seed});
+    FilterFunction keep = [calls, results = std::vector<tensor::Tensor>()](const Element &element,
+                                                                           bool &kept) mutable -> Status {
+      TUTTI_TRY(calls->run(element, results));
+      kept = *results[0].data_as<bool>();
+      return Status();
+    };
+    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(std::move(input), std::move(keep), "the graph"));
   }
 
  private:
   GraphPlan plan_;
+};
+
+class FilterCallbackDataset : public Dataset {
+ public:
+  FilterCallbackDataset(const DatasetRef &input, FilterFunction function)
+      : Dataset("filter_callback", input->spec(), kept_of(*input), {input}), function_(std::move(function)) {}
+
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(std::move(input), function_, "the function"));
+  }
+
+ private:
+  FilterFunction function_;
 };
 
 }  // namespace
@@ -80,9 +111,12 @@ Result<DatasetRef> apply_filter(const DatasetRef &input, const FilterParameters 
                                   plan.results.size(), " results, '", plan.results[0], "' being ", result.dtype,
                                   graph::to_string(result.dims));
   }
-  const Cardinality all = input->cardinality();
-  const Cardinality kept = all == Cardinality::exactly(0) ? all : Cardinality::unknown();
-  return DatasetRef(base::make_ref<FilterDataset>(input, kept, std::move(plan)));
+  return DatasetRef(base::make_ref<FilterDataset>(input, std::move(plan)));
+}
+
+Result<DatasetRef> apply_filter_callback(const DatasetRef &input, const FilterCallbackParameters &,
+                                         TransformArguments &arguments) {
+  return DatasetRef(base::make_ref<FilterCallbackDataset>(input, std::move(arguments.filter)));
 }
 
 }  // namespace tutti::impl::data

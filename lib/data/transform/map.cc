@@ -75,6 +75,29 @@ class RowFlow {
   std::vector<RowTarget> into_, graph_inputs_, graph_results_;
 };
 
+// Rows of a chunk that an interrupt has cut: kept until the rest comes, so that chunks are the same with and without.
+class HeldRows {
+ public:
+  void keep(std::span<const RowTarget> rows, int64_t count) {
+    count_ = count;
+    bytes_.resize(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i)
+      bytes_[i].assign(rows[i].data, rows[i].from_row(count).data);
+  }
+  // Copies them back; their number.
+  int64_t put_back(std::span<const RowTarget> rows) {
+    if (count_ == 0) return 0;
+    for (size_t i = 0; i < rows.size(); ++i)
+      std::copy(bytes_[i].begin(), bytes_[i].end(), rows[i].data);
+    return std::exchange(count_, 0);
+  }
+  bool empty() const { return count_ == 0; }
+
+ private:
+  std::vector<std::vector<std::byte>> bytes_;
+  int64_t count_ = 0;
+};
+
 class MapAccess : public RandomAccess {
  public:
   MapAccess(std::unique_ptr<RandomAccess> input, const GraphTarget &target, const ElementSpec &spec,
@@ -93,30 +116,29 @@ class MapAccess : public RandomAccess {
     return calls_.map(source_, element);
   }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
-    Status first_error;
+    Status worst;
     const auto count = static_cast<int64_t>(positions.size());
     if (flow_ == nullptr) return gather_elements(positions, targets);
     const int64_t step = !plan_.is_rowwise ? 1 : rows_->is_parallel() ? count : rows_->chunk_rows();
     TUTTI_TRY(flow_->reserve(step));
     for (int64_t first = 0; first < count; first += step) {
       const int64_t rows = std::min(step, count - first);
-      const Status status =
-          gather_chunk(positions.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)), targets, first);
-      if (first_error.ok()) first_error = status;
+      keep_worst(worst, gather_chunk(positions.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)), targets,
+                                     first));
     }
-    return first_error;
+    return worst;
   }
 
  private:
   // Static results of elements that are not.
   Status gather_elements(std::span<const int64_t> positions, std::span<const RowTarget> targets) {
-    Status first_error;
+    Status worst;
     for (size_t row = 0; row < positions.size(); ++row) {
       Status status = element(positions[row], mapped_);
       if (status.ok()) status = copy_to_row(mapped_, targets, static_cast<int64_t>(row));
-      if (first_error.ok()) first_error = status;
+      keep_worst(worst, std::move(status));
     }
-    return first_error;
+    return worst;
   }
   Status gather_chunk(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {
     const Lineage lineage{epoch_, plan_.is_rowwise ? 0 : input_->lineage(positions[0])};
@@ -148,10 +170,10 @@ class MapStage : public Stage {
     source_.components.clear();
     return true;
   }
-  void save(State &state) const override {
+  void save(State &state) const final {
     state.open("map");
     state.key("input");
-    input_->save(state);
+    save_input(state);
     state.close();
   }
   Status restore(const JsonReader &state) override {
@@ -162,6 +184,7 @@ class MapStage : public Stage {
 
  protected:
   virtual Status map_element(const Element &input, Element &output) { return calls_.map(input, output); }
+  virtual void save_input(State &state) const { input_->save(state); }
 
   std::unique_ptr<Stage> input_;
 
@@ -177,27 +200,53 @@ class MapRowsStage : public MapStage {
       : MapStage(std::move(input), target), rows_(target, spec, pool), flow_(*target.plan, spec) {}
 
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
-    Status first_error;
+    done = 0;
     const int64_t step = rows_.is_parallel() ? count : rows_.chunk_rows();
     TUTTI_TRY(flow_.reserve(step));
-    for (done = 0; done < count && !is_final(first_error);) {
+    while (done < count) {
       const int64_t wanted = std::min(step, count - done);
       int64_t rows = 0;
-      Status status = input_->next_rows(flow_.into(targets, done), wanted, rows);
+      Status status = read(flow_.into(targets, done), wanted, rows);
+      if (base::is_interrupt(status)) return status;
       if (status.ok() && rows > 0) {
         status = rows_.run(rows, flow_.graph_inputs(), flow_.graph_results(targets, done));
         if (!status.ok()) status = status.wrap("map: the graph failed");
       }
-      if (first_error.ok() || is_final(status)) first_error = status;
       done += rows;
+      TUTTI_TRY(status);
       if (rows < wanted) break;
     }
-    return first_error;
+    return Status();
+  }
+
+ protected:
+  void save_input(State &state) const override {
+    if (held_.empty()) {
+      input_->save(state);
+    } else {
+      state.append(before_);
+    }
   }
 
  private:
+  // The rows of one chunk.
+  Status read(std::span<const RowTarget> into, int64_t wanted, int64_t &rows) {
+    if (held_.empty()) {
+      before_.clear();
+      input_->save(before_);
+    }
+    const int64_t held = held_.put_back(into);
+    const Status status = input_->next_rows(from_row(into, held, moved_), wanted - held, rows);
+    rows += held;
+    if (base::is_interrupt(status)) held_.keep(into, rows);
+    return status;
+  }
+
   RowCalls rows_;
   RowFlow flow_;
+  HeldRows held_;
+  State before_;  // of the input, before the chunk
+  std::vector<RowTarget> moved_;
 };
 
 // Batches in chunks of rows.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/thread.h"
-#include "data/stage.h"
+#include "data/run_ahead.h"
 #include "data/transform_parameters.h"
 #include "data/worker_threads.h"
 
@@ -66,21 +66,19 @@ class MapCallbackStage : public Stage {
 // Calls run on threads of their own, because they may block. A free thread draws the next input, one thread at a time,
 // so slots of the ring are numbered in order; then it calls the function while others draw. The consumer takes slots
 // out in that order and never touches the input. Each slot keeps the input's state behind its element.
-class ParallelMapCallbackStage : public Stage {
+class ParallelMapCallbackStage : public RunAheadStage {
  public:
   ParallelMapCallbackStage(std::unique_ptr<Stage> input, const MapFunction &function, const ElementSpec &spec,
-                           int32_t parallelism, Ref<CancelToken> cancel, Ref<CancelToken> own)
-      : input_(std::move(input)),
+                           int32_t parallelism, Ref<CancelToken> cancel, Ref<CancelToken> worker)
+      : RunAheadStage("map_callback", std::move(input), std::move(cancel), std::move(worker)),
         function_(function),
         spec_(spec),
         parallelism_(parallelism),
-        cancel_(std::move(cancel)),
-        own_(std::move(own)),
         slots_(static_cast<size_t>(parallelism) * 2) {}
 
   ~ParallelMapCallbackStage() override {
     // Waits that a thread is in, in any stage before this one, see the token.
-    own_->cancel();
+    worker_->cancel();
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -91,7 +89,7 @@ class ParallelMapCallbackStage : public Stage {
 
   Result<bool> next(Element &element) override {
     if (threads_.empty()) TUTTI_TRY(start());
-    if (ended_) return final_status_.ok() ? Result<bool>(false) : final_status_;
+    if (has_ended()) return last_answer();
     Slot &slot = slot_of(taken_);
     {
       std::unique_lock lock(mutex_);
@@ -102,13 +100,7 @@ class ParallelMapCallbackStage : public Stage {
       TUTTI_TRY(status);
       slot.done = false;
     }
-    Result<bool> more = std::move(slot.more);
-    std::swap(element, slot.output);
-    committed_.swap(slot.state);
-    if (is_last(more)) {
-      ended_ = true;
-      final_status_ = more.status();
-    }
+    Result<bool> more = give_out(slot, element);
     bool is_worth_waking = false;
     {
       std::lock_guard lock(mutex_);
@@ -118,36 +110,16 @@ class ParallelMapCallbackStage : public Stage {
     if (is_worth_waking) has_room_.notify_one();
     return more;
   }
-  void save(State &state) const override {
-    state.open("map_callback");
-    state.key("input");
-    if (committed_.empty()) {
-      input_->save(state);
-    } else {
-      state.append(committed_);
-    }
-    state.close();
-  }
-  Status restore(const JsonReader &state) override {
-    TUTTI_TRY(expect_kind(state, "map_callback"));
-    TUTTI_ASSIGN(const JsonReader input, state.get("input"));
-    return input_->restore(input);
-  }
 
  private:
-  struct Slot {
+  struct Slot : Handover {
     Element input;
-    Element output;
-    Result<bool> more{false};
-    State state;
     bool done = false;  // guarded by mutex_
   };
-  static bool is_last(const Result<bool> &more) { return more.ok() ? !*more : is_final(more.status()); }
   Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number) % slots_.size()]; }
 
   Status start() {
-    // From now on the input belongs to the threads.
-    input_->save(committed_);
+    give_up_input();
     for (int32_t i = 0; i < parallelism_; ++i) {
       TUTTI_ASSIGN(base::Thread thread, base::Thread::start("tutti-map", [this] { work(); }));
       threads_.push_back(std::move(thread));
@@ -158,7 +130,7 @@ class ParallelMapCallbackStage : public Stage {
   void work() {
     while (Slot *slot = draw()) {
       if (slot->more.ok() && *slot->more) {
-        const Status status = call(function_, spec_, slot->input, slot->output);
+        const Status status = call(function_, spec_, slot->input, slot->element);
         if (!status.ok()) slot->more = status;
       }
       bool is_awaited = false;
@@ -190,18 +162,12 @@ class ParallelMapCallbackStage : public Stage {
     return &slot;
   }
 
-  std::unique_ptr<Stage> input_;  // guarded by draw_mutex_ once the threads run
   const MapFunction &function_;
   const ElementSpec &spec_;
   const int32_t parallelism_;
-  Ref<CancelToken> cancel_;  // the iterator's
-  Ref<CancelToken> own_;     // of the stages before this one
   std::vector<Slot> slots_;
-  State committed_;  // of the input behind the last element given out
-  bool ended_ = false;
-  Status final_status_;
 
-  std::mutex draw_mutex_;   // taken before mutex_
+  std::mutex draw_mutex_;   // taken before mutex_; guards the input
   int64_t drawn_ = 0;       // guarded by draw_mutex_
   bool drawn_all_ = false;  // guarded by draw_mutex_
 
@@ -228,7 +194,7 @@ class MapCallbackDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     const int32_t parallelism = context.workers->resolve(parallelism_);
     IteratorContext own = context;
-    if (parallelism > 1) own.cancel = CancelToken::create_child(context.cancel);
+    if (parallelism > 1) own.cancel = CancelToken::create_worker(context.cancel);
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(own));
     if (parallelism == 1) {
       return std::unique_ptr<Stage>(std::make_unique<MapCallbackStage>(std::move(input), function_, spec()));

@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "data/run_ahead.h"
 #include "data/sleep_point.h"
-#include "data/stage.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {
 
 using base::CancelToken;
-using base::JsonReader;
 using base::Ref;
 using base::Result;
 using base::Status;
@@ -35,77 +34,44 @@ int64_t first_limit(const ElementSpec &spec) {
   return bytes <= static_cast<double>(kSmallBytes) ? 8 : 2;
 }
 
-// What the background thread hands over: an element, an error, or the end; and the input's state behind it.
-struct Slot {
-  Element element;
-  Result<bool> more{false};
-  State state;
-};
-
 // A ring with one producer (the background thread) and one consumer. Slots [taken_, made_) are the consumer's, the
 // others the producer's.
-class PrefetchStage : public Stage {
+class PrefetchStage : public RunAheadStage {
  public:
   // A buffer_size of 0 is automatic, beginning with `first` elements.
   PrefetchStage(std::unique_ptr<Stage> input, int64_t buffer_size, int64_t first, Ref<CancelToken> cancel,
-                Ref<CancelToken> own)
-      : input_(std::move(input)),
-        cancel_(std::move(cancel)),
-        own_(std::move(own)),
+                Ref<CancelToken> worker)
+      : RunAheadStage("prefetch", std::move(input), std::move(cancel), std::move(worker)),
         slots_(static_cast<size_t>(buffer_size > 0 ? buffer_size : kMostAutomatic)),
         limit_(buffer_size > 0 ? buffer_size : first) {}
 
   ~PrefetchStage() override {
     // Waits that the thread is in, in any stage before this one, see the token.
-    own_->cancel();
+    worker_->cancel();
     stopping_.store(true);
     room_.wake();
   }
 
   Result<bool> next(Element &element) override {
-    if (ended_) return final_status_.ok() ? Result<bool>(false) : final_status_;
+    if (has_ended()) return last_answer();
     if (!thread_.running()) TUTTI_TRY(start());
     const int64_t taken = taken_.load(std::memory_order_relaxed);
     if (made_.load() == taken) {
       grow(taken);
       TUTTI_TRY(filled_.wait(cancel_.get(), [&] { return made_.load() != taken; }));
     }
-    Slot &slot = slots_[static_cast<size_t>(taken) % slots_.size()];
-    Result<bool> more = std::move(slot.more);
-    std::swap(element, slot.element);
-    committed_.swap(slot.state);
+    Handover &slot = slots_[static_cast<size_t>(taken) % slots_.size()];
+    Result<bool> more = give_out(slot, element);
     slot.element.components.clear();
-    if (is_last(more)) {
-      ended_ = true;
-      final_status_ = more.status();
-    }
     taken_.store(taken + 1);
     // Waking costs the consumer a system call: only when there is a good deal to do.
     if (made_.load() - taken - 1 <= limit_.load(std::memory_order_relaxed) / 2) room_.wake();
     return more;
   }
-  void save(State &state) const override {
-    state.open("prefetch");
-    state.key("input");
-    if (committed_.empty()) {
-      input_->save(state);
-    } else {
-      state.append(committed_);
-    }
-    state.close();
-  }
-  Status restore(const JsonReader &state) override {
-    TUTTI_TRY(expect_kind(state, "prefetch"));
-    TUTTI_ASSIGN(const JsonReader input, state.get("input"));
-    return input_->restore(input);
-  }
 
  private:
-  static bool is_last(const Result<bool> &more) { return more.ok() ? !*more : is_final(more.status()); }
-
   Status start() {
-    // From now on the input belongs to the thread.
-    input_->save(committed_);
+    give_up_input();
     TUTTI_ASSIGN(thread_, base::Thread::start("tutti-prefetch", [this] { produce(); }));
     return Status();
   }
@@ -129,7 +95,7 @@ class PrefetchStage : public Stage {
         (void)room_.wait(nullptr, has_much_room);
       }
       if (stopping_.load()) return;
-      Slot &slot = slots_[static_cast<size_t>(made) % slots_.size()];
+      Handover &slot = slots_[static_cast<size_t>(made) % slots_.size()];
       slot.more = input_->next(slot.element);
       slot.state.clear();
       input_->save(slot.state);
@@ -140,14 +106,7 @@ class PrefetchStage : public Stage {
     }
   }
 
-  std::unique_ptr<Stage> input_;
-  Ref<CancelToken> cancel_;  // the iterator's
-  Ref<CancelToken> own_;     // of the stages before this one
-  std::vector<Slot> slots_;
-  State committed_;  // of the input behind the last element given out; empty before the first
-  bool ended_ = false;
-  Status final_status_;
-
+  std::vector<Handover> slots_;
   std::atomic<int64_t> limit_;  // slots in use
   std::atomic<bool> was_full_{false};
   std::atomic<bool> stopping_{false};
@@ -165,7 +124,7 @@ class PrefetchDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     IteratorContext own = context;
-    own.cancel = CancelToken::create_child(context.cancel);
+    own.cancel = CancelToken::create_worker(context.cancel);
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(own));
     return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(std::move(input), buffer_size_, first_limit(spec()),
                                                                   context.cancel, own.cancel));

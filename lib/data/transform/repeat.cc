@@ -27,6 +27,7 @@ class RepeatStage : public Stage {
       TUTTI_ASSIGN(const bool any, open_pass());
       if (!any) return false;
       Result<bool> more = input_->next(element);
+      if (base::is_interrupt(more.status())) return more;
       if (!more.ok() || *more) {
         given_ = 1;
         return more;
@@ -35,18 +36,17 @@ class RepeatStage : public Stage {
     }
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
-    Status first_error;
-    for (done = 0; done < count && !is_final(first_error);) {
+    for (done = 0; done < count;) {
       TUTTI_ASSIGN(const bool any, open_pass());
       if (!any) break;
       int64_t rows = 0;
       const Status status = input_->next_rows(from_row(targets, done, moved_), count - done, rows);
-      if (first_error.ok() || is_final(status)) first_error = status;
       if (rows > 0) given_ = 1;
       done += rows;
-      if (done < count && !is_final(status)) end_pass();
+      TUTTI_TRY(status);
+      if (done < count) end_pass();
     }
-    return first_error;
+    return Status();
   }
   void save(State &state) const override {
     state.open("repeat");

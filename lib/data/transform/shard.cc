@@ -23,8 +23,9 @@ class ShardStage : public Stage {
       if (more.ok() && !*more) return false;
       if (is_final(more.status())) return more.status();
     }
-    until_own_ = parameters_.num_shards - 1;
-    return input_->next(element);
+    Result<bool> more = input_->next(element);
+    if (!base::is_interrupt(more.status())) until_own_ = parameters_.num_shards - 1;
+    return more;
   }
   void save(State &state) const override {
     state.open("shard");

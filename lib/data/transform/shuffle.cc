@@ -2,6 +2,7 @@
 //
 // Three ways to the same promise: a permutation of positions where the source can be indexed and the buffer holds it
 // all; a reservoir of positions where it can be indexed; a reservoir of elements (shuffle_elements.cc) elsewhere.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -53,16 +54,20 @@ class PositionReservoirStage : public Stage {
       : access_(std::move(access)), reservoir_(key, capacity), epoch_(epoch) {}
 
   Result<bool> next(Element &element) override {
-    int64_t position = 0;
-    if (draw({&position, 1}) == 0) return false;
-    element.lineage = {epoch_, access_->lineage(position)};
-    TUTTI_TRY(access_->element(position, element));
-    return true;
+    if (draw(1) == 0) return false;
+    element.lineage = {epoch_, access_->lineage(drawn_[0])};
+    const Status status = access_->element(drawn_[0], element);
+    if (!base::is_interrupt(status)) give(1);
+    return status.ok() ? Result<bool>(true) : status;
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
-    positions_.resize(static_cast<size_t>(count));
-    done = draw(positions_);
-    return done == 0 ? Status() : access_->gather({positions_.data(), static_cast<size_t>(done)}, targets);
+    done = draw(count);
+    if (done == 0) return Status();
+    positions_.assign(drawn_.begin(), drawn_.begin() + done);
+    const Status status = access_->gather(positions_, targets);
+    if (base::is_interrupt(status)) done = 0;
+    give(done);
+    return status;
   }
   void save(State &state) const override {
     state.open("position_reservoir");
@@ -72,33 +77,37 @@ class PositionReservoirStage : public Stage {
   Status restore(const JsonReader &state) override {
     TUTTI_TRY(expect_kind(state, "position_reservoir"));
     TUTTI_ASSIGN(const int64_t draws, saved_count(state, "draws", 0, access_->size()));
-    int64_t position = 0;
-    while (draws_ < draws)
-      draw({&position, 1});
+    while (draws_ < draws) {
+      draw(1);
+      give(1);
+    }
     return Status();
   }
 
  private:
-  int64_t draw(std::span<int64_t> positions) {
-    int64_t drawn = 0;
-    for (int64_t &position : positions) {
+  // Draws until there are `count` to give; how many there are.
+  int64_t draw(int64_t count) {
+    while (static_cast<int64_t>(drawn_.size()) < count) {
       while (reservoir_.has_room() && added_ < access_->size())
         reservoir_.add(added_++);
       if (reservoir_.empty()) break;
       const size_t slot = reservoir_.pick();
-      position = reservoir_.position(slot);
+      drawn_.push_back(reservoir_.position(slot));
       reservoir_.remove(slot);
-      ++drawn;
     }
-    draws_ += drawn;
-    return drawn;
+    return std::min(count, static_cast<int64_t>(drawn_.size()));
+  }
+  void give(int64_t count) {
+    drawn_.erase(drawn_.begin(), drawn_.begin() + count);
+    draws_ += count;
   }
 
   std::unique_ptr<RandomAccess> access_;
   Reservoir reservoir_;
   int64_t epoch_;
   int64_t added_ = 0;
-  int64_t draws_ = 0;
+  int64_t draws_ = 0;           // given out
+  std::vector<int64_t> drawn_;  // and not yet given out: an interrupt came between
   std::vector<int64_t> positions_;
 };
 

@@ -19,8 +19,9 @@ class TakeStage : public Stage {
 
   Result<bool> next(Element &element) override {
     if (left_ == 0) return false;
-    --left_;
-    return input_->next(element);
+    Result<bool> more = input_->next(element);
+    if (!base::is_interrupt(more.status())) --left_;
+    return more;
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
     const Status status = input_->next_rows(targets, std::min(count, left_), done);

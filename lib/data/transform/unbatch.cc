@@ -34,7 +34,7 @@ class UnbatchStage : public Stage {
   void save(State &state) const override {
     state.open("unbatch");
     state.number("position", position_);
-    state.number("row", row_ < rows_ ? row_ : 0);
+    state.number("row", row_ < rows_ ? row_ : start_row_);
     state.key("input");
     if (row_ < rows_) {
       state.append(before_);
@@ -56,9 +56,11 @@ class UnbatchStage : public Stage {
     row_ = rows_ = 0;
     before_.clear();
     input_->save(before_);
+    const Result<bool> more = input_->next(batch_);
+    if (base::is_interrupt(more.status())) return more;
     const int64_t first = std::exchange(start_row_, 0);
-    TUTTI_ASSIGN(const bool more, input_->next(batch_));
-    if (!more) return false;
+    TUTTI_TRY(more);
+    if (!*more) return false;
     for (const Tensor &component : batch_.components) {
       if (component.rank() > 0 && component.rows() == batch_.rows()) continue;
       return base::invalid_argument("unbatch: components of ", batch_.components[0].describe(), " and ",

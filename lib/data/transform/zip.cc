@@ -24,15 +24,14 @@ class ZipAccess : public RandomAccess {
   int64_t size() const override { return size_; }
   int64_t lineage(int64_t position) const override { return inputs_[0]->lineage(position); }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
-    Status first_error;
+    Status worst;
     size_t from = 0;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       scratch_.assign(positions.begin(), positions.end());
-      const Status status = inputs_[i]->gather(scratch_, targets.subspan(from, widths_[i]));
-      if (first_error.ok()) first_error = status;
+      keep_worst(worst, inputs_[i]->gather(scratch_, targets.subspan(from, widths_[i])));
       from += widths_[i];
     }
-    return first_error;
+    return worst;
   }
   Status element(int64_t position, Element &element) override {
     element.components.clear();
@@ -59,50 +58,45 @@ class ZipAccess : public RandomAccess {
   Element part_;
 };
 
-// All inputs advance together, also when one of them fails.
+// All inputs advance together, also when one of them fails. An interrupt may come between them: then the parts of
+// those before it are kept.
 class ZipStage : public Stage {
  public:
-  ZipStage(std::vector<std::unique_ptr<Stage>> inputs, std::vector<size_t> widths)
-      : inputs_(std::move(inputs)), widths_(std::move(widths)) {}
+  explicit ZipStage(std::vector<std::unique_ptr<Stage>> inputs)
+      : inputs_(std::move(inputs)), before_(inputs_.size() - 1) {}
 
   Result<bool> next(Element &element) override {
-    element.components.clear();
-    Status first_error;
-    bool ended = false;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const Result<bool> more = inputs_[i]->next(part_);
-      if (!more.ok()) {
-        if (first_error.ok()) first_error = more.status();
-        continue;
+    if (advanced_ == 0) {
+      element_.components.clear();
+      error_ = Status();
+      ended_ = false;
+    }
+    for (; advanced_ < inputs_.size(); ++advanced_) {
+      if (advanced_ < before_.size()) {
+        before_[advanced_].clear();
+        inputs_[advanced_]->save(before_[advanced_]);
       }
-      ended = ended || !*more;
-      if (!*more) continue;
-      if (i == 0) element.lineage = part_.lineage;
-      std::move(part_.components.begin(), part_.components.end(), std::back_inserter(element.components));
+      const Result<bool> more = inputs_[advanced_]->next(part_);
+      if (base::is_interrupt(more.status())) return more;
+      add_part(more);
     }
-    if (ended) return false;
-    TUTTI_TRY(first_error);
+    advanced_ = 0;
+    if (ended_) return false;
+    TUTTI_TRY(error_);
+    std::swap(element, element_);
     return true;
-  }
-  Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
-    Status first_error;
-    size_t from = 0;
-    done = count;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      int64_t rows = 0;
-      const Status status = inputs_[i]->next_rows(targets.subspan(from, widths_[i]), count, rows);
-      if (first_error.ok()) first_error = status;
-      done = std::min(done, rows);
-      from += widths_[i];
-    }
-    return first_error;
   }
   void save(State &state) const override {
     state.open("zip");
     state.key("inputs");
     state.open_list();
-    for (const auto &input : inputs_)
-      input->save(state);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (i < advanced_) {
+        state.append(before_[i]);
+      } else {
+        inputs_[i]->save(state);
+      }
+    }
     state.close();
     state.close();
   }
@@ -119,8 +113,25 @@ class ZipStage : public Stage {
   }
 
  private:
+  void add_part(const Result<bool> &more) {
+    if (!more.ok()) {
+      if (error_.ok()) error_ = more.status();
+    } else if (!*more) {
+      ended_ = true;
+    } else {
+      if (advanced_ == 0) element_.lineage = part_.lineage;
+      std::move(part_.components.begin(), part_.components.end(), std::back_inserter(element_.components));
+    }
+  }
+
   std::vector<std::unique_ptr<Stage>> inputs_;
-  std::vector<size_t> widths_;
+  // The element in the making: parts of the first `advanced_` inputs, and their states before they gave them. The last
+  // input is never ahead.
+  Element element_;
+  std::vector<State> before_;
+  size_t advanced_ = 0;
+  bool ended_ = false;
+  Status error_;
   Element part_;
 };
 
@@ -137,7 +148,7 @@ class ZipDataset : public Dataset {
       TUTTI_ASSIGN(std::unique_ptr<Stage> stage, input->open(context));
       stages.push_back(std::move(stage));
     }
-    return std::unique_ptr<Stage>(std::make_unique<ZipStage>(std::move(stages), widths()));
+    return std::unique_ptr<Stage>(std::make_unique<ZipStage>(std::move(stages)));
   }
 
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access access) const override {

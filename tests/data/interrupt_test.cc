@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deadlines that end a call of next() in the middle of an element: every stage keeps what it has gathered, the walk
+// goes on with the next call, and what was saved in between continues the same way (stage.h, Interrupts).
+#include <thread>
+
+#include "conformance/dataset_conformance.h"
+#include "data/stage.h"
+#include "graph/builder.h"
+#include "interpreting_runner.h"
+#include "sample_data.h"
+
+using namespace tutti::impl;
+using namespace tutti::testing;
+using base::CancelToken;
+using base::Deadline;
+using base::Ref;
+using base::Result;
+using base::Status;
+using data::Dataset;
+using data::DatasetRef;
+using data::Element;
+using data::Feed;
+using data::IteratorContext;
+using data::Pipeline;
+using data::Stage;
+using graph::GraphBuilder;
+using tensor::Tensor;
+
+namespace {
+
+constexpr int64_t kElements = 13;
+
+data::TransformArguments with_map(data::MapFunction function) {
+  data::TransformArguments arguments;
+  arguments.map = std::move(function);
+  return arguments;
+}
+
+data::TransformArguments with_others(std::vector<DatasetRef> others) {
+  data::TransformArguments arguments;
+  arguments.others = std::move(others);
+  return arguments;
+}
+
+// x ↦ x / 2, for rows or for single elements.
+data::TransformArguments halve(graph::Dims dims) {
+  GraphBuilder b;
+  b.set_result("x", b.div(b.input("x", tensor::DType::f32, std::move(dims)), b.constant(2, tensor::DType::f32)));
+  data::TransformArguments arguments;
+  arguments.graph = std::make_shared<const graph::Graph>(b.finish_graph().take());
+  return arguments;
+}
+
+Status through(const Element &input, Element &output) {
+  output = input;
+  return Status();
+}
+
+Status fail_on_five(const Element &input, Element &output) {
+  output = input;
+  TUTTI_ASSIGN(const int32_t row, input.components[1].scalar_value<int32_t>());
+  return row == 5 ? base::out_of_range("five is not allowed") : Status();
+}
+
+// A callback's own deadline is an error like any other.
+Status late_on_five(const Element &input, Element &output) {
+  const Status status = fail_on_five(input, output);
+  return status.ok() ? status : base::deadline_exceeded("five was too slow");
+}
+
+Status keep_even(const Element &input, bool &keep) {
+  TUTTI_ASSIGN(const int32_t row, input.components[1].scalar_value<int32_t>());
+  keep = row % 2 == 0;
+  return Status();
+}
+
+// Shapes that are known only when the element is there.
+Pipeline unstatic(Pipeline pipeline) {
+  data::TransformArguments arguments = with_map(through);
+  arguments.output_spec = data::ElementSpec{{{"x", data::Role::feature, tensor::DType::f32, {data::unknown_dim()}},
+                                             {"y", data::Role::label, tensor::DType::i32, {}}}};
+  return std::move(pipeline.apply("map_callback", {}, std::move(arguments)));
+}
+
+using Build = std::function<Pipeline(Pipeline)>;
+
+Build apply(std::string transform, std::string key, int64_t value) {
+  return [=](Pipeline p) { return std::move(p.apply(transform, {{key, value}})); };
+}
+
+Build map_callback(data::MapFunction function, int64_t parallelism, int64_t batch = 0) {
+  return [=](Pipeline p) {
+    p.apply("map_callback", {{"parallelism", parallelism}}, with_map(function));
+    return std::move(batch > 0 ? p.batch(batch) : p);
+  };
+}
+
+struct Case {
+  const char *name;
+  Build build;
+  bool in_background = false;
+};
+
+const graph::Dims kRows{GraphBuilder::batch(), 3};
+
+std::vector<Case> cases() {
+  const auto other = [] { return range(10).build().value(); };
+  const auto forward = [] { return forward_only(range(10)).build().value(); };
+  return {
+      {"source", [](Pipeline p) { return p; }},
+      {"batch", [](Pipeline p) { return std::move(p.batch(4)); }},
+      {"batch, remainder dropped", [](Pipeline p) { return std::move(p.batch(4, true)); }},
+      {"batch of elements", [](Pipeline p) { return std::move(unstatic(std::move(p)).batch(4)); }},
+      {"batch of batches", [](Pipeline p) { return std::move(p.batch(3, true).batch(2)); }},
+      {"unbatch", [](Pipeline p) { return std::move(p.batch(4).apply("unbatch").batch(3)); }},
+      {"shuffle", [](Pipeline p) { return std::move(p.shuffle(4)); }},
+      {"shuffle, batch", [](Pipeline p) { return std::move(p.shuffle(4).batch(3)); }},
+      {"shuffle, all", [](Pipeline p) { return std::move(p.shuffle(100)); }},
+      {"skip", apply("skip", "count", 5)},
+      {"skip, batch",
+       [](Pipeline p) {
+         return std::move(p.apply("skip", {{"count", int64_t{5}}}).batch(3));
+       }},
+      {"take", apply("take", "count", 7)},
+      {"take, batch",
+       [](Pipeline p) {
+         return std::move(p.apply("take", {{"count", int64_t{7}}}).batch(3));
+       }},
+      {"shard",
+       [](Pipeline p) {
+         return std::move(p.apply("shard", {{"num_shards", int64_t{3}}, {"index", int64_t{1}}}));
+       }},
+      {"enumerate", [](Pipeline p) { return std::move(p.apply("enumerate")); }},
+      {"enumerate, batch", [](Pipeline p) { return std::move(p.apply("enumerate").batch(4)); }},
+      {"zip", [=](Pipeline p) { return std::move(p.apply("zip", {}, with_others({other()}))); }},
+      {"zip, second",
+       [=](Pipeline p) {
+         Pipeline first(forward());
+         return std::move(first.apply("zip", {}, with_others({p.build().value()})).batch(4));
+       }},
+      {"concatenate, first",
+       [](Pipeline p) {
+         const DatasetRef more = sample(4).build().value();
+         return std::move(p.apply("concatenate", {}, with_others({more})).batch(3));
+       }},
+      {"concatenate, second",
+       [](Pipeline p) {
+         Pipeline first = sample(4);
+         return std::move(first.apply("concatenate", {}, with_others({p.build().value()})));
+       }},
+      {"filter_callback",
+       [](Pipeline p) {
+         data::TransformArguments arguments;
+         arguments.filter = keep_even;
+         return std::move(p.apply("filter_callback", {}, std::move(arguments)).batch(2));
+       }},
+      {"cache, repeat", [](Pipeline p) { return std::move(p.apply("cache").repeat(2)); }},
+      {"cache, repeat, batch", [](Pipeline p) { return std::move(p.apply("cache").repeat(2).batch(4)); }},
+      {"cache, shuffle", [](Pipeline p) { return std::move(p.apply("cache").shuffle(4).batch(3)); }},
+      {"cache, permutation", [](Pipeline p) { return std::move(p.apply("cache").shuffle(100).batch(3)); }},
+      {"cache, permutation of elements", [](Pipeline p) { return std::move(p.apply("cache").shuffle(100)); }},
+      {"map, rows", [](Pipeline p) { return std::move(p.apply("map", {}, halve(kRows)).batch(4)); }},
+      {"map of map, rows",
+       [](Pipeline p) { return std::move(p.apply("map", {}, halve(kRows)).apply("map", {}, halve(kRows)).batch(4)); }},
+      {"map, rows, parallel",
+       [](Pipeline p) {
+         return std::move(p.apply("map", {{"parallelism", int64_t{2}}}, halve(kRows)).batch(4));
+       }},
+      {"map, elements", [](Pipeline p) { return std::move(p.apply("map", {}, halve({3}))); }},
+      {"map, batches", [](Pipeline p) { return std::move(p.batch(4).apply("map", {}, halve(kRows))); }},
+      {"map_callback", map_callback(through, 1, 4)},
+      {"map_callback failing", map_callback(fail_on_five, 1)},
+      {"map_callback failing, batch", map_callback(fail_on_five, 1, 4)},
+      {"map_callback late, batch", map_callback(late_on_five, 1, 4)},
+      {"map_callback failing, batch of elements",
+       [](Pipeline p) {
+         p.apply("map_callback", {}, with_map(fail_on_five));
+         return std::move(unstatic(std::move(p)).batch(4));
+       }},
+      {"map_callback failing, shuffle",
+       [](Pipeline p) { return std::move(p.apply("map_callback", {}, with_map(fail_on_five)).shuffle(3)); }},
+      {"map_callback, parallel", map_callback(through, 3, 4), true},
+      {"map_callback late, parallel", map_callback(late_on_five, 3), true},
+      {"prefetch", [](Pipeline p) { return std::move(p.prefetch(2)); }, true},
+      {"batch, prefetch", [](Pipeline p) { return std::move(p.batch(4).prefetch(2)); }, true},
+      {"prefetch, batch", [](Pipeline p) { return std::move(p.prefetch(2).batch(4)); }, true},
+      {"prefetch, shuffle, batch, prefetch",
+       [](Pipeline p) { return std::move(p.prefetch(2).shuffle(3).batch(4).prefetch()); }, true},
+  };
+}
+
+IteratorContext context_of(Ref<CancelToken> cancel) {
+  IteratorContext context;
+  context.cancel = std::move(cancel);
+  context.seed = 7;
+  context.graphs = std::make_shared<InterpretingRunner>();
+  return context;
+}
+
+// What next() answered, as text; an error is its code.
+std::string answer_of(const Result<bool> &more, const Element &element) {
+  return more.ok() ? fingerprint(element) : base::concat(name(more.status().code()), ": ", more.status().message());
+}
+
+void check_equal(const char *name, const std::vector<std::string> &got, const std::vector<std::string> &expected,
+                 size_t from, const char *what) {
+  const bool equal = got.size() + from == expected.size() &&
+                     std::equal(got.begin(), got.end(), expected.begin() + static_cast<std::ptrdiff_t>(from));
+  if (equal) return;
+  print_error("%s: %s: %zu answers from %zu on, expected %zu in all\n", name, what, got.size(), from, expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    const std::string wanted = i + from < expected.size() ? expected[i + from] : "nothing";
+    if (got[i] != wanted) print_error("answer %zu: %s\ninstead of: %s\n", i + from, got[i].c_str(), wanted.c_str());
+  }
+  _fail(__FILE__, __LINE__);
+}
+
+// A source that the test gives elements to as it likes.
+class Drip {
+ public:
+  Drip()
+      : feed_(Feed::create({{{"x", data::Role::feature, tensor::DType::f32, {3}},
+                             {"y", data::Role::label, tensor::DType::i32, {}}}},
+                           kElements)
+                  .take()) {}
+
+  Pipeline source() { return Pipeline(feed_->dataset()); }
+  // Begins where a restored walk needs it.
+  void begin() { next_ = feed_->resume_position(); }
+  // One more element, or the end; false when there is nothing more to do.
+  bool give() {
+    if (next_ > kElements) return false;
+    if (next_ == kElements) {
+      ++next_;
+      return feed_->end().ok();
+    }
+    Element element;
+    element.components.push_back(x_.row(next_).take());
+    element.components.push_back(Tensor::scalar(static_cast<int32_t>(next_++)).take());
+    return feed_->push(std::move(element), nullptr, Deadline::after_ms(10000)).ok();
+  }
+  void give_all() {
+    while (give()) {
+    }
+  }
+
+ private:
+  const Tensor x_ = numbered(kElements, 3);
+  Ref<Feed> feed_;
+  int64_t next_ = 0;
+};
+
+// All answers of a walk to which nothing comes late.
+std::vector<std::string> whole_walk(const Case &one, const base::Json *state = nullptr) {
+  Drip drip;
+  const DatasetRef dataset = assert_ok_value(one.build(drip.source()).build());
+  auto iterator = assert_ok_value(dataset->make_iterator(context_of(CancelToken::create(Deadline::after_ms(60000)))));
+  if (state != nullptr) assert_ok(iterator->restore(*state));
+  drip.begin();
+  drip.give_all();
+  std::vector<std::string> answers;
+  Element element;
+  for (;;) {
+    const Result<bool> more = iterator->next(element);
+    if (more.ok() && !*more) return answers;
+    assert_true(answers.size() < 100);
+    answers.push_back(answer_of(more, element));
+  }
+}
+
+void a_starved_feed_loses_nothing(void **) {
+  for (const Case &one : cases()) {
+    const std::vector<std::string> expected = whole_walk(one);
+    Drip drip;
+    const DatasetRef dataset = assert_ok_value(one.build(drip.source()).build());
+    const Ref<CancelToken> token = CancelToken::create();
+    auto iterator = assert_ok_value(dataset->make_iterator(context_of(token)));
+    drip.give();
+    drip.give();
+    std::vector<std::string> answers;
+    int64_t interrupts = 0;
+    for (Element element;;) {
+      token->set_deadline(Deadline::after_ms(2));
+      const Result<bool> more = iterator->next(element);
+      if (base::is_interrupt(more.status())) {
+        assert_true(more.code() == base::Code::deadline_exceeded);
+        ++interrupts;
+        const base::Json state = iterator->save();
+        check_equal(one.name, whole_walk(one, &state), expected, answers.size(), state.dump().c_str());
+        drip.give();
+        continue;
+      }
+      if (more.ok() && !*more) break;
+      answers.push_back(answer_of(more, element));
+    }
+    check_equal(one.name, answers, expected, 0, "with interrupts");
+    assert_true(interrupts > 0);
+  }
+}
+
+// The rows of sample(), each of which comes at the second call only: what an interrupt is, without any waiting.
+class ReluctantStage : public Stage {
+ public:
+  explicit ReluctantStage(std::unique_ptr<Stage> input) : input_(std::move(input)) {}
+
+  Result<bool> next(Element &element) override {
+    reluctant_ = !reluctant_;
+    if (reluctant_) return CancelToken::create(Deadline::after_ms(0))->check();
+    return input_->next(element);
+  }
+  void save(data::State &state) const override { input_->save(state); }
+  Status restore(const base::JsonReader &state) override { return input_->restore(state); }
+
+ private:
+  std::unique_ptr<Stage> input_;
+  bool reluctant_ = false;
+};
+
+class ReluctantDataset : public Dataset {
+ public:
+  explicit ReluctantDataset(const DatasetRef &input, bool is_reluctant)
+      : Dataset("reluctant", input->spec(), input->cardinality(), {input}), is_reluctant_(is_reluctant) {}
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    if (!is_reluctant_) return input;
+    return std::unique_ptr<Stage>(std::make_unique<ReluctantStage>(std::move(input)));
+  }
+
+ private:
+  bool is_reluctant_;
+};
+
+std::vector<std::string> patient_walk(const Case &one, bool is_reluctant, const base::Json *state,
+                                      std::vector<std::pair<size_t, base::Json>> *states) {
+  const DatasetRef rows = sample(kElements).build().value();
+  const DatasetRef dataset =
+      assert_ok_value(one.build(Pipeline(DatasetRef(base::make_ref<ReluctantDataset>(rows, is_reluctant)))).build());
+  auto iterator = assert_ok_value(dataset->make_iterator(context_of(nullptr)));
+  if (state != nullptr) assert_ok(iterator->restore(*state));
+  std::vector<std::string> answers;
+  for (Element element;;) {
+    const Result<bool> more = iterator->next(element);
+    if (base::is_interrupt(more.status())) {
+      if (states != nullptr) states->emplace_back(answers.size(), iterator->save());
+      continue;
+    }
+    if (more.ok() && !*more) return answers;
+    assert_true(answers.size() < 100);
+    answers.push_back(answer_of(more, element));
+  }
+}
+
+// The same with a source whose size is known, which a shuffle behind a cache asks for.
+void every_stage_goes_on_behind_an_interrupt(void **) {
+  for (const Case &one : cases()) {
+    if (one.in_background) continue;
+    const std::vector<std::string> expected = patient_walk(one, false, nullptr, nullptr);
+    std::vector<std::pair<size_t, base::Json>> states;
+    check_equal(one.name, patient_walk(one, true, nullptr, &states), expected, 0, "with interrupts");
+    assert_true(!states.empty());
+    for (const auto &[given, state] : states)
+      check_equal(one.name, patient_walk(one, true, &state, nullptr), expected, given, state.dump().c_str());
+  }
+}
+
+// A deadline that has passed and one that comes while nothing moves; then a real cancel.
+void the_token_governs_each_call(void **) {
+  Drip drip;
+  const DatasetRef dataset = assert_ok_value(drip.source().batch(2).prefetch(2).build());
+  const Ref<CancelToken> token = CancelToken::create(Deadline::after_ms(0));
+  auto iterator = assert_ok_value(dataset->make_iterator(context_of(token)));
+  drip.give();
+  drip.give();
+  Element element;
+  assert_true(iterator->next(element).code() == base::Code::deadline_exceeded);
+  token->set_deadline(Deadline::never());
+  assert_true(assert_ok_value(iterator->next(element)));
+  std::thread interrupter([&] { token->set_deadline(Deadline::after_ms(0)); });
+  assert_true(iterator->next(element).code() == base::Code::deadline_exceeded);
+  interrupter.join();
+  token->set_deadline(Deadline::never());
+  std::thread canceller([&] { token->cancel(); });
+  assert_true(iterator->next(element).code() == base::Code::cancelled);
+  canceller.join();
+}
+
+// What was looked at in vain is looked at again.
+void a_peek_may_be_interrupted(void **) {
+  Drip drip;
+  const DatasetRef dataset = assert_ok_value(drip.source().batch(2).build());
+  const Ref<CancelToken> token = CancelToken::create();
+  auto iterator = assert_ok_value(dataset->make_iterator(context_of(token)));
+  drip.give();
+  token->set_deadline(Deadline::after_ms(2));
+  Element element;
+  assert_true(iterator->peek(element).code() == base::Code::deadline_exceeded);
+  token->set_deadline(Deadline::never());
+  drip.give();
+  assert_true(assert_ok_value(iterator->peek(element)));
+  assert_true(assert_ok_value(iterator->next(element)));
+  assert_int_equal(element.rows(), 2);
+}
+
+const CMUnitTest tests[] = {
+    cmocka_unit_test(a_starved_feed_loses_nothing),
+    cmocka_unit_test(every_stage_goes_on_behind_an_interrupt),
+    cmocka_unit_test(the_token_governs_each_call),
+    cmocka_unit_test(a_peek_may_be_interrupted),
+};
+
+}  // namespace
+
+TEST_MAIN(tests)
