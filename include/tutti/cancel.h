@@ -4,8 +4,12 @@
  *
  * A token has two strengths. STOP ends training politely: all replicas finish the same step, the checkpoint is written,
  * and the call returns TUTTI_OK with the reason TUTTI_REASON_STOPPED. CANCEL ends within one step and the call returns
- * TUTTI_CANCELLED. A passed deadline acts like CANCEL and returns TUTTI_DEADLINE_EXCEEDED. Calls that only wait (a
- * feed, a predictor) treat STOP like CANCEL.
+ * TUTTI_CANCELLED. A passed deadline acts like CANCEL and returns TUTTI_DEADLINE_EXCEEDED. Calls other than training
+ * treat STOP like CANCEL.
+ *
+ * What ends is the call, not the object: an estimator, iterator or prediction stream whose call was cancelled can be
+ * used again, and an iterator or stream loses nothing: the next call, with another token or a later deadline, goes on
+ * where the cancelled one stood. A training session is over, like the one call that it is.
  *
  * Threads: every function is safe from any thread at any time, callbacks included.
  */
@@ -32,7 +36,8 @@ TUTTI_API void tutti_cancel_unref(tutti_cancel *token);
 /* Asks for TUTTI_CANCEL_STOP or TUTTI_CANCEL_CANCEL. Asking again with less changes nothing. */
 TUTTI_API int32_t tutti_cancel_request(tutti_cancel *token, int32_t strength, tutti_error **err);
 
-/* Sets the deadline to `timeout_ms` milliseconds from now; a negative value takes it away. */
+/* Sets the deadline to `timeout_ms` milliseconds from now; a negative value takes it away. Calls that are running heed
+ * it too, so one token can serve many calls, each with a deadline set before. */
 TUTTI_API int32_t tutti_cancel_set_deadline(tutti_cancel *token, int64_t timeout_ms, tutti_error **err);
 
 /* What has been asked for so far: TUTTI_CANCEL_NONE, _STOP or _CANCEL (also after the deadline). */

@@ -101,7 +101,9 @@ TUTTI_API int32_t tutti_iterator_create(const tutti_dataset *dataset, int64_t se
 TUTTI_API void tutti_iterator_ref(tutti_iterator *iterator);
 TUTTI_API void tutti_iterator_unref(tutti_iterator *iterator);
 
-/* Moves to the next element. *has_element is 0 at the end. */
+/* Moves to the next element. *has_element is 0 at the end. After TUTTI_DEADLINE_EXCEEDED and TUTTI_CANCELLED the next
+ * call goes on and no element is lost; after any other error it goes on behind the element that failed. A second thread
+ * gets TUTTI_FAILED_PRECONDITION meanwhile. */
 TUTTI_API int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *cancel, uint8_t *has_element,
                                       tutti_error **err);
 /* A component of the element last moved to; lent until the next call of next. NULL before the first and after the last.

@@ -7,20 +7,51 @@ namespace tutti::impl::capi {
 
 constinit HandleType<CancelObject> cancel_handles{"cancel"};
 
-void CancelObject::set_deadline(base::Deadline deadline) {
-  const std::lock_guard lock(mutex_);
-  deadline_ = deadline;
+void CancelObject::stop() {
+  token_->stop();
+  waits_->cancel(base::cancelled("a stop was requested"));
 }
 
-Ref<base::CancelToken> CancelObject::for_call() const {
-  const std::lock_guard lock(mutex_);
-  return base::CancelToken::create_child(token_, deadline_);
+void CancelObject::cancel() {
+  token_->cancel();
+  waits_->cancel();
+}
+
+void CancelObject::set_deadline(base::Deadline deadline) {
+  token_->set_deadline(deadline);
+  waits_->set_deadline(deadline);
 }
 
 Result<Ref<base::CancelToken>> call_token(tutti_cancel *cancel) {
   if (cancel == nullptr) return Ref<base::CancelToken>();
   TUTTI_ASSIGN(const Ref<CancelObject> object, find(cancel, cancel_handles, "cancel"));
-  return object->for_call();
+  return object->token();
+}
+
+Result<Ref<base::CancelToken>> wait_token(tutti_cancel *cancel) {
+  if (cancel == nullptr) return Ref<base::CancelToken>();
+  TUTTI_ASSIGN(const Ref<CancelObject> object, find(cancel, cancel_handles, "cancel"));
+  return object->waits();
+}
+
+CallScope::CallScope(base::CancelToken &walk, const base::CancelToken *call) : walk_(walk), call_(call) {
+  if (call_ == nullptr) return;
+  using Listener = base::CancelToken::Listener;
+  listener_.emplace(
+      call_, [this] { follow(); }, Listener::Start::later_only, Listener::Hears::levels_and_deadlines);
+  follow();
+}
+
+CallScope::~CallScope() {
+  if (call_ == nullptr) return;
+  listener_.reset();
+  walk_.set_deadline(base::Deadline::never());
+}
+
+void CallScope::follow() {
+  const std::lock_guard lock(mutex_);
+  const bool is_cancelled = call_->level() == base::CancelLevel::cancel;
+  walk_.set_deadline(is_cancelled ? base::Deadline::after_ms(0) : call_->deadline());
 }
 
 }  // namespace tutti::impl::capi
@@ -41,9 +72,9 @@ int32_t tutti_cancel_request(tutti_cancel *token, int32_t strength, tutti_error 
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<CancelObject> object, find(token, cancel_handles, "token"));
     if (strength == TUTTI_CANCEL_STOP) {
-      object->token()->stop();
+      object->stop();
     } else if (strength == TUTTI_CANCEL_CANCEL) {
-      object->token()->cancel();
+      object->cancel();
     } else {
       return base::invalid_argument("argument 'strength' must be TUTTI_CANCEL_STOP or TUTTI_CANCEL_CANCEL, got ",
                                     strength);
@@ -63,6 +94,6 @@ int32_t tutti_cancel_set_deadline(tutti_cancel *token, int64_t timeout_ms, tutti
 int32_t tutti_cancel_get_state(const tutti_cancel *token) {
   const Ref<CancelObject> object = peek(token, cancel_handles);
   if (!object) return TUTTI_CANCEL_NONE;
-  if (!object->for_call()->check().ok()) return TUTTI_CANCEL_CANCEL;
+  if (!object->token()->check().ok()) return TUTTI_CANCEL_CANCEL;
   return static_cast<int32_t>(object->token()->level());
 }

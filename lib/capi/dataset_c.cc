@@ -158,10 +158,11 @@ int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *cancel, uint
   return guard(err, [&]() -> Status {
     TUTTI_TRY(require(has_element, "has_element"));
     TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
-    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
     TUTTI_TRY(base::check(token.get()));
-    const base::CancelToken::Listener forward(token.get(), [&] { object->token()->cancel(token->check()); });
-    TUTTI_ASSIGN(const bool more, object->iterator().next(object->element));
+    TUTTI_ASSIGN(const SoleUse use, sole_use(object->busy(), "iterator"));
+    CallScope scope(object->token(), token.get());
+    TUTTI_ASSIGN(const bool more, scope.run([&] { return object->iterator().next(object->element); }));
     object->has_element = more;
     if (more) TUTTI_TRY(lend_components(*object));
     *has_element = more ? 1 : 0;
@@ -180,6 +181,7 @@ int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_er
   return guard(err, [&]() -> Status {
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
+    TUTTI_ASSIGN(const SoleUse use, sole_use(object->busy(), "iterator"));
     object->state = object->iterator().save().dump();
     *out = object->state.c_str();
     return Status();
@@ -191,6 +193,7 @@ int32_t tutti_iterator_restore(tutti_iterator *iterator, const char *state, tutt
     TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
     TUTTI_TRY(require(state, "state"));
     TUTTI_ASSIGN(const base::Json json, base::Json::parse(state));
+    TUTTI_ASSIGN(const SoleUse use, sole_use(object->busy(), "iterator"));
     return object->iterator().restore(json);
   });
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "capi/context_c.h"
+#include "capi/guard.h"
 #include "data/dataset.h"
 #include "data/pipeline.h"
 #include "data/sources.h"
@@ -78,14 +79,16 @@ class IteratorObject : public base::Object {
       : iterator_(std::move(iterator)), token_(std::move(token)) {}
 
   data::Iterator &iterator() { return *iterator_; }
-  /// Cancels the walk when a call's own token is cancelled.
-  const Ref<base::CancelToken> &token() const { return token_; }
+  /// The walk's own token, which follows that of a call while the call lasts.
+  base::CancelToken &token() const { return *token_; }
+  BusyFlag &busy() { return busy_; }
   data::Element element;
   bool has_element = false;
   std::vector<std::unique_ptr<LentHandle>> components;
   std::string state;
 
  private:
+  BusyFlag busy_;
   std::unique_ptr<data::Iterator> iterator_;
   Ref<base::CancelToken> token_;
 };

@@ -83,13 +83,12 @@ Result<Ref<DatasetObject>> find_dataset(const EstimatorObject &object, const tut
 }
 
 Result<estimator::EvaluateRequest> evaluate_request(EstimatorObject &object, const tutti_dataset *dataset,
-                                                    std::string_view argument, int64_t steps, tutti_cancel *cancel) {
+                                                    std::string_view argument, int64_t steps) {
   TUTTI_ASSIGN(const Ref<DatasetObject> data, find_dataset(object, dataset, argument));
   if (steps < 0) return base::invalid_argument("argument 'steps' must be 0 or more, got ", steps);
   estimator::EvaluateRequest request;
   request.dataset = data->dataset();
   if (steps > 0) request.steps = steps;
-  TUTTI_ASSIGN(request.cancel, call_token(cancel));
   return request;
 }
 
@@ -167,8 +166,8 @@ int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset
     if (result != nullptr) *result = nullptr;
     const Stopwatch stopwatch;
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
-    TUTTI_ASSIGN(const estimator::EvaluateRequest request,
-                 evaluate_request(*object, dataset, "dataset", steps, cancel));
+    TUTTI_ASSIGN(estimator::EvaluateRequest request, evaluate_request(*object, dataset, "dataset", steps));
+    TUTTI_ASSIGN(request.cancel, wait_token(cancel));
     object->remember(request.dataset->spec());
     TUTTI_ASSIGN(const estimator::EvaluateResult evaluated, object->estimator().evaluate(request));
     return emit_result(base::make_ref<ResultObject>(evaluated, stopwatch.seconds()), result);
@@ -187,7 +186,8 @@ int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator, const tut
     estimator::TrainAndEvaluateRequest request;
     request.every_steps = every_steps;
     TUTTI_ASSIGN(request.train, train_request(*object, dataset, options, hooks, cancel));
-    TUTTI_ASSIGN(request.evaluate, evaluate_request(*object, evaluation, "evaluation", 0, cancel));
+    TUTTI_ASSIGN(request.evaluate, evaluate_request(*object, evaluation, "evaluation", 0));
+    request.evaluate.cancel = request.train.cancel;
     TUTTI_ASSIGN(const estimator::TrainAndEvaluateResult both,
                  object->estimator().train_and_evaluate(std::move(request)));
     return emit_result(base::make_ref<ResultObject>(both.evaluate, stopwatch.seconds()), result);
@@ -199,7 +199,7 @@ int32_t tutti_estimator_save(tutti_estimator *estimator, const char *directory, 
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
     TUTTI_TRY(require(directory, "directory"));
-    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
     checkpoint::Snapshot snapshot;
     TUTTI_ASSIGN(snapshot.state, object->estimator().weights(""));
     TUTTI_ASSIGN(const data::ElementSpec spec, object->spec());

@@ -65,7 +65,7 @@ int32_t tutti_feed_push(tutti_feed *feed, tutti_tensor *const *components, int64
     TUTTI_ASSIGN(const Ref<FeedObject> object, find(feed, feed_handles, "feed"));
     if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
     if (count > 0) TUTTI_TRY(require(components, "components"));
-    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
     data::Element element;
     for (int64_t i = 0; i < count; ++i) {
       TUTTI_ASSIGN(tensor::Tensor tensor, find_tensor(components[i], "components"));

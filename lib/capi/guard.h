@@ -13,7 +13,9 @@
 
 #include <tutti/status.h>
 
+#include <atomic>
 #include <exception>
+#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
@@ -61,6 +63,24 @@ Status clear(C **out, std::string_view argument) {
 inline Status require(const void *pointer, std::string_view argument) {
   if (pointer != nullptr) return Status();
   return base::invalid_argument("argument '", argument, "' is NULL");
+}
+
+/// Set while a call uses an object that serves one thread at a time.
+class BusyFlag {
+ public:
+  bool try_lock() { return !busy_.exchange(true, std::memory_order_acquire); }
+  void unlock() { busy_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> busy_{false};
+};
+using SoleUse = std::unique_lock<BusyFlag>;
+
+/// Takes the object for one call; FAILED_PRECONDITION while another call has it, also one further up on this thread.
+inline Result<SoleUse> sole_use(BusyFlag &flag, std::string_view what) {
+  SoleUse use(flag, std::try_to_lock);
+  if (use.owns_lock()) return use;
+  return base::failed_precondition("another call uses this ", what, " just now; it serves one thread at a time");
 }
 
 /// Runs `body`, which returns a Status, and reports it.

@@ -127,7 +127,7 @@ TUTTI_DEFINE_COUNTING(predictor, predictor_handles)
 int32_t tutti_predictor_reload(tutti_predictor *predictor, const char *path, tutti_cancel *cancel, tutti_error **err) {
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<PredictorObject> object, find(predictor, predictor_handles, "predictor"));
-    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
     TUTTI_TRY(base::check(token.get()));
     if (path == nullptr) return object->predictor().reload().status();
     return object->predictor().reload_from(path);
@@ -150,7 +150,7 @@ int32_t tutti_predictor_run(tutti_predictor *predictor, const char *const *names
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<PredictorObject> object, find(predictor, predictor_handles, "predictor"));
     TUTTI_ASSIGN(const std::vector<data::NamedTensor> features, named_tensors(names, inputs, count));
-    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
     TUTTI_ASSIGN(prediction::ResultBatch batch, object->predictor().run(features, token.get()));
     return emit_batch(std::move(batch), out);
   });
@@ -163,7 +163,7 @@ int32_t tutti_predictor_run_all(tutti_predictor *predictor, const tutti_dataset 
     TUTTI_ASSIGN(const Ref<PredictorObject> object, find(predictor, predictor_handles, "predictor"));
     TUTTI_ASSIGN(const Ref<DatasetObject> data, find(dataset, dataset_handles, "dataset"));
     TUTTI_TRY(check_same_context(*object->core(), *data->core(), "dataset"));
-    TUTTI_ASSIGN(Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_ASSIGN(Ref<base::CancelToken> token, wait_token(cancel));
     TUTTI_ASSIGN(prediction::ResultBatch batch, object->predictor().run_all(data->dataset(), std::move(token)));
     return emit_batch(std::move(batch), out);
   });
@@ -190,12 +190,14 @@ int32_t tutti_prediction_stream_next(tutti_prediction_stream *stream, tutti_canc
   return guard(err, [&]() -> Status {
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<PredictionStreamObject> object, find(stream, prediction_stream_handles, "stream"));
-    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
+    TUTTI_TRY(base::check(token.get()));
+    TUTTI_ASSIGN(const SoleUse use, sole_use(object->busy(), "stream"));
     const std::lock_guard lock(object->mutex());
     if (object->stream() == nullptr) return base::failed_precondition("the stream is closed");
-    const base::CancelToken::Listener forward(token.get(), [&] { object->token()->cancel(token->check()); });
+    CallScope scope(*object->token(), token.get());
     prediction::ResultBatch batch;
-    TUTTI_ASSIGN(const bool more, object->stream()->next(batch));
+    TUTTI_ASSIGN(const bool more, scope.run([&] { return object->stream()->next(batch); }));
     return more ? emit_batch(std::move(batch), out) : Status();
   });
 }
@@ -203,7 +205,7 @@ int32_t tutti_prediction_stream_next(tutti_prediction_stream *stream, tutti_canc
 int32_t tutti_prediction_stream_close(tutti_prediction_stream *stream, tutti_cancel *cancel, tutti_error **err) {
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<PredictionStreamObject> object, find(stream, prediction_stream_handles, "stream"));
-    TUTTI_TRY(call_token(cancel));
+    TUTTI_TRY(wait_token(cancel));
     object->token()->cancel();
     const std::lock_guard lock(object->mutex());
     object->stream().reset();

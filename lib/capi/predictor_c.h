@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "capi/context_c.h"
+#include "capi/guard.h"
 #include "estimator/predictor/predictor.h"
 
 namespace tutti::impl::capi {
@@ -40,12 +41,16 @@ class PredictionStreamObject : public base::Object {
       : owner_(std::move(owner)), stream_(std::move(stream)), token_(std::move(token)) {}
 
   const Ref<base::CancelToken> &token() const { return token_; }
+  /// Held by next().
+  BusyFlag &busy() { return busy_; }
+  /// Held while the stream is used or closed.
   std::mutex &mutex() { return mutex_; }
   /// Null after close.
   std::unique_ptr<prediction::ResultStream> &stream() { return stream_; }
 
  private:
   const Ref<PredictorObject> owner_;
+  BusyFlag busy_;
   std::mutex mutex_;
   std::unique_ptr<prediction::ResultStream> stream_;  // guarded by mutex_
   const Ref<base::CancelToken> token_;

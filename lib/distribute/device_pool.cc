@@ -75,6 +75,11 @@ void JobGroup::done(const Status &status) {
 
 Status JobGroup::wait(const base::CancelToken *cancel) { return wait_below(0, cancel); }
 
+bool JobGroup::is_done() {
+  std::lock_guard lock(mutex_);
+  return pending_ == 0;
+}
+
 Status JobGroup::wait_below(int32_t limit, const base::CancelToken *cancel) {
   std::unique_lock lock(mutex_);
   TUTTI_TRY(base::wait_until(changed_, lock, cancel, base::Deadline::never(), [&] { return pending_ <= limit; }));

@@ -53,6 +53,8 @@ class JobGroup {
   void done(const base::Status &status);
   /// Waits for all jobs; CANCELLED or DEADLINE_EXCEEDED when the token says so first.
   base::Status wait(const base::CancelToken *cancel);
+  /// Are all jobs done?
+  bool is_done();
   /// Waits until at most `limit` jobs are under way.
   base::Status wait_below(int32_t limit, const base::CancelToken *cancel);
 

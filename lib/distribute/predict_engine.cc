@@ -34,6 +34,8 @@ struct Call {
   std::vector<Tensor> outputs;
   JobGroup jobs;
   std::atomic<bool> abandoned{false};
+  /// Of a stream: who waits for input is told when the call is done.
+  base::Ref<base::CancelToken> reading;
 };
 
 struct OutputSpec {
@@ -58,7 +60,8 @@ class Engine : public PredictEngine {
   Result<std::vector<Tensor>> run(std::span<const Tensor> features, const base::CancelToken *cancel,
                                   int64_t *step) override;
   Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
-                                                base::Ref<base::CancelToken> cancel) override;
+                                                base::Ref<base::CancelToken> cancel,
+                                                base::Ref<base::CancelToken> reading) override;
   PredictCounters counters() const override;
   base::Json describe() const override {
     return base::JsonObject{{"strategy", strategy_->describe()}, {"executables", executables_.describe()}};
@@ -68,7 +71,8 @@ class Engine : public PredictEngine {
   Result<std::shared_ptr<const LoadedVersion>> current() const;
   /// Starts a call of `pieces` jobs over the rows of the batch. The binding outlives the call.
   Result<std::shared_ptr<Call>> start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
-                                      std::shared_ptr<const InputBinding> binding, int32_t pieces);
+                                      std::shared_ptr<const InputBinding> binding, int32_t pieces,
+                                      base::Ref<base::CancelToken> reading = nullptr);
 
  private:
   Status allocate_outputs(Call &call, const InputBinding &binding) const;
@@ -90,17 +94,19 @@ class Engine : public PredictEngine {
   std::unique_ptr<DevicePool> pool_;  // last: its jobs use the rest
 };
 
-/// Reads ahead on the consumer's thread; results are handed out in order.
+/// Reads ahead on the consumer's thread; results are handed out in order. As soon as the next one is there, reading
+/// waits for nothing more: a call that is done interrupts it.
 class Stream : public PredictStream {
  public:
   Stream(std::shared_ptr<Engine> engine, std::shared_ptr<const LoadedVersion> version,
          std::unique_ptr<data::Iterator> iterator, std::shared_ptr<const InputBinding> binding,
-         base::Ref<base::CancelToken> cancel, size_t depth)
+         base::Ref<base::CancelToken> cancel, base::Ref<base::CancelToken> reading, size_t depth)
       : engine_(std::move(engine)),
         version_(std::move(version)),
         iterator_(std::move(iterator)),
         binding_(std::move(binding)),
         cancel_(std::move(cancel)),
+        reading_(std::move(reading)),
         depth_(depth) {}
   ~Stream() override {
     for (const auto &call : calls_)
@@ -109,8 +115,10 @@ class Stream : public PredictStream {
 
   Result<bool> next(PredictBatch &batch) override {
     if (!failure_.ok()) return failure_;
-    failure_ = fill();
-    if (failure_.ok() && !calls_.empty()) failure_ = calls_.front()->jobs.wait(cancel_.get());
+    Status status = fill();
+    if (status.ok() && !calls_.empty()) status = calls_.front()->jobs.wait(cancel_.get());
+    if (base::is_interrupt(status)) return status;
+    failure_ = status;
     if (!failure_.ok()) return failure_;
     if (calls_.empty()) return false;
     Call &call = *calls_.front();
@@ -128,15 +136,32 @@ class Stream : public PredictStream {
     while (!ended_ && calls_.size() < depth_) {
       TUTTI_TRY(base::check(cancel_.get()));
       data::Element element;
-      TUTTI_ASSIGN(const bool more, iterator_->next(element));
-      if (!more) {
+      const bool must_wait = !has_result();
+      const Result<bool> more = must_wait ? iterator_->next(element) : iterator_->next_if_ready(element);
+      if (reading_ != nullptr && base::is_interrupt(more.status())) {
+        // Somebody's deadline or cancel, or a call is done.
+        TUTTI_TRY(base::check(cancel_.get()));
+        if (has_result()) break;
+        continue;
+      }
+      TUTTI_TRY(more);
+      if (!*more) {
         ended_ = true;
         break;
       }
-      TUTTI_ASSIGN(std::shared_ptr<Call> call, engine_->start(version_, std::move(element), binding_, 1));
+      TUTTI_ASSIGN(std::shared_ptr<Call> call, engine_->start(version_, std::move(element), binding_, 1, reading_));
       calls_.push_back(std::move(call));
     }
     return Status();
+  }
+
+  /// Is the next batch done? Sets the deadline for reading: none if it is not, until any call is done.
+  bool has_result() {
+    if (reading_ == nullptr) return false;
+    reading_->set_deadline(base::Deadline::never());
+    if (calls_.empty() || !calls_.front()->jobs.is_done()) return false;
+    reading_->set_deadline(base::Deadline::after_ms(0));
+    return true;
   }
 
   const std::shared_ptr<Engine> engine_;
@@ -144,6 +169,7 @@ class Stream : public PredictStream {
   const std::unique_ptr<data::Iterator> iterator_;
   const std::shared_ptr<const InputBinding> binding_;
   const base::Ref<base::CancelToken> cancel_;
+  const base::Ref<base::CancelToken> reading_;
   const size_t depth_;
   std::deque<std::shared_ptr<Call>> calls_;
   int64_t first_row_ = 0;
@@ -214,8 +240,10 @@ Status Engine::allocate_outputs(Call &call, const InputBinding &binding) const {
 }
 
 Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
-                                            std::shared_ptr<const InputBinding> binding, int32_t pieces) {
+                                            std::shared_ptr<const InputBinding> binding, int32_t pieces,
+                                            base::Ref<base::CancelToken> reading) {
   auto call = std::make_shared<Call>();
+  call->reading = std::move(reading);
   TUTTI_ASSIGN(call->rows, binding->check(batch));
   call->version = std::move(version);
   call->batch = std::move(batch);
@@ -228,6 +256,7 @@ Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion>
     pool_->submit(DevicePool::any_device, [this, call, binding, rows](int32_t device) {
       const bool wanted = !call->abandoned.load();
       call->jobs.done(wanted ? run_rows(*call, *binding, rows, device) : base::cancelled("the call was abandoned"));
+      if (call->reading != nullptr) call->reading->set_deadline(base::Deadline::after_ms(0));
     });
   }
   return call;
@@ -290,7 +319,8 @@ Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const 
 }
 
 Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iterator> iterator,
-                                                      base::Ref<base::CancelToken> cancel) {
+                                                      base::Ref<base::CancelToken> cancel,
+                                                      base::Ref<base::CancelToken> reading) {
   if (iterator == nullptr) return base::invalid_argument("a stream needs an iterator");
   TUTTI_TRY(base::check_not_forked());
   TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
@@ -298,9 +328,9 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   auto binding = std::make_shared<const InputBinding>(std::move(made));
   const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * device_count() + 2;
   auto self = std::static_pointer_cast<Engine>(shared_from_this());
-  return std::unique_ptr<PredictStream>(std::make_unique<Stream>(std::move(self), std::move(version),
-                                                                 std::move(iterator), std::move(binding),
-                                                                 std::move(cancel), static_cast<size_t>(depth)));
+  return std::unique_ptr<PredictStream>(
+      std::make_unique<Stream>(std::move(self), std::move(version), std::move(iterator), std::move(binding),
+                               std::move(cancel), std::move(reading), static_cast<size_t>(depth)));
 }
 
 PredictCounters Engine::counters() const {

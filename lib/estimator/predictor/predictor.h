@@ -56,7 +56,8 @@ class ResultStream {
                std::shared_ptr<const std::vector<std::string>> names);
   ~ResultStream();
 
-  /// The next batch, or false at the end. An error ends the stream.
+  /// The next batch, or false at the end. As PredictStream::next(): interrupts change nothing, any other error ends
+  /// the stream.
   base::Result<bool> next(ResultBatch &batch);
 
  private:
