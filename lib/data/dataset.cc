@@ -31,6 +31,7 @@ Result<std::unique_ptr<RandomAccess>> Dataset::random_access(const IteratorConte
 
 Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context) const {
   TUTTI_TRY(base::check_not_forked());
+  context.cancel = base::CancelToken::create_child(std::move(context.cancel));
   context.consumer = std::make_shared<ConsumerThread>();
   context.workers = std::make_shared<WorkerThreads>(context.threads);
   TUTTI_ASSIGN(std::unique_ptr<Stage> stage, open(context));
@@ -51,7 +52,7 @@ Iterator::Iterator(DatasetRef dataset, IteratorContext context, std::unique_ptr<
 Iterator::~Iterator() = default;
 
 Result<bool> Iterator::next(Element &element) {
-  if (peeked_ == nullptr) TUTTI_TRY(base::check(context_.cancel.get()));
+  if (peeked_ == nullptr) TUTTI_TRY(context_.cancel->check());
   return next_if_ready(element);
 }
 

@@ -63,7 +63,7 @@ class ConsumerThread {
 
 /// What a walk depends on from outside. Copied; the objects behind it are shared.
 struct IteratorContext {
-  /// Null = never cancelled. Honoured in every wait; its deadline, which may move, in those of the caller's thread.
+  /// Null = never cancelled; make_iterator() replaces it by a child. Honoured in every wait; its deadline, which may move, in those of the caller's thread.
   base::Ref<base::CancelToken> cancel;
   /// Seed of everything random in the pipeline.
   int64_t seed = 0;
@@ -130,6 +130,9 @@ class Iterator {
   base::Result<bool> next(Element &element);
   /// As next() where nothing need be waited for; else an interrupt, if the deadline of the token has passed.
   base::Result<bool> next_if_ready(Element &element);
+  /// The walk's own token, below that of its context. Its deadline belongs to whoever uses the iterator: moved to the
+  /// past, it interrupts a next() on another thread.
+  base::CancelToken &token() const { return *context_.cancel; }
   /// As next(), but the following next() (or peek()) gives the same element, and save() does not count it.
   base::Result<bool> peek(Element &element);
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <condition_variable>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
 #include "base/thread.h"
 #include "data/run_ahead.h"
+#include "data/sleep_point.h"
 #include "data/transform_parameters.h"
 #include "data/worker_threads.h"
 
 namespace tutti::impl::data {
 
 using base::CancelToken;
-using base::Deadline;
 using base::JsonReader;
 using base::Ref;
 using base::Result;
@@ -74,49 +74,45 @@ class ParallelMapCallbackStage : public RunAheadStage {
         function_(function),
         spec_(spec),
         parallelism_(parallelism),
-        slots_(static_cast<size_t>(parallelism) * 2) {}
+        slots_(static_cast<size_t>(parallelism) * kSlotsPerThread) {}
 
   ~ParallelMapCallbackStage() override {
     // Waits that a thread is in, in any stage before this one, see the token.
     worker_->cancel();
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    has_room_.notify_all();
+    stopping_.store(true);
+    room_.wake();
     threads_.clear();
   }
 
   Result<bool> next(Element &element) override {
-    if (threads_.empty()) TUTTI_TRY(start());
     if (has_ended()) return last_answer();
-    Slot &slot = slot_of(taken_);
-    {
-      std::unique_lock lock(mutex_);
-      awaited_ = &slot;
-      const Status status =
-          base::wait_until(finished_, lock, cancel_.get(), Deadline::never(), [&] { return slot.done; });
-      awaited_ = nullptr;
+    if (threads_.empty()) TUTTI_TRY(start());
+    const int64_t taken = taken_.load(std::memory_order_relaxed);
+    Slot &slot = slot_of(taken);
+    if (!slot.done.load()) {
+      awaited_.store(&slot);
+      const Status status = finished_.wait(cancel_.get(), [&] { return slot.done.load(); });
+      awaited_.store(nullptr, std::memory_order_relaxed);
       TUTTI_TRY(status);
-      slot.done = false;
     }
+    slot.done.store(false, std::memory_order_relaxed);
     Result<bool> more = give_out(slot, element);
-    bool is_worth_waking = false;
-    {
-      std::lock_guard lock(mutex_);
-      ++taken_;
-      is_worth_waking = drawer_sleeps_ && issued_ - taken_ <= parallelism_;
-    }
-    if (is_worth_waking) has_room_.notify_one();
+    taken_.store(taken + 1);
+    // Waking costs the consumer a system call: only when there is a good deal to do.
+    if (drawn_.load() - taken - 1 <= enough_room()) room_.wake();
     return more;
   }
 
  private:
+  static constexpr int64_t kSlotsPerThread = 4;
+
   struct Slot : Handover {
     Element input;
-    bool done = false;  // guarded by mutex_
+    std::atomic<bool> done{false};
   };
   Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number) % slots_.size()]; }
+  // Slots in use below which a sleeping thread draws again.
+  int64_t enough_room() const { return static_cast<int64_t>(slots_.size()) / 2; }
 
   Status start() {
     give_up_input();
@@ -133,32 +129,25 @@ class ParallelMapCallbackStage : public RunAheadStage {
         const Status status = call(function_, spec_, slot->input, slot->element);
         if (!status.ok()) slot->more = status;
       }
-      bool is_awaited = false;
-      {
-        std::lock_guard lock(mutex_);
-        slot->done = true;
-        is_awaited = awaited_ == slot;
-      }
-      if (is_awaited) finished_.notify_one();
+      slot->done.store(true);
+      if (awaited_.load() == slot) finished_.wake();
     }
   }
 
   // The next slot with its input in it; null when there is nothing more to draw.
   Slot *draw() {
     std::lock_guard drawing(draw_mutex_);
-    {
-      std::unique_lock lock(mutex_);
-      drawer_sleeps_ = true;
-      has_room_.wait(lock, [&] { return stopping_ || issued_ - taken_ < static_cast<int64_t>(slots_.size()); });
-      drawer_sleeps_ = false;
-      if (stopping_ || drawn_all_) return nullptr;
-      ++issued_;
+    const int64_t drawn = drawn_.load(std::memory_order_relaxed);
+    if (drawn - taken_.load() >= static_cast<int64_t>(slots_.size())) {
+      (void)room_.wait(nullptr, [&] { return stopping_.load() || drawn - taken_.load() <= enough_room(); });
     }
-    Slot &slot = slot_of(drawn_++);
+    if (stopping_.load() || drawn_all_) return nullptr;
+    Slot &slot = slot_of(drawn);
     slot.more = input_->next(slot.input);
     slot.state.clear();
     input_->save(slot.state);
     drawn_all_ = is_last(slot.more);
+    drawn_.store(drawn + 1);
     return &slot;
   }
 
@@ -167,19 +156,14 @@ class ParallelMapCallbackStage : public RunAheadStage {
   const int32_t parallelism_;
   std::vector<Slot> slots_;
 
-  std::mutex draw_mutex_;   // taken before mutex_; guards the input
-  int64_t drawn_ = 0;       // guarded by draw_mutex_
+  std::mutex draw_mutex_;   // guards the input
   bool drawn_all_ = false;  // guarded by draw_mutex_
-
-  std::mutex mutex_;
-  std::condition_variable has_room_;
-  std::condition_variable finished_;
-  // Guarded by mutex_:
-  int64_t taken_ = 0;        // changed by the consumer alone
-  int64_t issued_ = 0;       // slots handed to threads
-  Slot *awaited_ = nullptr;  // what the consumer sleeps for
-  bool drawer_sleeps_ = false;
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};
+  std::atomic<Slot *> awaited_{nullptr};       // what the consumer sleeps for
+  alignas(64) std::atomic<int64_t> drawn_{0};  // changed under draw_mutex_
+  alignas(64) std::atomic<int64_t> taken_{0};  // changed by the consumer alone
+  SleepPoint finished_;
+  SleepPoint room_;
 
   std::vector<base::Thread> threads_;  // last: joined before anything else goes
 };
