@@ -60,8 +60,7 @@ class Engine : public PredictEngine {
   Result<std::vector<Tensor>> run(std::span<const Tensor> features, const base::CancelToken *cancel,
                                   int64_t *step) override;
   Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
-                                                base::Ref<base::CancelToken> cancel,
-                                                base::Ref<base::CancelToken> reading) override;
+                                                base::Ref<base::CancelToken> cancel) override;
   PredictCounters counters() const override;
   base::Json describe() const override {
     return base::JsonObject{{"strategy", strategy_->describe()}, {"executables", executables_.describe()}};
@@ -100,13 +99,13 @@ class Stream : public PredictStream {
  public:
   Stream(std::shared_ptr<Engine> engine, std::shared_ptr<const LoadedVersion> version,
          std::unique_ptr<data::Iterator> iterator, std::shared_ptr<const InputBinding> binding,
-         base::Ref<base::CancelToken> cancel, base::Ref<base::CancelToken> reading, size_t depth)
+         base::Ref<base::CancelToken> cancel, size_t depth)
       : engine_(std::move(engine)),
         version_(std::move(version)),
         iterator_(std::move(iterator)),
         binding_(std::move(binding)),
         cancel_(std::move(cancel)),
-        reading_(std::move(reading)),
+        reading_(base::Ref<base::CancelToken>::share(&iterator_->token())),
         depth_(depth) {}
   ~Stream() override {
     for (const auto &call : calls_)
@@ -138,10 +137,10 @@ class Stream : public PredictStream {
       data::Element element;
       const bool must_wait = !has_result();
       const Result<bool> more = must_wait ? iterator_->next(element) : iterator_->next_if_ready(element);
-      if (reading_ != nullptr && base::is_interrupt(more.status())) {
-        // Somebody's deadline or cancel, or a call is done.
-        TUTTI_TRY(base::check(cancel_.get()));
+      if (base::is_interrupt(more.status())) {
+        // A call is done, or the stream's own token says so.
         if (has_result()) break;
+        TUTTI_TRY(reading_->check());
         continue;
       }
       TUTTI_TRY(more);
@@ -157,7 +156,6 @@ class Stream : public PredictStream {
 
   /// Is the next batch done? Sets the deadline for reading: none if it is not, until any call is done.
   bool has_result() {
-    if (reading_ == nullptr) return false;
     reading_->set_deadline(base::Deadline::never());
     if (calls_.empty() || !calls_.front()->jobs.is_done()) return false;
     reading_->set_deadline(base::Deadline::after_ms(0));
@@ -319,8 +317,7 @@ Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const 
 }
 
 Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iterator> iterator,
-                                                      base::Ref<base::CancelToken> cancel,
-                                                      base::Ref<base::CancelToken> reading) {
+                                                      base::Ref<base::CancelToken> cancel) {
   if (iterator == nullptr) return base::invalid_argument("a stream needs an iterator");
   TUTTI_TRY(base::check_not_forked());
   TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
@@ -328,9 +325,9 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   auto binding = std::make_shared<const InputBinding>(std::move(made));
   const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * device_count() + 2;
   auto self = std::static_pointer_cast<Engine>(shared_from_this());
-  return std::unique_ptr<PredictStream>(
-      std::make_unique<Stream>(std::move(self), std::move(version), std::move(iterator), std::move(binding),
-                               std::move(cancel), std::move(reading), static_cast<size_t>(depth)));
+  return std::unique_ptr<PredictStream>(std::make_unique<Stream>(std::move(self), std::move(version),
+                                                                 std::move(iterator), std::move(binding),
+                                                                 std::move(cancel), static_cast<size_t>(depth)));
 }
 
 PredictCounters Engine::counters() const {

@@ -85,11 +85,9 @@ class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
   virtual base::Result<std::vector<tensor::Tensor>> run(std::span<const tensor::Tensor> features,
                                                         const base::CancelToken *cancel, int64_t *step = nullptr) = 0;
   /// Predicts every element of `iterator`, whose labels and weights are left out. The whole stream uses the version
-  /// that is current now. `reading` (nullable) is the token of the iterator, a child of `cancel`: its deadline is the
-  /// stream's to move, so that reading ahead does not keep a finished batch from the caller.
+  /// that is current now. `cancel` (nullable) is the token in the iterator's context.
   virtual base::Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
-                                                              base::Ref<base::CancelToken> cancel,
-                                                              base::Ref<base::CancelToken> reading = nullptr) = 0;
+                                                              base::Ref<base::CancelToken> cancel) = 0;
   virtual PredictCounters counters() const = 0;
   virtual base::Json describe() const = 0;
 };

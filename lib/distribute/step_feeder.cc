@@ -50,9 +50,16 @@ Result<base::Json> StepFeeder::state() {
   // Batches of a step that has begun are being taken.
   replica_bell_.wait([&] { return complete_.load(std::memory_order_seq_cst) >= started; }, 0, Deadline::never(),
                      nullptr);
-  std::lock_guard lock(iterator_mutex_);
   if (iterator_ == nullptr) return base::failed_precondition("no input is attached");
-  return iterator_->save();
+  states_wanted_.fetch_add(1, std::memory_order_seq_cst);
+  iterator_->token().set_deadline(Deadline::after_ms(0));
+  std::unique_lock lock(iterator_mutex_);
+  base::Json state = iterator_->save();
+  iterator_->token().set_deadline(Deadline::never());
+  states_wanted_.fetch_sub(1, std::memory_order_seq_cst);
+  lock.unlock();
+  feeder_bell_.ring();
+  return state;
 }
 
 void StepFeeder::allow(int64_t limit) {
@@ -100,7 +107,10 @@ void StepFeeder::loop() {
   int64_t epoch = 0;
   bool prepared = false;
   const auto next = [&] { return complete_.load(std::memory_order_seq_cst); };
-  const auto may_look = [&] { return !prepared && next() < limit_.load(std::memory_order_seq_cst); };
+  const auto may_look = [&] {
+    return !prepared && next() < limit_.load(std::memory_order_seq_cst) &&
+           states_wanted_.load(std::memory_order_seq_cst) == 0;
+  };
   const auto may_take = [&] { return prepared && started_.load(std::memory_order_seq_cst) > next(); };
   const auto is_void = [&] { return epoch_.load(std::memory_order_seq_cst) != epoch; };
   for (;;) {
@@ -115,8 +125,7 @@ void StepFeeder::loop() {
       take(next());
       prepared = false;
     } else if (may_look() && iterator_ != nullptr) {
-      look_ahead(next());
-      prepared = true;
+      prepared = look_ahead(next());
     }
   }
 }
@@ -143,12 +152,14 @@ bool StepFeeder::read(StepInput &slot, int32_t m, bool only_peek) {
   }
 }
 
-void StepFeeder::look_ahead(int64_t n) {
+bool StepFeeder::look_ahead(int64_t n) {
   StepInput &slot = slots_[static_cast<size_t>(n % 2)];
   slot.status = Status();
   slot.count = read(slot, 0, true) ? 1 : 0;
+  if (base::is_interrupt(slot.status) && states_wanted_.load(std::memory_order_seq_cst) > 0) return false;
   slot.step_rows = slot.count == 1 ? slot.rows[0] : 0;
   publish(ready_, n + 1);
+  return true;
 }
 
 void StepFeeder::take(int64_t n) {

@@ -47,7 +47,8 @@ class StepFeeder {
   /// Replaces the input; steps count from 0 again.
   void attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding);
   const InputBinding &binding() const { return binding_; }
-  /// State of the iterator after the steps that were started. Waits for a read in progress.
+  /// State of the iterator after the steps that were started. Interrupts a look ahead, but waits for the rest of a step
+  /// that has begun.
   base::Result<base::Json> state();
 
   /// Steps below `limit` may be read from now on.
@@ -70,7 +71,8 @@ class StepFeeder {
   explicit StepFeeder(int32_t accumulation);
 
   void loop();
-  void look_ahead(int64_t n);
+  /// False when state() interrupted it.
+  bool look_ahead(int64_t n);
   void take(int64_t n);
   /// Reads the next batch that has rows into position `m` of a slot.
   bool read(StepInput &slot, int32_t m, bool only_peek);
@@ -86,6 +88,7 @@ class StepFeeder {
   std::atomic<int64_t> ready_{0}, started_{0}, complete_{0}, limit_{0};
   std::atomic<int64_t> epoch_{0};  // raised when prepared steps are void
   std::atomic<bool> interrupted_{false}, closing_{false};
+  std::atomic<int32_t> states_wanted_{0};  // calls of state() that want the iterator
   collective::local::Bell feeder_bell_, replica_bell_;
   int64_t spin_us_;
   base::Thread thread_;

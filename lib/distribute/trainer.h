@@ -58,8 +58,6 @@ struct TrainerOptions {
   /// Level invariant: logical replicas, whatever the number of devices, which must divide it.
   int32_t logical_replicas = 4;
   int32_t threads_per_replica = 1;
-  /// Batches that the reader may be ahead.
-  int32_t read_ahead = 2;
   /// Programs kept per replica, by shape.
   int32_t program_cache_size = 16;
   /// Rows that layouts are chosen for.

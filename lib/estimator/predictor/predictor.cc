@@ -221,13 +221,12 @@ Result<std::unique_ptr<ResultStream>> Predictor::stream(const data::DatasetRef &
   }
   const LoadedRef current = loaded();
   Ref<base::CancelToken> own = base::CancelToken::create_child(std::move(cancel));
-  Ref<base::CancelToken> reading = base::CancelToken::create_child(own);
   data::IteratorContext context;
-  context.cancel = reading;
+  context.cancel = own;
   context.threads = environment_.pipeline_threads;
   context.graphs = environment_.graphs;
   TUTTI_ASSIGN(auto iterator, dataset->make_iterator(context));
-  TUTTI_ASSIGN(auto computing, current->engine->stream(std::move(iterator), own, std::move(reading)));
+  TUTTI_ASSIGN(auto computing, current->engine->stream(std::move(iterator), own));
   return std::make_unique<ResultStream>(std::move(computing), std::move(own), current->outputs);
 }
 
