@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "capi/context_c.h"
+#include "capi/guard.h"
 #include "capi/hook_c.h"
 #include "data/element.h"
 #include "estimator/estimator.h"
@@ -65,12 +66,12 @@ class SessionObject : public base::Object {
   /// Null after close.
   std::unique_ptr<estimator::TrainSession> &session() { return session_; }
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-  std::mutex &mutex() { return mutex_; }
+  BusyFlag &busy() { return busy_; }
 
  private:
   const Ref<EstimatorObject> owner_;
-  std::unique_ptr<estimator::TrainSession> session_;  // guarded by mutex_
-  std::mutex mutex_;
+  std::unique_ptr<estimator::TrainSession> session_;  // of whoever holds busy_
+  BusyFlag busy_;
   const std::chrono::steady_clock::time_point begin_;
 };
 

@@ -15,8 +15,7 @@ namespace {
 template <typename Body>
 Status with_session(tutti_session *session, Body &&body) {
   TUTTI_ASSIGN(const Ref<SessionObject> object, find(session, session_handles, "session"));
-  const std::unique_lock lock(object->mutex(), std::try_to_lock);
-  if (!lock.owns_lock()) return base::failed_precondition("the session is in use by another call");
+  TUTTI_ASSIGN(const SoleUse use, sole_use(object->busy(), "session"));
   if (object->session() == nullptr) return base::failed_precondition("the session is closed");
   return body(*object);
 }
