@@ -4,6 +4,8 @@
 // for bit. A value is seen as [outer, rows · factor, inner] around the axis that carries the batch. The element (o, r ·
 // factor + j, i) belongs to row r of the replica, that is row row_offset + r of the global batch, and is number
 // (o · factor + j) · inner + i in its row. A value without the batch is row 0 entirely, the same on all replicas.
+// In a scan every iteration has numbers of its own, keyed by the position in the sequence: a backward pass that computes
+// the iterations again, in the other direction, meets the same ones.
 //
 //   RandomRows rows = RandomRows::of(lowered, node.outputs[0], key);
 //   const base::RandomKey key = rows.key(scalars);
@@ -32,9 +34,11 @@ struct RandomRows {
   static RandomRows of(const LoweredGraph &lowered, const graph::Node &node, int64_t key_attribute);
 
   int64_t elements_per_row() const { return outer * factor * inner; }
-  base::RandomKey key(const int64_t *scalars) const {
-    return base::RandomKey::of(static_cast<uint64_t>(scalars[TUTTI_RUN_SEED]), stream,
-                               static_cast<uint64_t>(scalars[TUTTI_RUN_BATCH_COUNTER]));
+  /// `iteration` as scan_iteration() made it; 0 outside of any scan.
+  base::RandomKey key(const int64_t *scalars, int64_t iteration = 0) const {
+    const auto key = base::RandomKey::of(static_cast<uint64_t>(scalars[TUTTI_RUN_SEED]), stream,
+                                         static_cast<uint64_t>(scalars[TUTTI_RUN_BATCH_COUNTER]));
+    return iteration == 0 ? key : key.fold(static_cast<uint64_t>(iteration), 0);
   }
   uint64_t global_row(int64_t row, const int64_t *scalars) const {
     return static_cast<uint64_t>(has_batch ? scalars[TUTTI_RUN_ROW_OFFSET] + row : 0);
@@ -45,6 +49,13 @@ struct RandomRows {
     return ((o * rows + row) * factor + j) * inner + i;
   }
 };
+
+/// Which iteration runs: position `index` of a scan within iteration `outer` of the scans around it.
+inline int64_t scan_iteration(int64_t outer, int64_t index) {
+  if (outer == 0) return index + 1;
+  return static_cast<int64_t>(
+      base::RandomKey{static_cast<uint64_t>(outer)}.fold(static_cast<uint64_t>(index), 1).value);
+}
 
 /// A float in [low, high): rounding never reaches high.
 inline float uniform_in(double low, double high, uint32_t word) {

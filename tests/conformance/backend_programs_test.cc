@@ -6,6 +6,7 @@
 // usage: backend_programs_test BACKEND
 #include <atomic>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -401,6 +402,34 @@ void regions_run(void **) {
   }
 }
 
+/// Each iteration of a scan draws numbers of its own, the same ones in whichever direction it runs.
+void iterations_of_a_scan_are_random(void **) {
+  if (!tested->device->backend().runs_regions()) test_skip();
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {4, 3});
+  const auto noise = [](GraphBuilder &in) {
+    return in.op("random_uniform", Values{}, {{"dims", graph::Dims{3}}, {"key", int64_t{5}}});
+  };
+  const auto drawn = [&](GraphBuilder &in, const Values &) { return Values{noise(in)}; };
+  b.set_result("forward", b.scan({}, {x}, drawn)[0]);
+  b.set_result("reverse", b.scan({}, {x}, drawn, 0, true)[0]);
+  b.set_result("nested", b.scan({}, {x}, [&](GraphBuilder &in, const Values &v) {
+    return Values{in.scan({}, {v[0]}, drawn)[0]};
+  })[0]);
+  b.set_result("outside", noise(b));
+  auto bound = bind(b);
+  const auto &names = bound->description();
+  const auto results = assert_ok_value(bound->run({floats({4, 3}, std::vector<float>(12, 0))}));
+  const auto result = [&](const char *name) { return results[static_cast<size_t>(names.output_index(name))]; };
+  assert_true(tensor::identical(result("forward"), result("reverse")));
+  std::set<float> all;
+  for (const char *name : {"forward", "nested", "outside"}) {
+    const auto values = assert_ok_value(result(name).values<float>());
+    all.insert(values.begin(), values.end());
+  }
+  assert_int_equal(all.size(), 12 + 36 + 3);
+}
+
 /// Two layers, trained by plain steps in state; also the test of run() without allocation.
 void a_small_network_learns(void **) {
   const int64_t rows = 32;
@@ -508,6 +537,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(errors_in_the_data_name_the_row),
     cmocka_unit_test(compile_errors_say_what_is_missing),
     cmocka_unit_test(regions_run),
+    cmocka_unit_test(iterations_of_a_scan_are_random),
     cmocka_unit_test(a_small_network_learns),
     cmocka_unit_test(programs_run_side_by_side),
     cmocka_unit_test(executors_name_the_input_that_does_not_fit),

@@ -343,6 +343,16 @@ std::vector<GradientCase> region_cases() {
          return b.scan({}, {v[0]},
                        [&](GraphBuilder &g, const Values &p) { return Values{g.mul(g.unary("sin", p[0]), v[1])}; });
        }},
+      // The backward pass drops what the forward pass dropped, in each iteration.
+      {"scan",
+       {real({3, 8}), real({8})},
+       {},
+       [](GraphBuilder &b, const Values &v) {
+         return b.scan({v[1]}, {v[0]}, [](GraphBuilder &g, const Values &p) {
+           const ValueId kept = g.op("dropout", {g.mul(p[0], p[1])}, {{"rate", 0.4}});
+           return Values{kept, g.unary("square", kept)};
+         });
+       }},
       {"cond", {real({3}), real({})}, {}, [](GraphBuilder &b, const Values &v) { return branch(b, v, 1); }},
       {"cond", {real({3}), real({})}, {}, [](GraphBuilder &b, const Values &v) { return branch(b, v, 0); }},
       {"custom_gradient",

@@ -3,9 +3,11 @@
 // run_scalar and the ops that own regions: call, fusion, custom_gradient, scan, cond. Regions are Blocks in the node's
 // scratch memory.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 
+#include "backend/random_elements.h"
 #include "backend/reference/block.h"
 #include "backend/reference/elements.h"
 #include "backend/reference/kernels.h"
@@ -89,12 +91,15 @@ Status run_scan(const ScanPlan &plan, const Frame &frame) {
     block.set_parameter(scratch, states + plan.sequences + i,
                         frame.input(static_cast<int32_t>(states + plan.sequences + i)));
 
+  std::array<int64_t, kScalarCount> scalars;
+  std::copy_n(frame.scalars(), scalars.size(), scalars.begin());
   for (int64_t count = 0; count < plan.length; ++count) {
     const int64_t index = plan.is_reverse ? plan.length - 1 - count : count;
+    scalars[kScanIteration] = scan_iteration(frame.scalars()[kScanIteration], index);
     for (size_t i = 0; i < plan.sequences; ++i)
       take_element(plan.lines[i], plan.length, index, frame.input_as<char>(static_cast<int32_t>(states + i)),
                    scratch + plan.element_offsets[i]);
-    TUTTI_TRY(block.run(scratch, frame.scalars()));
+    TUTTI_TRY(block.run(scratch, scalars.data()));
     for (size_t i = 0; i < plan.stacked.size(); ++i)
       put_element(plan.stacked[i], plan.length, index, static_cast<const char *>(block.result(scratch, states + i)),
                   frame.output_as<char>(static_cast<int32_t>(states + i)));

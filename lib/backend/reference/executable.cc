@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/reference/executable.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -187,11 +189,13 @@ Status ReferenceProgram::run(int32_t segment, const tutti_run_arguments &argumen
   for (const PortPointer &port : outputs_)
     table_[static_cast<size_t>(port.place)] = arguments.outputs[port.port];
   const int32_t begin = segment == 0 ? 0 : ends[static_cast<size_t>(segment) - 1];
+  std::array<int64_t, kScalarCount> scalars{};  // outside of any scan
+  std::copy_n(arguments.scalars, TUTTI_RUN_SCALAR_COUNT, scalars.begin());
   const tutti_backend_host *host = executable_.host_;
   for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i) {
     const KernelCall &call = executable_.calls_[static_cast<size_t>(i)];
     const uint64_t span = executable_.has_trace_ ? host->trace_begin(host->user, call.trace_name.c_str()) : 0;
-    TUTTI_TRY(call.run(table_.data(), workspace_, arguments.scalars));
+    TUTTI_TRY(call.run(table_.data(), workspace_, scalars.data()));
     if (span != 0) host->trace_end(host->user, span);
   }
   return Status();

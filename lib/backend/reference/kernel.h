@@ -15,6 +15,8 @@
 #ifndef TUTTI_BACKEND_REFERENCE_KERNEL_H_
 #define TUTTI_BACKEND_REFERENCE_KERNEL_H_
 
+#include <tutti/plugin/backend.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -25,6 +27,10 @@
 #include "base/status.h"
 
 namespace tutti::impl::backend::reference {
+
+/// Behind the scalars of the run: which iteration of the scans around the kernel runs (scan_iteration), 0 outside.
+constexpr size_t kScanIteration = TUTTI_RUN_SCALAR_COUNT;
+constexpr size_t kScalarCount = kScanIteration + 1;
 
 /// Where the operands of one call lie. Pointers to zero elements may be null.
 class Frame {
@@ -45,7 +51,7 @@ class Frame {
   /// The bytes the factory asked for, aligned to 64.
   void *scratch() const { return scratch_; }
   double *scratch_doubles() const { return static_cast<double *>(scratch_); }
-  /// TUTTI_RUN_SCALAR_COUNT values.
+  /// kScalarCount values: those of the run, by TUTTI_RUN_ index, then kScanIteration.
   const int64_t *scalars() const { return scalars_; }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dropout and the random leaves: each element's number is a function of (seed, key, batch counter, row, element).
+// dropout and the random leaves: each element's number is a function of (seed, key, batch counter,
+// iteration of a scan, row, element).
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +22,7 @@ namespace {
 /// Calls function(position, four words, which of them) for every element.
 template <typename Function>
 void for_elements(const RandomRows &plan, const int64_t *scalars, Function function) {
-  const base::RandomKey key = plan.key(scalars);
+  const base::RandomKey key = plan.key(scalars, scalars[kScanIteration]);
   for (int64_t row = 0; row < plan.rows; ++row) {
     const uint64_t global_row = plan.global_row(row, scalars);
     PhiloxWords words{};
