@@ -127,12 +127,13 @@ data::TransformArguments callback() {
   return arguments;
 }
 
-// A map that takes so long, computing.
-data::TransformArguments busy_for(double us) {
+// A map that takes so long: computing, or waiting as for a disk.
+data::TransformArguments taking(double us, bool waits) {
   data::TransformArguments arguments;
-  arguments.map = [us](const Element &input, Element &output) {
+  arguments.map = [us, waits](const Element &input, Element &output) {
     const Clock::time_point start = Clock::now();
     output = input;
+    if (waits) std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
     while (seconds_since(start) * 1e6 < us) {
     }
     return base::Status();
@@ -142,14 +143,19 @@ data::TransformArguments busy_for(double us) {
 
 // What threads make of maps by function, and what they cost: microseconds per element beyond the function itself.
 void map_callbacks() {
-  for (const double us : {1.0, 20.0, 1000.0}) {
+  struct {
+    double us;
+    bool waits;
+  } const functions[] = {{1, false}, {20, false}, {1000, false}, {1000, true}};
+  for (const auto &[us, waits] : functions) {
     double alone = 0;
     for (const int64_t threads : {1, 2}) {
       const double rate =
-          throughput(toy().repeat().apply("map_callback", {{"parallelism", threads}}, busy_for(us)), nullptr);
+          throughput(toy().repeat().apply("map_callback", {{"parallelism", threads}}, taking(us, waits)), nullptr);
       if (threads == 1) alone = rate;
-      std::printf("map callback of %4.0f us, %lld threads: %10.0f elements/s, %5.2fx, %6.2f us more per element\n", us,
-                  static_cast<long long>(threads), rate, rate / alone, static_cast<double>(threads) * 1e6 / rate - us);
+      std::printf("map callback %s %4.0f us, %lld threads: %10.0f elements/s, %5.2fx, %6.2f us more per element\n",
+                  waits ? "waiting" : "of", us, static_cast<long long>(threads), rate, rate / alone,
+                  static_cast<double>(threads) * 1e6 / rate - us);
       std::fflush(stdout);
     }
   }
