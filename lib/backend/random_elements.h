@@ -4,8 +4,8 @@
 // for bit. A value is seen as [outer, rows · factor, inner] around the axis that carries the batch. The element (o, r ·
 // factor + j, i) belongs to row r of the replica, that is row row_offset + r of the global batch, and is number
 // (o · factor + j) · inner + i in its row. A value without the batch is row 0 entirely, the same on all replicas.
-// In a scan every iteration has numbers of its own, keyed by the position in the sequence: a backward pass that computes
-// the iterations again, in the other direction, meets the same ones.
+// In a scan every iteration has numbers of its own, keyed by the position in the sequence: a backward pass that
+// computes the iterations again, in the other direction, meets the same ones.
 //
 //   RandomRows rows = RandomRows::of(lowered, node.outputs[0], key);
 //   const base::RandomKey key = rows.key(scalars);

@@ -12,8 +12,8 @@
 //   std::unique_lock lock(mutex);
 //   TUTTI_TRY(wait_until(changed, lock, token, Deadline::after_ms(500), [&] { return !queue.empty(); }));
 //
-// A deadline is how to end one wait and go on later: whoever keeps what it has gathered when is_interrupt() holds can be
-// called again once the deadline has moved (the stages of data/ do so).
+// A deadline is how to end one wait and go on later: whoever keeps what it has gathered when is_interrupt() holds can
+// be called again once the deadline has moved (the stages of data/ do so).
 //
 // Threads: all functions of a token may be called from any thread. Listeners run on a thread that raises the level or
 // moves the deadline, without any lock of the token held.

@@ -63,7 +63,8 @@ class ConsumerThread {
 
 /// What a walk depends on from outside. Copied; the objects behind it are shared.
 struct IteratorContext {
-  /// Null = never cancelled; make_iterator() replaces it by a child. Honoured in every wait; its deadline, which may move, in those of the caller's thread.
+  /// Null = never cancelled; make_iterator() replaces it by a child. Honoured in every wait; its deadline, which may
+  /// move, in those of the caller's thread.
   base::Ref<base::CancelToken> cancel;
   /// Seed of everything random in the pipeline.
   int64_t seed = 0;

@@ -8,7 +8,7 @@
 
 #include "estimator_fixtures.h"
 
-/* --- feeds of rows as toy_model takes them ------------------------------------------------------------------------- */
+/* --- feeds of rows as toy_model takes them ------------------------------------------------------------------------ */
 
 static tutti_feed *toy_feed(int64_t capacity) {
   tutti_feed *feed = NULL;
