@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Trains a small convolutional network on Fashion-MNIST over every device of this machine, evaluates it, and predicts
- * the 10,000 test images on all devices. Writes a checkpoint and a picture of the training curve.
+ * the test images (10,000) on all devices. Writes a checkpoint and a picture of the training curve.
  *
  *   fashion_mnist DATASET_DIRECTORY OUTPUT_DIRECTORY [EPOCHS]
  */
@@ -12,7 +12,7 @@
 
 #include "training_curve.h"
 
-enum { CLASS_COUNT = 10, TEST_IMAGES = 10000, TRAIN_IMAGES = 60000, BATCH = 128 };
+enum { CLASS_COUNT = 10, SHUFFLE_BUFFER = 60000, BATCH = 128 };
 
 static const char *const class_names[CLASS_COUNT] = {"T-shirt", "Trouser", "Pullover", "Dress", "Coat",
                                                      "Sandal",  "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
@@ -68,7 +68,7 @@ static tutti_dataset *open_dataset(const char *directory, const char *prefix, in
   tutti_pipeline_add_idx(pipeline, "image", TUTTI_ROLE_FEATURE, images);
   tutti_pipeline_add_idx(pipeline, "label", TUTTI_ROLE_LABEL, labels);
   if (epochs > 0) {
-    tutti_pipeline_shuffle(pipeline, TRAIN_IMAGES, NULL);
+    tutti_pipeline_shuffle(pipeline, SHUFFLE_BUFFER, NULL);
     tutti_pipeline_repeat_attrs passes = {.has_count = 1, .count = epochs};
     tutti_pipeline_repeat(pipeline, &passes);
   }
@@ -102,6 +102,7 @@ static double predict_and_compare(tutti_estimator *estimator, tutti_dataset *tes
       tutti_predictor_run_all(predictor, test, NULL, &batch, &err))
     fail("predict", err);
   const int64_t *predicted = tutti_tensor_get_data(tutti_batch_get_output(batch, "class"));
+  int64_t images = tutti_batch_get_row_count(batch);
 
   char path[4096];
   snprintf(path, sizeof path, "%s/t10k-labels-idx1-ubyte.gz", directory);
@@ -110,7 +111,7 @@ static double predict_and_compare(tutti_estimator *estimator, tutti_dataset *tes
   tutti_iterator *iterator = NULL;
   if (tutti_pipeline_create(NULL, &pipeline, &err)) fail("pipeline", err);
   tutti_pipeline_add_idx(pipeline, "label", TUTTI_ROLE_LABEL, path);
-  tutti_pipeline_batch(pipeline, TEST_IMAGES, NULL);
+  tutti_pipeline_batch(pipeline, images, NULL);
   uint8_t more = 0;
   if (tutti_pipeline_build(pipeline, &labels, &err) || tutti_iterator_create(labels, 0, &iterator, &err) ||
       tutti_iterator_next(iterator, NULL, &more, &err))
@@ -118,21 +119,21 @@ static double predict_and_compare(tutti_estimator *estimator, tutti_dataset *tes
   const uint8_t *truth = tutti_tensor_get_data(tutti_iterator_get_component(iterator, 0));
 
   int total[CLASS_COUNT] = {0}, right[CLASS_COUNT] = {0}, all_right = 0;
-  for (int i = 0; i < TEST_IMAGES; i++) {
+  for (int64_t i = 0; i < images; i++) {
     total[truth[i]]++;
     right[truth[i]] += predicted[i] == truth[i];
     all_right += predicted[i] == truth[i];
   }
   printf("\n%-12s %8s %8s\n", "class", "images", "right");
   for (int c = 0; c < CLASS_COUNT; c++)
-    printf("%-12s %8d %7.1f%%\n", class_names[c], total[c], 100.0 * right[c] / total[c]);
+    printf("%-12s %8d %7.1f%%\n", class_names[c], total[c], total[c] > 0 ? 100.0 * right[c] / total[c] : 0);
 
   tutti_iterator_unref(iterator);
   tutti_dataset_unref(labels);
   tutti_pipeline_unref(pipeline);
   tutti_batch_unref(batch);
   tutti_predictor_unref(predictor);
-  return (double)all_right / TEST_IMAGES;
+  return (double)all_right / (double)images;
 }
 
 int main(int argc, char **argv) {
@@ -142,7 +143,6 @@ int main(int argc, char **argv) {
   }
   const char *directory = argv[1], *output = argv[2];
   int epochs = argc > 3 ? atoi(argv[3]) : 5;
-  double steps = (double)epochs * TRAIN_IMAGES / BATCH;
   static struct progress progress;
   tutti_error *err = NULL;
   tutti_strategy *strategy = NULL;
@@ -151,6 +151,7 @@ int main(int argc, char **argv) {
   tutti_estimator *estimator = NULL;
   tutti_result *trained = NULL, *evaluated = NULL;
   tutti_dataset *train = open_dataset(directory, "train", epochs), *test = open_dataset(directory, "t10k", 0);
+  double steps = (double)tutti_dataset_get_cardinality(train);
 
   if (tutti_strategy_create_mirrored(NULL, NULL, 0, &strategy, &err)) fail("strategy", err);
   if (tutti_options_create("run", &run, &err) || tutti_options_create("train", &train_options, &err))

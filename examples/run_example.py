@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an example as a test: its exit status, and what its last line says.
+
+  run_example.py hello PROGRAM
+  run_example.py fashion_mnist PROGRAM      on a small data set of the same form, made here: a bright square per class
+"""
+import gzip
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+KEYS = ("test_accuracy", "examples_per_second", "replicas", "global_step")
+TRAIN_IMAGES, TEST_IMAGES, SIDE, EPOCHS, BATCH = 700, 150, 28, 4, 128
+
+
+def last_line(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    print(done.stdout, end="")
+    if done.returncode != 0:
+        sys.exit(f"exit status {done.returncode}")
+    lines = done.stdout.strip().split("\n")
+    return lines[-1]
+
+
+def write_images(folder, prefix, count, draw):
+    """IDX files: class c has a bright square at its own place, everything else is noise."""
+    images, labels = bytearray(), bytearray()
+    for _ in range(count):
+        label = draw.randrange(10)
+        image = bytearray(draw.randrange(60) for _ in range(SIDE * SIDE))
+        top, left = 2 + label // 5 * 12, 1 + label % 5 * 5
+        for row in range(top, top + 6):
+            image[row * SIDE + left:row * SIDE + left + 4] = b"\xe0" * 4
+        images += image
+        labels.append(label)
+    number = count.to_bytes(4, "big")
+    side = SIDE.to_bytes(4, "big")
+    for name, data in ((f"{prefix}-images-idx3-ubyte.gz", b"\0\0\x08\x03" + number + side + side + images),
+                       (f"{prefix}-labels-idx1-ubyte.gz", b"\0\0\x08\x01" + number + labels)):
+        with gzip.open(os.path.join(folder, name), "wb", 1) as file:
+            file.write(bytes(data))
+
+
+def check_fashion_mnist(program):
+    with tempfile.TemporaryDirectory() as folder:
+        draw = random.Random(1)
+        write_images(folder, "train", TRAIN_IMAGES, draw)
+        write_images(folder, "t10k", TEST_IMAGES, draw)
+        output = os.path.join(folder, "output")
+        os.mkdir(output)
+        result = json.loads(last_line([program, folder, output, str(EPOCHS)]))
+        missing = [key for key in KEYS if key not in result]
+        if missing:
+            sys.exit(f"the last line lacks {', '.join(missing)}")
+        steps = -(-TRAIN_IMAGES * EPOCHS // BATCH)
+        if result["global_step"] != steps:
+            sys.exit(f"{result['global_step']} steps, expected {steps}")
+        if result["replicas"] < 1 or result["examples_per_second"] <= 0:
+            sys.exit("no replicas, or no speed")
+        if not 0.5 < result["test_accuracy"] <= 1:
+            sys.exit(f"accuracy {result['test_accuracy']}: it has not learnt what a square is")
+        if not os.path.isdir(os.path.join(output, f"checkpoint-{steps}")):
+            sys.exit("no checkpoint of the last step")
+
+
+def check_hello(program):
+    line = last_line([program])
+    if not re.fullmatch(r"step 100, loss 0\.\d+", line):
+        sys.exit(f"unexpected last line: {line}")
+
+
+if __name__ == "__main__":
+    {"hello": check_hello, "fashion_mnist": check_fashion_mnist}[sys.argv[1]](sys.argv[2])
