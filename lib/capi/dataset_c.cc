@@ -122,8 +122,9 @@ const char *tutti_dataset_get_lint(const tutti_dataset *dataset) {
 int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_dataset **first, tutti_dataset **rest,
                             tutti_error **err) {
   return guard(err, [&]() -> Status {
-    TUTTI_TRY(clear(first, "first"));
+    const Status first_is_clear = clear(first, "first");
     TUTTI_TRY(clear(rest, "rest"));
+    TUTTI_TRY(first_is_clear);
     TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
     if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
     const auto part = [&](const char *transform) {

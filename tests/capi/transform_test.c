@@ -131,6 +131,9 @@ static void test_split(void **state) {
   assert_null(rest);
   assert_error(TUTTI_INVALID_ARGUMENT, "'rest' is NULL", tutti_dataset_split(dataset, 1, &first, NULL, &err));
   assert_null(first);
+  rest = dataset;
+  assert_error(TUTTI_INVALID_ARGUMENT, "'first' is NULL", tutti_dataset_split(dataset, 1, NULL, &rest, &err));
+  assert_null(rest);
   tutti_dataset_unref(dataset);
 }
 
