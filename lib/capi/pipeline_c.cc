@@ -240,7 +240,7 @@ void tutti_pipeline_begin(tutti_pipeline *pipeline, const char *transform, int32
       return object.fail(base::failed_precondition("transform '", transform, "' was begun before '",
                                                    object.pending->name, "' was ended"));
     }
-    object.pending.emplace();
+    object.pending.emplace(PipelineObject::Pending{});
     object.pending->name = transform;
     object.pending->revision = revision;
   });

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls whose arguments depend on each other: see WRITTEN_BY_HAND in generate_calls.py.
+#include <cstring>
+#include <string>
+
+#include "api_calls.h"
+
+namespace tutti_fuzz {
+namespace {
+
+/// What the shape needs when that is little, else a few bytes.
+int64_t fitting_size(int32_t dtype, const int64_t *dims, int64_t rank) {
+  static const int sizes[] = {0, 4, 8, 4, 8, 1, 1, 2, 2, 1, 2, 2, 4, 8};
+  int64_t bytes = dtype > 0 && dtype < 14 ? sizes[dtype] : 1;
+  for (int64_t i = 0; dims != nullptr && i < rank; ++i) {
+    if (dims[i] < 0 || dims[i] > 8 || bytes > 4096) return 8;
+    bytes *= dims[i];
+  }
+  return bytes <= 4096 ? bytes : 8;
+}
+
+/// A shape, and memory of exactly the size that is said.
+struct Block {
+  explicit Block(Sequence &s) : dtype(s.i32("dtype")), rank(s.count()), dims(s.dims(rank)) {
+    const uint8_t how = s.input().byte();
+    size = how < 200 ? fitting_size(dtype, dims.get(), rank) : how % 32;
+    said = how < 250 ? size : -1;
+    memory.reset(new char[static_cast<size_t>(size)]);
+    std::memset(memory.get(), how, static_cast<size_t>(size));
+    is_null = s.input().byte() < 4;
+  }
+  const void *data() const { return is_null ? nullptr : memory.get(); }
+
+  int32_t dtype;
+  int64_t rank;
+  std::unique_ptr<int64_t[]> dims;
+  int64_t size = 0, said = 0;
+  std::unique_ptr<char[]> memory;
+  bool is_null = false;
+};
+
+void release_callback(void *user) {
+  auto *const registration = static_cast<Registration *>(user);
+  registration->memory.reset();
+  ++registration->destroyed;
+}
+
+/// A DLPack tensor of ours: one allocation, gone when its deleter has run.
+struct Lent {
+  DLManagedTensorVersioned managed{};
+  std::unique_ptr<int64_t[]> dims, strides;
+  std::unique_ptr<char[]> memory;
+  Registration *registration = nullptr;
+};
+
+void delete_lent(DLManagedTensorVersioned *managed) {
+  auto *const lent = static_cast<Lent *>(managed->manager_ctx);
+  ++lent->registration->destroyed;
+  delete lent;
+}
+
+}  // namespace
+
+void call_cancel_set_deadline(Sequence &s) {
+  tutti_cancel *const cancel = s.handle<tutti_cancel>();
+  Err err(s);
+  const int32_t code = tutti_cancel_set_deadline(cancel, s.input().byte() % 100, err.get());
+  s.check_code("tutti_cancel_set_deadline", code, err);
+}
+
+void call_tensor_from_data(Sequence &s) {
+  const Block block(s);
+  Out<tutti_tensor> out(s);
+  Err err(s);
+  const int32_t code =
+      tutti_tensor_from_data(block.dtype, block.dims.get(), block.rank, block.data(), block.said, out.get(), err.get());
+  s.check_code("tutti_tensor_from_data", code, err);
+  out.done("tutti_tensor_from_data", code);
+}
+
+void call_tensor_take_memory(Sequence &s) {
+  Block block(s);
+  Registration *const user = s.registration(true);
+  user->memory = std::move(block.memory);
+  Out<tutti_tensor> out(s);
+  Err err(s);
+  const int32_t code =
+      tutti_tensor_take_memory(block.dtype, block.dims.get(), block.rank, block.is_null ? nullptr : user->memory.get(),
+                               block.said, release_callback, user, out.get(), err.get());
+  s.check_code("tutti_tensor_take_memory", code, err);
+  out.done("tutti_tensor_take_memory", code);
+}
+
+void call_tensor_take_dlpack(Sequence &s) {
+  static const DLDataType types[] = {{kDLFloat, 32, 1}, {kDLInt, 32, 1},   {kDLUInt, 8, 1},     {kDLFloat, 16, 1},
+                                     {kDLBool, 8, 1},   {kDLFloat, 32, 4}, {kDLComplex, 64, 1}, {kDLInt, 7, 1}};
+  auto *const lent = new Lent;
+  lent->registration = s.registration(true);
+  const auto rank = static_cast<int32_t>(s.input().below(4));
+  const DLDataType type = types[s.input().below(std::size(types))];
+  int64_t elements = 1;
+  lent->dims.reset(new int64_t[static_cast<size_t>(rank)]);
+  for (int32_t i = 0; i < rank; ++i)
+    elements *= lent->dims[static_cast<size_t>(i)] = static_cast<int64_t>(s.input().below(4));
+  const uint8_t how = s.input().byte();
+  if (how & 1) {  // strides that stay inside: row-major, or all zero
+    lent->strides.reset(new int64_t[static_cast<size_t>(rank)]());
+    int64_t stride = 1;
+    for (int32_t i = rank - 1; (how & 2) && i >= 0; --i) {
+      lent->strides[static_cast<size_t>(i)] = stride;
+      stride *= lent->dims[static_cast<size_t>(i)];
+    }
+  }
+  lent->memory.reset(new char[static_cast<size_t>(elements * 16 + 1)]());
+  DLManagedTensorVersioned &managed = lent->managed;
+  managed.version.major = how & 64 ? 1u + (how & 3) : 1u;
+  managed.manager_ctx = lent;
+  managed.deleter = delete_lent;
+  managed.flags = static_cast<uint64_t>(how >> 7);
+  managed.dl_tensor.data = how & 32 && elements == 0 ? nullptr : lent->memory.get();
+  managed.dl_tensor.device = {how & 4 && how & 8 ? kDLCUDA : kDLCPU, 0};
+  managed.dl_tensor.ndim = how == 255 ? -1 : rank;
+  managed.dl_tensor.dtype = type;
+  managed.dl_tensor.shape = lent->dims.get();
+  managed.dl_tensor.strides = lent->strides.get();
+  Out<tutti_tensor> out(s);
+  Err err(s);
+  const int32_t code = tutti_tensor_take_dlpack(&managed, out.get(), err.get());
+  s.check_code("tutti_tensor_take_dlpack", code, err);
+  out.done("tutti_tensor_take_dlpack", code);
+}
+
+void call_tensor_to_dlpack(Sequence &s) {
+  tutti_tensor *const tensor = s.handle<tutti_tensor>();
+  DLManagedTensorVersioned *out = nullptr;
+  Err err(s);
+  const int32_t code = tutti_tensor_to_dlpack(tensor, s.input().byte() < 6 ? nullptr : &out, err.get());
+  s.check_code("tutti_tensor_to_dlpack", code, err);
+  if ((code != TUTTI_OK) && out != nullptr)
+    violation("tutti_tensor_to_dlpack", "an output is not NULL after a failure");
+  if (out == nullptr) return;
+  if (s.input().byte() < 128) return out->deleter(out);
+  tutti_tensor *again = nullptr;  // takes it in every case
+  if (tutti_tensor_take_dlpack(out, &again, nullptr) == TUTTI_OK) s.keep(again, 1);
+}
+
+void call_tensor_get_mutable_data(Sequence &s) {
+  tutti_tensor *const tensor = s.handle<tutti_tensor>();
+  void *data = nullptr;
+  Err err(s);
+  const int32_t code = tutti_tensor_get_mutable_data(tensor, s.input().byte() < 6 ? nullptr : &data, err.get());
+  s.check_code("tutti_tensor_get_mutable_data", code, err);
+  const int64_t size = tutti_tensor_get_size_bytes(tensor);
+  const int32_t dtype = tutti_tensor_get_dtype(tensor);
+  if (code == TUTTI_OK && data != nullptr && size > 0 && dtype != TUTTI_DTYPE_BYTES)
+    std::memset(data, s.input().byte(), static_cast<size_t>(size));
+}
+
+void call_options_set_string(Sequence &s) {
+  tutti_options *const options = s.handle<tutti_options>();
+  const char *const key = s.text("key");
+  const bool is_path = key != nullptr && (std::string(key) == "model_dir" || std::string(key) == "plugin");
+  tutti_options_set_string(options, key, is_path ? s.directory() : s.text("value"));
+}
+
+void call_options_set_json(Sequence &s) {
+  tutti_options *const options = s.handle<tutti_options>();
+  tutti_options_set_json(options, s.text("text"));
+}
+
+}  // namespace tutti_fuzz
