@@ -296,7 +296,7 @@ static void test_deferred_errors(void **state) {
       {TUTTI_FAILED_PRECONDITION, {"attribute 'axis' was set, but no op was begun", NULL, NULL}},
       {TUTTI_FAILED_PRECONDITION, {"popped", NULL, NULL}},
       {TUTTI_INVALID_ARGUMENT, {"tower: layer_dense: attribute 'units' must be in [1", NULL, NULL}},
-      {TUTTI_INVALID_ARGUMENT, {"tower/matmul", "got 1 inputs, expected 2", NULL}},
+      {TUTTI_INVALID_ARGUMENT, {"tower/matmul", "got 1 inputs, expected 2", "'b' is missing"}},
       {TUTTI_INVALID_ARGUMENT, {"'name' is NULL", NULL, NULL}},
       {TUTTI_INVALID_ARGUMENT, {"tower/reshape", "7", NULL}},
       {TUTTI_INVALID_ARGUMENT, {"tower/add", "f32", "i32"}},

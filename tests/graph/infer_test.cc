@@ -122,7 +122,7 @@ const std::vector<Case> &bad_cases() {
   static const std::vector<Case> cases = {
       {"add", {{"batch 2"}, {"3"}}, {}, "input 'a' [batch, 2] and input 'b' [3] do not broadcast"},
       {"add", {{"batch"}, {"height"}}, {}, "do not broadcast"},
-      {"add", {{"2"}}, {}, "got 1 inputs, expected 2"},
+      {"add", {{"2"}}, {}, "got 1 inputs, expected 2: input 'b' is missing"},
       {"add", {{"2"}, {"-"}}, {}, "input 'b' is missing"},
       {"mul", {{"2", DType::boolean}, {"2", DType::boolean}}, {}, "expected a number"},
       {"select", {{"2"}, {"2"}, {"2"}}, {}, "expected boolean"},
@@ -137,6 +137,7 @@ const std::vector<Case> &bad_cases() {
       {"transpose", {{"2 3"}}, {{"permutation", Ints{0}}}, "expected 2 axes"},
       {"transpose", {{"2 3"}}, {{"permutation", Ints{0, 0}}}, "twice"},
       {"broadcast_to", {{"2 3"}}, {{"dims", Dims{3}}}, "does not broadcast to [3]"},
+      {"concat", {}, {}, "got 0 inputs, expected at least 1: input 'inputs' is missing"},
       {"concat", {{"2 3"}, {"3 3"}}, {{"axis", int64_t{1}}}, "input 'inputs' #2 [3, 3]"},
       {"concat", {}, {}, "expected at least 1"},
       {"slice", {{"5"}}, {{"begin", Dims{3}}, {"size", Dims{3}}}, "begins at 3 with 3 elements"},

@@ -88,8 +88,14 @@ base::Status check_input_count(const OpDefinition &definition, const Node &node)
   const bool too_many = !definition.has_variadic_input() && node.inputs.size() > fixed;
   if (node.inputs.size() >= required && !too_many) return {};
   const std::string_view bound = definition.has_variadic_input() || required < fixed ? "at least " : "";
+  std::string missing;
+  // Of a variadic input, which is the last, a further one.
+  size_t next = std::min(node.inputs.size(), definition.inputs.size() - 1);
+  for (; !too_many && missing.empty() && next < definition.inputs.size(); ++next)
+    if (!definition.inputs[next].optional)
+      missing = base::concat(": input '", definition.inputs[next].name, "' is missing");
   return base::invalid_argument(place_of(node), ": got ", node.inputs.size(), " inputs, expected ", bound,
-                                too_many ? fixed : required);
+                                too_many ? fixed : required, missing);
 }
 
 base::Status check_inputs(const OpDefinition &definition, const Graph &graph, const Node &node) {
