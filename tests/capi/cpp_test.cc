@@ -159,7 +159,96 @@ void test_stop(void **) {
   assert_int_equal(result.step(), 0);
 }
 
+void test_causes_survive_a_callback(void **) {
+  // The error of a call inside a callback, with its own cause, is the cause of what the outer call throws.
+  const tutti::Dataset dataset = make_dataset(8, 4);
+  tutti::Hooks hooks;
+  hooks.add(
+      [&](const tutti_hook_event *) -> int32_t {
+        tutti::Estimator([](tutti::Graph, int32_t) { throw std::runtime_error("the recipe is lost"); }).train(dataset);
+        return TUTTI_OK;
+      },
+      1);
+  bool thrown = false;
+  try {
+    tutti::Estimator(model).train(dataset, tutti::Options("train"), hooks);
+  } catch (const tutti::Error &error) {
+    thrown = true;
+    int depth = 1, of_the_user = 0;
+    tutti::Error innermost = error;
+    for (; innermost.has_cause(); ++depth) {
+      innermost = innermost.cause();
+      of_the_user += innermost.domain() == "user";
+    }
+    assert_true(depth >= 3);
+    assert_int_equal(of_the_user, 1);
+    assert_string_equal(innermost.message().c_str(), "the recipe is lost");
+  }
+  assert_true(thrown);
+}
+
+void test_iterator_feed_and_split(void **) {
+  tutti::Feed feed(8);
+  feed.declare("x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, {2});
+  const tutti::Dataset dataset = tutti::Pipeline().feed(feed).build();
+  for (float i = 0; i < 3; ++i) {
+    const float row[] = {i, 10 * i};
+    feed.push({tutti::Tensor(TUTTI_DTYPE_F32, {2}, row, sizeof row)});
+  }
+  feed.finish();
+  tutti::Iterator iterator(dataset);
+  tutti::Tensor kept;
+  int count = 0;
+  while (iterator.next()) {
+    if (count++ == 1) kept = iterator.component(0);
+  }
+  assert_int_equal(count, 3);
+  assert_true(kept.data<float>()[1] == 10);
+  assert_null(iterator.component(0).get());
+
+  const auto [head, tail] = make_dataset(10, 1).split(4);
+  assert_int_equal(head.cardinality(), 4);
+  assert_int_equal(tail.cardinality(), 6);
+  tutti::Iterator first(tail), second(tail);
+  assert_true(first.next() && first.next());
+  second.restore(first.save());
+  assert_true(first.next() && second.next());
+  assert_true(first.component(0).data<float>()[0] == second.component(0).data<float>()[0]);
+}
+
+void test_session_variables_and_stream(void **) {
+  const tutti::Dataset dataset = make_dataset(12, 4);
+  tutti::Estimator estimator(model, tutti::Options("run").set_json("{\"seed\": 2}"));
+  tutti::Session session(estimator, dataset, tutti::Options("train").set("steps", 2));
+  assert_int_equal(session.run(1).reason(), 0);
+  assert_int_equal(session.run(5).reason(), TUTTI_REASON_MAX_STEPS);
+  assert_int_equal(session.close().step(), 2);
+  assert_int_equal(thrown_by([&] { session.close(); }).first, TUTTI_FAILED_PRECONDITION);
+
+  assert_contains(estimator.variable_names().front(), "dense");
+  tutti::Tensor kernel = estimator.read_variable("dense/kernel");
+  assert_int_equal(kernel.dim(0), 4);
+  for (int64_t i = 0; i < kernel.element_count(); ++i)
+    kernel.mutable_data<float>()[i] = 0;
+  estimator.write_variable("dense/kernel", kernel);
+  assert_true(estimator.read_variable("dense/kernel").data<float>()[3] == 0);
+
+  tutti::Predictor predictor(estimator);
+  assert_int_equal(predictor.step(), 2);
+  assert_contains(predictor.signature(), "logits");
+  tutti::PredictionStream stream(predictor, dataset);
+  int64_t rows = 0;
+  while (const tutti::Batch batch = stream.next())
+    rows += batch.row_count();
+  assert_int_equal(rows, 12);
+  const tutti::Batch one = predictor.run({{"x", tutti::Tensor(TUTTI_DTYPE_F32, {1, 4})}});
+  assert_int_equal(one.output("logits").dim(0), 1);
+}
+
 const CMUnitTest tests[] = {
+    cmocka_unit_test(test_causes_survive_a_callback),
+    cmocka_unit_test(test_iterator_feed_and_split),
+    cmocka_unit_test(test_session_variables_and_stream),
     cmocka_unit_test(test_train_evaluate_predict),
     cmocka_unit_test(test_handles_are_values),
     cmocka_unit_test(test_errors_are_exceptions),
@@ -170,4 +259,11 @@ const CMUnitTest tests[] = {
 
 }  // namespace
 
-int main() { return cmocka_run_group_tests(tests, nullptr, nullptr); }
+int main() {
+  static_cast<void>(tutti_context_get_device_count(nullptr));  // the default context lives for ever
+  const int64_t before = tutti_debug_live_objects(nullptr);
+  const int failures = cmocka_run_group_tests(tests, nullptr, nullptr);
+  if (tutti_debug_live_objects(nullptr) == before) return failures;
+  print_error("objects are alive after the tests\n");
+  return 1;
+}

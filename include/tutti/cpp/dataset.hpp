@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datasets in C++: pipelines, iterators and feeds.
+#ifndef TUTTI_CPP_DATASET_HPP_
+#define TUTTI_CPP_DATASET_HPP_
+
+#include <tutti/cpp/handle.hpp>
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tutti {
+
+/// An immutable description of where examples come from; an Iterator has the progress.
+class Dataset : public detail::Handle<tutti_dataset, tutti_dataset_ref, tutti_dataset_unref> {
+ public:
+  using Handle::Handle;
+  int64_t cardinality() const { return tutti_dataset_get_cardinality(get()); }
+  /// The first `count` elements, and the rest.
+  std::pair<Dataset, Dataset> split(int64_t count) const {
+    tutti_dataset *first = nullptr, *rest = nullptr;
+    detail::check([&](tutti_error **err) { return tutti_dataset_split(get(), count, &first, &rest, err); });
+    return {Dataset(first), Dataset(rest)};
+  }
+};
+
+/// while (iterator.next()) use(iterator.component(0));
+class Iterator : public detail::Handle<tutti_iterator, tutti_iterator_ref, tutti_iterator_unref> {
+ public:
+  explicit Iterator(const Dataset &dataset, int64_t seed = 0) {
+    detail::check([&](tutti_error **err) { return tutti_iterator_create(dataset, seed, out(), err); });
+  }
+  bool next(tutti_cancel *cancel = nullptr) {
+    uint8_t more = 0;
+    detail::check([&](tutti_error **err) { return tutti_iterator_next(get(), cancel, &more, err); });
+    return more != 0;
+  }
+  /// Of the element last moved to; empty when there is none. May be kept.
+  Tensor component(int64_t index) const { return Tensor::shared(tutti_iterator_get_component(get(), index)); }
+  /// The position after the element last given, for restore() on an iterator of the same dataset and seed.
+  std::string save() {
+    const char *state = nullptr;
+    detail::check([&](tutti_error **err) { return tutti_iterator_save(get(), &state, err); });
+    return detail::copied(state);
+  }
+  void restore(const std::string &state) {
+    detail::check([&](tutti_error **err) { return tutti_iterator_restore(get(), state.c_str(), err); });
+  }
+};
+
+/// A bounded queue that the program pushes examples into, from any thread.
+class Feed : public detail::Handle<tutti_feed, tutti_feed_ref, tutti_feed_unref> {
+ public:
+  explicit Feed(int64_t capacity, tutti_context *context = nullptr) {
+    detail::check([&](tutti_error **err) { return tutti_feed_create(context, capacity, out(), err); });
+  }
+  Feed &declare(const char *name, int32_t role, int32_t dtype, const std::vector<int64_t> &dims) {
+    const int64_t rank = static_cast<int64_t>(dims.size());
+    detail::check(
+        [&](tutti_error **err) { return tutti_feed_declare(get(), name, role, dtype, dims.data(), rank, err); });
+    return *this;
+  }
+  /// Waits while the feed is full.
+  Feed &push(const std::vector<Tensor> &components, tutti_cancel *cancel = nullptr) {
+    const std::vector<tutti_tensor *> handles(components.begin(), components.end());
+    const int64_t count = static_cast<int64_t>(handles.size());
+    detail::check([&](tutti_error **err) { return tutti_feed_push(get(), handles.data(), count, cancel, err); });
+    return *this;
+  }
+  /// No more will come.
+  void finish() {
+    detail::check([&](tutti_error **err) { return tutti_feed_finish(get(), err); });
+  }
+};
+
+/// A dataset being written; the first mistake is thrown by build().
+class Pipeline : public detail::Handle<tutti_pipeline, tutti_pipeline_ref, tutti_pipeline_unref> {
+ public:
+  explicit Pipeline(tutti_context *context = nullptr) {
+    detail::check([&](tutti_error **err) { return tutti_pipeline_create(context, out(), err); });
+  }
+  Pipeline &slices(const char *name, int32_t role, const Tensor &tensor) {
+    return tutti_pipeline_add_slices(get(), name, role, tensor), *this;
+  }
+  Pipeline &idx(const char *name, int32_t role, const std::string &path) {
+    return tutti_pipeline_add_idx(get(), name, role, path.c_str()), *this;
+  }
+  Pipeline &dataset(const Dataset &source) { return tutti_pipeline_add_dataset(get(), source), *this; }
+  Pipeline &feed(const Feed &source) { return tutti_pipeline_add_feed(get(), source), *this; }
+  Pipeline &batch(int64_t size) { return tutti_pipeline_batch(get(), size, nullptr), *this; }
+  Pipeline &shuffle(int64_t buffer_size) { return tutti_pipeline_shuffle(get(), buffer_size, nullptr), *this; }
+  /// For ever, or so many times.
+  Pipeline &repeat() { return tutti_pipeline_repeat(get(), nullptr), *this; }
+  Pipeline &repeat(int64_t count) {
+    tutti_pipeline_repeat_attrs attrs = {};
+    attrs.has_count = 1;
+    attrs.count = count;
+    return tutti_pipeline_repeat(get(), &attrs), *this;
+  }
+  Pipeline &take(int64_t count) { return tutti_pipeline_take(get(), count), *this; }
+  Pipeline &skip(int64_t count) { return tutti_pipeline_skip(get(), count), *this; }
+  Pipeline &cache() { return tutti_pipeline_cache(get()), *this; }
+  Pipeline &prefetch() { return tutti_pipeline_prefetch(get(), nullptr), *this; }
+  /// `build(Graph)` writes the map; it runs once, before this returns.
+  template <typename Build>
+  Pipeline &map(Build &&build, int64_t parallelism = 1) {
+    return tutti_pipeline_map_graph(get(), call_build<Build>, user_of(build), parallelism), *this;
+  }
+  /// The one output of the graph, a truth value, says which elements stay.
+  template <typename Build>
+  Pipeline &filter(Build &&build) {
+    return tutti_pipeline_filter_graph(get(), call_build<Build>, user_of(build)), *this;
+  }
+  /// Any transform: transform("shuffle", 1, [](tutti_pipeline *p) { tutti_pipeline_set_i64(p, "buffer_size", 9); }).
+  template <typename SetParameters>
+  Pipeline &transform(const char *name, int32_t revision, SetParameters &&set_parameters) {
+    tutti_pipeline_begin(get(), name, revision);
+    set_parameters(get());
+    return tutti_pipeline_end(get()), *this;
+  }
+  Dataset build() {
+    return detail::make<Dataset>([&](auto **out, auto **err) { return tutti_pipeline_build(get(), out, err); });
+  }
+
+ private:
+  template <typename Build>
+  static int32_t call_build(tutti_graph *graph, void *user, tutti_error **err) {
+    return detail::shield(err, [&] { (*static_cast<std::remove_reference_t<Build> *>(user))(Graph(graph)); });
+  }
+  template <typename Build>
+  static void *user_of(Build &build) {
+    return const_cast<void *>(static_cast<const void *>(std::addressof(build)));
+  }
+};
+
+}  // namespace tutti
+
+#endif  // TUTTI_CPP_DATASET_HPP_
