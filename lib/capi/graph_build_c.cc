@@ -98,6 +98,9 @@ std::vector<ValueId> add_op(graph::GraphBuilder &builder, GraphObject::Pending p
     builder.fail(base::invalid_argument("op '", node.op, "' is internal to the library"));
     return {};
   }
+  // The builder writes a mean over the batch so that it holds for a batch in pieces too.
+  if (definition != nullptr && node.op == "reduce_mean")
+    return {builder.op(node.op, node.inputs, std::move(node.attributes))};
   return builder.add_node(std::move(node));
 }
 
