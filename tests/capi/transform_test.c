@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transforms through the C interface: batch, shuffle, take, skip, shard, repeat, zip, concatenate, split, and the lint. */
+ * Transforms through the C interface: batch, shuffle, take, skip, shard, repeat, zip, concatenate, split; the lint. */
 #include <stdlib.h>
 
 #include "dataset_fixtures.h"

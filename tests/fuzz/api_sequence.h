@@ -64,7 +64,7 @@ struct Function {
   bool on_graph;
 };
 
-/// One run. Callbacks on the calling thread come back into it; those on library threads only look at their Registration.
+/// One run. Callbacks on the calling thread come back into it; those on library threads look at their Registration.
 class Sequence {
  public:
   Sequence(const uint8_t *data, size_t size);

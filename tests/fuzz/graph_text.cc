@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text is a graph or an error; a graph that was read writes itself so that it reads back the same. The same for models.
+// Any text is a graph or an error; a graph that was read writes itself so that it reads back the same. So do models.
 #include <cstdlib>
 
 #include "base/json.h"

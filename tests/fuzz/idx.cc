@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are an IDX file or an error; a file of N bytes gives no more elements than its bytes can hold, 1,032 times as
-// many when it is compressed.
+// Any bytes are an IDX file or an error; a file of N bytes gives no more elements than its bytes can hold, 1,032 times
+// as many when it is compressed.
 #include "data/format/idx.h"
 
 #include <cstdlib>

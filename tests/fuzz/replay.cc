@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target without libFuzzer: over the files of a corpus, then over inputs of a seeded generator, half of them
-// random bytes and half of them files of the corpus with a few bytes changed, cut or doubled.
+// Runs a fuzz target without libFuzzer: over the files of a corpus, then over inputs of a seeded generator, half of
+// them random bytes and half of them files of the corpus with a few bytes changed, cut or doubled.
 //
 //   replay [--random COUNT] [--length BYTES] [--seed SEED] [FILE|FOLDER]...
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any JSON is the header of a safetensors file with so much data, or an error; tensors then fill the data without holes.
-// The first two bytes say how much data there is.
+// Any JSON is the header of a safetensors file with so much data, or an error; tensors then fill the data without
+// holes. The first two bytes say how much data there is.
 #include "checkpoint/safetensors.h"
 
 #include <cstdlib>
