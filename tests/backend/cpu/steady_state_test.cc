@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A replayed segment takes no lock and asks for no memory: counted over whole training steps of five networks, inside
+// the libraries beneath too.
+#include "backend/cpu/step_models.h"
+#include "base/lock_probe.h"
+#include "runtime/backend_list.h"
+#include "testing.h"
+
+namespace {
+
+using tutti::testing::LockProbe;
+using tutti::testing::StepModel;
+using tutti::testing::StepTrainer;
+
+void segments_take_no_lock_and_no_memory(void **) {
+  if (!LockProbe::counts()) {
+    print_message("skipped: a sanitizer has replaced the functions that are counted\n");
+    test_skip();
+  }
+  auto backend = assert_ok_value(tutti::impl::runtime::open_backend("cpu", "{}", {}));
+  for (const char *name : {"A", "B", "C", "D", "E"}) {
+    const StepModel model = assert_ok_value(tutti::testing::make_step_model(name, 4));
+    StepTrainer trainer = assert_ok_value(StepTrainer::create(backend, model, 6));
+    for (int warm = 0; warm < 3; ++warm)
+      assert_ok(trainer.step());
+    const LockProbe probe;
+    for (int step = 0; step < 10; ++step)
+      assert_ok(trainer.step());
+    const int64_t locks = probe.locks(), heap_calls = probe.heap_calls();
+    print_message("network %s: %lld locks, %lld heap calls in 10 steps\n", name, static_cast<long long>(locks),
+                  static_cast<long long>(heap_calls));
+    assert_int_equal(locks, 0);
+    assert_int_equal(heap_calls, 0);
+  }
+}
+
+/// The probe sees what it should.
+void the_probe_counts(void **) {
+  if (!LockProbe::counts()) test_skip();
+  const LockProbe probe;
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  void *volatile block = malloc(10);
+  free(block);
+  assert_int_equal(probe.locks(), 1);
+  assert_int_equal(probe.heap_calls(), 1);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(segments_take_no_lock_and_no_memory),
+      cmocka_unit_test(the_probe_counts),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
