@@ -56,8 +56,7 @@ static tutti_value cnn_logits(tutti_graph *g, tutti_value x, int32_t mode) {
 }
 
 static tutti_value conv_norm(tutti_graph *g, tutti_value x, int64_t filters, int64_t size, int64_t stride) {
-  tutti_layer_conv2d_attrs conv = {
-      .stride = stride, .use_bias = TUTTI_FALSE, .kernel_initializer = "he_normal"};
+  tutti_layer_conv2d_attrs conv = {.stride = stride, .use_bias = TUTTI_FALSE, .kernel_initializer = "he_normal"};
   tutti_layer_batch_norm_attrs norm = {.has_momentum = 1, .momentum = 0.9};
   return tutti_layer_batch_norm(g, tutti_layer_conv2d(g, x, filters, size, &conv), &norm);
 }
@@ -82,8 +81,7 @@ static void adam(tutti_graph *g, int64_t steps) {
 
 static void momentum(tutti_graph *g, int64_t steps) {
   tutti_schedule_cosine_attrs warm = {.warmup_steps = steps / 20};
-  tutti_optimizer_sgd_attrs attrs = {
-      .has_momentum = 1, .momentum = 0.9, .nesterov = TUTTI_TRUE, .has_weight_decay = 1, .weight_decay = 5e-4};
+  tutti_optimizer_sgd_attrs attrs = {.momentum = 0.9, .nesterov = TUTTI_TRUE, .weight_decay = 5e-4};
   tutti_optimizer_sgd(g, tutti_schedule_cosine(g, 0.1, steps, &warm), &attrs);
 }
 
@@ -122,7 +120,7 @@ static int32_t scale(tutti_graph *g, void *user, tutti_error **err) {
 /* Half of the images mirrored. */
 static int32_t scale_and_mirror(tutti_graph *g, void *user, tutti_error **err) {
   tutti_value x = scaled_images(g), columns = tutti_graph_constant_tensor(g, user);
-  tutti_gather_attrs along_width = {.has_axis = 1, .axis = 2};
+  tutti_gather_attrs along_width = {.axis = 2};
   int64_t one_each[] = {TUTTI_DIM_BATCH, 1, 1, 1};
   tutti_value half = tutti_graph_constant(g, TUTTI_DTYPE_F32, 0.5);
   tutti_value mirror = tutti_less(g, tutti_random_uniform(g, one_each, 4, NULL), half);
