@@ -36,7 +36,7 @@ static int32_t square(void *user, tutti_tensor *const *inputs, tutti_tensor **ou
   return tutti_tensor_from_data(TUTTI_DTYPE_F32, dims, 1, squares, sizeof squares, &outputs[0], err);
 }
 
-static tutti_dataset *mapped_dataset(const struct pipeline_form *form) {
+static tutti_dataset *mapped_dataset(tutti_context *context, const struct pipeline_form *form) {
   float values[ROWS][4];
   int32_t labels[ROWS];
   for (int64_t i = 0; i < ROWS; i++)
@@ -45,7 +45,7 @@ static tutti_dataset *mapped_dataset(const struct pipeline_form *form) {
   tutti_tensor *x = make_tensor(TUTTI_DTYPE_F32, 2, dims, values), *y = make_vector(TUTTI_DTYPE_I32, ROWS, labels);
   tutti_pipeline *pipeline = NULL;
   tutti_dataset *dataset = NULL;
-  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  assert_ok(tutti_pipeline_create(context, &pipeline, &err));
   tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
   tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, y);
   tutti_pipeline_shuffle(pipeline, ROWS, NULL);
@@ -71,8 +71,8 @@ static void train(const char *directory, const struct pipeline_form *form, int64
   tutti_context *context = NULL;
   tutti_strategy *strategy = NULL;
   tutti_estimator *estimator = NULL;
-  tutti_dataset *dataset = mapped_dataset(form);
   assert_ok(tutti_context_create(context_options, &context, &err));
+  tutti_dataset *dataset = mapped_dataset(context, form);
   assert_ok(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err));
   assert_int_equal(tutti_strategy_get_replica_count(strategy), replicas);
   assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, strategy, run, &estimator, &err));
@@ -160,7 +160,7 @@ static void test_another_dataset_gives_other_bytes(void **state) {
   snprintf(json, sizeof json, "{\"seed\": 6, \"model_dir\": \"%s\"}", two);
   run = make_options("run", json);
   tutti_estimator *estimator = NULL;
-  tutti_dataset *dataset = mapped_dataset(&form);
+  tutti_dataset *dataset = mapped_dataset(NULL, &form);
   assert_ok(tutti_estimator_create(NULL, toy_model, NULL, NULL, NULL, run, &estimator, &err));
   assert_ok(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
   tutti_estimator_unref(estimator);

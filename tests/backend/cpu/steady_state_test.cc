@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A replayed segment takes no lock and asks for no memory: counted over whole training steps of five networks, inside
-// the libraries beneath too.
+// A replayed segment takes no lock and asks for no memory: counted over whole training steps of five networks. Locks
+// count inside the libraries beneath too. Memory does not within oneDNN's execute function, which makes a table of the
+// arguments at each call, whoever calls it.
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
+
 #include "backend/cpu/step_models.h"
 #include "base/lock_probe.h"
 #include "runtime/backend_list.h"
 #include "testing.h"
+
+// Stands before oneDNN's own function in this program.
+extern "C" __attribute__((visibility("default"))) dnnl_status_t dnnl_primitive_execute(
+    const_dnnl_primitive_t primitive, dnnl_stream_t stream, int count, const dnnl_exec_arg_t *arguments) {
+  static const auto execute =
+      reinterpret_cast<decltype(&dnnl_primitive_execute)>(dlsym(RTLD_NEXT, "dnnl_primitive_execute"));
+  const tutti::testing::LockProbe::Excuse excuse;
+  return execute(primitive, stream, count, arguments);
+}
 
 namespace {
 
@@ -45,6 +58,10 @@ void the_probe_counts(void **) {
   void *volatile block = malloc(10);
   free(block);
   assert_int_equal(probe.locks(), 1);
+  assert_int_equal(probe.heap_calls(), 1);
+  const LockProbe::Excuse excuse;
+  block = malloc(10);
+  free(block);
   assert_int_equal(probe.heap_calls(), 1);
 }
 
