@@ -5,6 +5,8 @@
 #include <array>
 #include <chrono>
 
+#include "distribute/plan_agreement.h"
+
 namespace tutti::impl::distribute {
 
 using backend::RunScalar;
@@ -115,6 +117,7 @@ void Replica::set_group(std::unique_ptr<collective::Group> group) {
     contributors_[p]->index = group_->rank() * group_->parts() + static_cast<int32_t>(p);
   }
   next_bucket_ = 0;
+  plan_agreed_ = false;
 }
 
 Status Replica::read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const {
@@ -135,13 +138,19 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
   batch_counter_ = command.batch_counter;
   for (const auto &contributor : contributors_)
     contributor->scalars.set(RunScalar::seed, command.seed);
+  if (!plan_agreed_) TUTTI_TRY(check_same_plan(*group_, plan_.hash()));
+  plan_agreed_ = true;
   for (int64_t n = command.feeder_step;; ++n) {
     TUTTI_ASSIGN(const bool go_on, agree(n, command, feeder, signals, outcome));
     if (!go_on) return Status();
     const StepInput &input = feeder.input(n);
     if (group_->rank() == 0) feeder.start(n);
-    feeder.wait_complete(n);
-    Status status = run_step(input, feeder.binding());
+    Status status;
+    if (feeder.wait_complete(n)) {
+      status = run_step(input, feeder.binding());
+    } else {
+      status = base::cancelled("step ", step_ + 1, " was given up while it waited for its input");
+    }
     if (status.ok()) status = check_loss(losses);
     if (!status.ok()) {
       status =

@@ -40,6 +40,7 @@ struct RunCommand {
   int64_t step = 0;           ///< completed before
   int64_t batch_counter = 0;  ///< micro-batches before
   int64_t seed = 0;
+  int64_t cancel_grace_ms = 0;
 };
 
 /// What one replica did; equal on all replicas but for waiting times.
@@ -122,6 +123,7 @@ class Replica {
   std::vector<std::vector<void *>> bucket_buffers_;
   int32_t next_bucket_ = 0;
   collective::Ticket last_ticket_ = -1;
+  bool plan_agreed_ = false;  // all ranks of the group have the same plan
 
   std::vector<void *> external_buffers_;
   std::vector<int64_t> words_;  // control words, one group per contributor

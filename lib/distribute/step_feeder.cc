@@ -86,15 +86,22 @@ void StepFeeder::start(int64_t n) {
   feeder_bell_.ring();
 }
 
-void StepFeeder::wait_complete(int64_t n) {
+bool StepFeeder::wait_complete(int64_t n) {
   // With one batch per step it is complete as soon as it is ready.
-  if (accumulation_ == 1) return;
-  replica_bell_.wait([&] { return complete_.load(std::memory_order_seq_cst) > n; }, spin_us_, Deadline::never(),
-                     nullptr);
+  if (accumulation_ == 1) return true;
+  const auto complete = [&] { return complete_.load(std::memory_order_seq_cst) > n; };
+  replica_bell_.wait([&] { return complete() || abandoned_.load(std::memory_order_seq_cst); }, spin_us_,
+                     Deadline::never(), nullptr);
+  return complete();
 }
 
 void StepFeeder::interrupt() {
   interrupted_.store(true, std::memory_order_seq_cst);
+  replica_bell_.ring();
+}
+
+void StepFeeder::abandon() {
+  abandoned_.store(true, std::memory_order_seq_cst);
   replica_bell_.ring();
 }
 

@@ -60,12 +60,18 @@ class StepFeeder {
   bool wait_ready(int64_t n);
   /// Step n begins: called by one replica, once.
   void start(int64_t n);
-  void wait_complete(int64_t n);
+  /// False when abandon() came first.
+  bool wait_complete(int64_t n);
   const StepInput &input(int64_t n) const { return slots_[static_cast<size_t>(n % 2)]; }
 
   /// Makes wait_ready() return false until clear_interrupt(). Any thread.
   void interrupt();
-  void clear_interrupt() { interrupted_.store(false, std::memory_order_seq_cst); }
+  /// Makes wait_complete() return false too: the step is not run, though its batches may still be taken.
+  void abandon();
+  void clear_interrupt() {
+    interrupted_.store(false, std::memory_order_seq_cst);
+    abandoned_.store(false, std::memory_order_seq_cst);
+  }
 
  private:
   explicit StepFeeder(int32_t accumulation);
@@ -87,7 +93,7 @@ class StepFeeder {
 
   std::atomic<int64_t> ready_{0}, started_{0}, complete_{0}, limit_{0};
   std::atomic<int64_t> epoch_{0};  // raised when prepared steps are void
-  std::atomic<bool> interrupted_{false}, closing_{false};
+  std::atomic<bool> interrupted_{false}, abandoned_{false}, closing_{false};
   std::atomic<int32_t> states_wanted_{0};  // calls of state() that want the iterator
   collective::local::Bell feeder_bell_, replica_bell_;
   int64_t spin_us_;

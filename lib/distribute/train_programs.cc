@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/train_programs.h"
 
+#include <algorithm>
+
 #include "graph/serialize.h"
 
 namespace tutti::impl::distribute {
@@ -25,6 +27,9 @@ Status check_options(const Strategy &strategy, const TrainerOptions &options, in
   if (options.accumulation < 1) {
     return base::invalid_argument("accumulation must be at least 1, got ", options.accumulation);
   }
+  if (options.bucket_bytes < 1) {
+    return base::invalid_argument("bucket_bytes must be at least 1, got ", options.bucket_bytes);
+  }
   if (contributors == 1) return Status();
   if (!strategy.backend()->has_host_memory()) {
     return base::unimplemented("backend '", strategy.backend()->name(),
@@ -44,6 +49,9 @@ Result<StatePlan> plan_state(TrainSetup &setup, const TrainerOptions &options, i
                                options.typical_rows, options.level, options.threads_per_replica));
   PlanOptions plan_options;
   plan_options.slices = slices;
+  plan_options.bucket_bytes = options.bucket_bytes;
+  plan_options.first_bucket_bytes = std::min(plan_options.first_bucket_bytes, options.bucket_bytes);
+  plan_options.last_bucket_bytes = std::min(plan_options.last_bucket_bytes, options.bucket_bytes);
   return StatePlan::make(setup.graphs.state, layouts, plan_options);
 }
 

@@ -69,7 +69,9 @@ class TrainerSession : public Trainer {
   Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
     return make_packed_version(setup_->plan, strategy_->backend(), weights_, step_, with_slots);
   }
-  Result<Tensor> get_variable(std::string_view name) override { return read_entry("weight/", name, "variable"); }
+  Result<Tensor> get_variable(std::string_view name) override {
+    return is_slot(name) ? read_entry("slot/", name, "slot") : read_entry("weight/", name, "variable");
+  }
   Status set_variable(std::string_view name, const Tensor &value) override;
   Result<Tensor> get_slot(std::string_view variable, std::string_view slot) override {
     return read_entry("slot/", std::string(variable) + "/" + std::string(slot), "slot");
@@ -87,6 +89,10 @@ class TrainerSession : public Trainer {
  private:
   Status open_replicas();
   Status renew_groups();
+  /// A name that is no variable's but a slot's.
+  bool is_slot(std::string_view name) const {
+    return model_.find_variable(name) == nullptr && setup_->plan.find("slot/" + std::string(name)) != nullptr;
+  }
   Result<const StateEntry *> find_entry(std::string_view prefix, std::string_view name, std::string_view what) const;
   Result<Tensor> read_entry(std::string_view prefix, std::string_view name, std::string_view what) const;
   Status check_version(const checkpoint::WeightVersion &version) const;
@@ -161,7 +167,8 @@ Result<Tensor> TrainerSession::read_entry(std::string_view prefix, std::string_v
 }
 
 Status TrainerSession::set_variable(std::string_view name, const Tensor &value) {
-  TUTTI_ASSIGN(const StateEntry *entry, find_entry("weight/", name, "variable"));
+  const bool slot = is_slot(name);
+  TUTTI_ASSIGN(const StateEntry *entry, find_entry(slot ? "slot/" : "weight/", name, slot ? "slot" : "variable"));
   return weights_.write(*entry, value);
 }
 
@@ -276,7 +283,9 @@ Result<Tensor> TrainerSession::gradient(std::string_view variable) {
     TUTTI_TRY(add_gradient_set(*entry, variable, factor, total));
     found = true;
   }
-  if (!found) return base::not_found("variable '", variable, "' has no gradient: the loss does not depend on it");
+  if (!found)
+    return base::not_found("variable '", variable,
+                           "' has no gradient: it is not trained, or the loss does not depend on it");
   return total;
 }
 
@@ -310,6 +319,7 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   command.step = step_;
   command.batch_counter = batch_counter_;
   command.seed = options_.seed;
+  command.cancel_grace_ms = options_.cancel_grace_ms;
   feeder_->allow(command.feeder_step + command.max_steps);
   RunOutcome outcome;
   const Status status = replicas_->run(command, *feeder_, cancel, outcome);

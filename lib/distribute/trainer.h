@@ -66,6 +66,10 @@ struct TrainerOptions {
   bool keep_gradients = false;
   /// How long a replica waits for the others.
   int64_t collective_timeout_ms = 600000;
+  /// After a CANCEL: how long the step under way may take to end by itself before its replicas give up their waits.
+  int64_t cancel_grace_ms = 10000;
+  /// Gradients are reduced in pieces of about so many bytes while others are being computed.
+  int64_t bucket_bytes = 25 << 20;
   /// Runs the initializers; null = the strategy's. The reference backend gives the same bits on every machine.
   backend::BackendRef initializer_backend;
 };
@@ -152,8 +156,9 @@ class Trainer : public TrainerVariables, public TrainerProgress {
   virtual base::Result<base::Json> input_state() = 0;
 
   /// Up to `steps` steps (negative = until the input ends or a stop). CANCELLED leaves the trainer usable: the step
-  /// under way is finished. A loss or gradient that is not finite is OUT_OF_RANGE naming the step; weights keep the
-  /// values before it.
+  /// under way is finished, unless it waits for its input, or longer than cancel_grace_ms for another replica; then it
+  /// is given up, weights and slots keep the values of the last complete step, and its batches are passed over. A loss
+  /// or gradient that is not finite is OUT_OF_RANGE naming the step; weights keep the values before it.
   virtual base::Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) = 0;
   /// Ends a run in progress at its next step boundary, with reason stopped. Any thread.
   virtual void request_stop() = 0;

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training under a group that delays, reorders, spoils and aborts: the same bits as under the local group, with many
+// buckets under way; after an abort or a cancel at any operation every rank stands at the last complete step and goes
+// on from there.
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/cancel.h"
+#include "collective/fake/fake_group.h"
+#include "collective/local/local_group.h"
+#include "distribute/plan_agreement.h"
+#include "distribute/training_case.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+namespace base = impl::base;
+namespace collective = impl::collective;
+using collective::fake::FakeGroup;
+using collective::fake::FakeGroupOptions;
+using impl::distribute::DeviceChoice;
+using impl::distribute::ReplicaGroups;
+using impl::distribute::RunReport;
+using impl::distribute::Strategy;
+
+/// Mirrored over all devices; the first group has these options, later ones run quietly.
+class FaultyStrategy : public Strategy {
+ public:
+  FaultyStrategy(std::vector<DeviceChoice> devices, const FakeGroupOptions &first)
+      : Strategy("faulty", std::move(devices)), first_(first) {}
+
+  Result<ReplicaGroups> make_groups(int32_t parts, int64_t) const override {
+    FakeGroupOptions options = first_;
+    if (made_++ > 0) {
+      options.abort_at = -1;
+      options.max_delay_us = 20;
+    }
+    ReplicaGroups groups;
+    TUTTI_ASSIGN(groups.ranks, FakeGroup::create(replica_count(), parts, options));
+    return groups;
+  }
+
+ private:
+  const FakeGroupOptions first_;
+  mutable int made_ = 0;
+};
+
+static StrategyRef faulty(int32_t replicas, const FakeGroupOptions &options) {
+  const auto backend = assert_ok_value(open_test_backend(replicas));
+  std::vector<DeviceChoice> devices;
+  for (int32_t i = 0; i < replicas; ++i)
+    devices.push_back({backend, i});
+  return std::make_shared<FaultyStrategy>(std::move(devices), options);
+}
+
+static NetworkCase clipped_network() {
+  NetworkCase network;
+  network.optimizer = Optimizer::adam;
+  network.learning_rate = 0.01;
+  network.loss = Loss::weighted_mean_with_penalty;
+  network.batch_norm = true;
+  network.clip = 0.1;
+  return network;
+}
+
+/// One batch again and again, so that a step given up leaves no gap.
+static std::unique_ptr<Trainer> open_trainer(const Model &model, StrategyRef strategy, const NetworkCase &network,
+                                             const TrainerOptions &options) {
+  std::unique_ptr<Trainer> trainer = assert_ok_value(Trainer::open(model, std::move(strategy), options));
+  assert_ok(trainer->initialize());
+  const auto rows = make_endless_batch(23, network.features, network.classes, network.dtype);
+  assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
+  return trainer;
+}
+
+using State = std::map<std::string, std::string>;
+
+/// Weights, statistics and slots, byte by byte.
+static State state_of(Trainer &trainer) {
+  State state;
+  const auto version = assert_ok_value(trainer.publish_weights(true));
+  for (size_t i = 0; i < version->entries().size(); ++i) {
+    const Tensor value = assert_ok_value(version->read(i));
+    const size_t bytes = static_cast<size_t>(value.elements()) * impl::tensor::size_bytes(value.dtype());
+    state[version->entries()[i].name] = std::string(static_cast<const char *>(value.data()), bytes);
+  }
+  return state;
+}
+
+/// The states after 0, 1, 2, ... steps.
+static std::vector<State> clean_states(const Model &model, int32_t replicas, const NetworkCase &network,
+                                       const TrainerOptions &options, int steps) {
+  auto trainer = open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, options);
+  std::vector<State> states{state_of(*trainer)};
+  for (int i = 0; i < steps; ++i) {
+    assert_ok(trainer->run(1, nullptr));
+    states.push_back(state_of(*trainer));
+  }
+  return states;
+}
+
+static void test_buckets_under_way(void **) {
+  NetworkCase network = clipped_network();
+  network.clip = 0;  // the norm is a sum over slices, which depend on the buckets
+  for (const int32_t replicas : {2, 3}) {
+    for (const int32_t accumulation : {1, 2}) {
+      NetworkCase plain = network;
+      plain.batch_norm = accumulation == 1;  // global statistics need the whole batch
+      const Model used = assert_ok_value(build_network(plain));
+      TrainerOptions options;
+      options.accumulation = accumulation;
+      options.bucket_bytes = 64;
+      const auto expected = clean_states(used, replicas, plain, options, 6);
+      FakeGroupOptions fault;
+      fault.seed = static_cast<uint64_t>(replicas * 10 + accumulation);
+      auto trainer = open_trainer(used, faulty(replicas, fault), plain, options);
+      assert_true(trainer->describe().find("buckets")->integer() >= 4);
+      assert_ok(trainer->run(6, nullptr));
+      assert_true(state_of(*trainer) == expected[6]);
+      // The size of the buckets changes nothing.
+      TrainerOptions whole;
+      whole.accumulation = accumulation;
+      assert_true(clean_states(used, replicas, plain, whole, 6)[6] == expected[6]);
+    }
+  }
+}
+
+static void test_abort_at_any_operation(void **) {
+  const NetworkCase network = clipped_network();
+  const Model model = assert_ok_value(build_network(network));
+  TrainerOptions options;
+  options.bucket_bytes = 64;
+  const auto expected = clean_states(model, 3, network, options, 4);
+  int64_t last_step = 0;
+  for (int64_t at = 0; at < 30; ++at) {
+    FakeGroupOptions fault;
+    fault.abort_at = at;
+    fault.max_delay_us = 20;
+    auto trainer = open_trainer(model, faulty(3, fault), network, options);
+    const Result<RunReport> ran = trainer->run(4, nullptr);
+    const int64_t step = trainer->step();
+    if (ran.ok()) {
+      assert_int_equal(step, 4);
+    } else {
+      assert_contains(ran.status().to_string().c_str(), "injected failure");
+      assert_true(step < 4 && step >= last_step);
+      last_step = step;
+      assert_true(assert_ok_value(trainer->replicas_are_identical()));
+      assert_true(state_of(*trainer) == expected[static_cast<size_t>(step)]);
+      assert_ok(trainer->run(4 - step, nullptr));
+    }
+    assert_true(state_of(*trainer) == expected[4]);
+  }
+  assert_true(last_step >= 1);  // some came in the middle
+}
+
+static void test_cancel_of_a_wait_within_a_step(void **) {
+  const NetworkCase network = clipped_network();
+  const Model model = assert_ok_value(build_network(network));
+  TrainerOptions options;
+  options.bucket_bytes = 64;
+  options.cancel_grace_ms = 20;
+  const auto expected = clean_states(model, 2, network, options, 2);
+  FakeGroupOptions fault;
+  fault.max_delay_us = 60'000'000;  // about a minute for each operation: as good as a peer that hangs
+  fault.timeout_ms = 600'000;
+  auto trainer = open_trainer(model, faulty(2, fault), network, options);
+  auto token = base::CancelToken::create();
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    token->cancel();
+  });
+  const Result<RunReport> ran = trainer->run(2, token.get());
+  canceller.join();
+  assert_int_equal(static_cast<int>(ran.status().code()), static_cast<int>(base::Code::cancelled));
+  assert_int_equal(trainer->step(), 0);
+  assert_true(state_of(*trainer) == expected[0]);
+  assert_ok(trainer->run(2, nullptr));
+  assert_true(state_of(*trainer) == expected[2]);
+}
+
+// ---- plans --------------------------------------------------------------------------------------------------------
+
+static std::vector<Status> compare_plans(std::vector<std::unique_ptr<collective::Group>> ranks,
+                                         const std::vector<uint64_t> &hashes) {
+  std::vector<Status> statuses(ranks.size());
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    threads.emplace_back([&, r] { statuses[r] = impl::distribute::check_same_plan(*ranks[r], hashes[r]); });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+static void test_plans_are_compared(void **) {
+  const uint64_t a = 0x8000000000000001u, b = 77;
+  for (const bool fake : {false, true}) {
+    const auto groups = [&] {
+      return fake ? assert_ok_value(FakeGroup::create(3, 2, {}))
+                  : assert_ok_value(collective::local::LocalGroup::create(3, 2));
+    };
+    for (const Status &status : compare_plans(groups(), {a, a, a}))
+      assert_ok(status);
+    const auto different = compare_plans(groups(), {a, b, a});
+    for (size_t r = 0; r < 3; ++r) {
+      const std::string text = different[r].to_string();
+      assert_int_equal(static_cast<int>(different[r].code()), static_cast<int>(base::Code::failed_precondition));
+      assert_contains(text.c_str(), ("rank " + std::to_string(r)).c_str());
+      assert_contains(text.c_str(), std::to_string(a).c_str());
+      assert_contains(text.c_str(), " 77");
+    }
+  }
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tutti::testing::test_buckets_under_way),
+    cmocka_unit_test(tutti::testing::test_abort_at_any_operation),
+    cmocka_unit_test(tutti::testing::test_cancel_of_a_wait_within_a_step),
+    cmocka_unit_test(tutti::testing::test_plans_are_compared),
+};
+TEST_MAIN(tests)
