@@ -105,7 +105,11 @@ TUTTI_API void tutti_graph_assign(tutti_graph *graph, tutti_value variable, tutt
 /* d(target)/d(wrt[i]) for each i; invalid where there is no path. */
 TUTTI_API void tutti_gradients(tutti_graph *graph, tutti_value target, const tutti_value *wrt, int64_t count,
                                tutti_value *out);
-/* Gives the optimizer these gradients in place of those of the loss. */
+/* Gives the optimizer these gradients, each shaped like its variable, in place of those of the loss; before or after
+ * the optimizer, once per model. Variables that are not in the list are not trained. A gradient is that of the global
+ * batch, whatever it is computed from: clip it, mask it, add to it as you would on one device. What is not linear in
+ * the rows (such as a clip by value) makes the replicas wait for each other in mid-step, and does not go with
+ * accumulation_steps above 1. */
 TUTTI_API void tutti_apply_gradients(tutti_graph *graph, const tutti_value *variables, const tutti_value *gradients,
                                      int64_t count);
 

@@ -315,12 +315,13 @@ tutti_value tutti_graph_variable(tutti_graph *graph, const char *name, int32_t d
 namespace {
 
 /// The name of a variable's value; empty with an error in the builder when it is none.
-std::string variable_name(GraphObject &object, graph::GraphBuilder &builder, tutti_value value) {
+std::string variable_name(GraphObject &object, graph::GraphBuilder &builder, tutti_value value,
+                          std::string_view argument) {
   const ValueId id = object.from_value(value);
   for (const graph::VariableSpec &variable : builder.model().variables) {
     if (id != kNoValue && variable.value == id) return variable.name;
   }
-  builder.fail(base::invalid_argument("expected the value of a variable"));
+  builder.fail(base::invalid_argument(argument, ": expected the value of a variable"));
   return "";
 }
 
@@ -328,7 +329,7 @@ std::string variable_name(GraphObject &object, graph::GraphBuilder &builder, tut
 
 void tutti_graph_assign(tutti_graph *graph, tutti_value variable, tutti_value value) {
   change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
-    const std::string name = variable_name(object, builder, variable);
+    const std::string name = variable_name(object, builder, variable, "variable");
     if (!name.empty()) builder.assign(name, object.from_value(value));
   });
 }
@@ -390,13 +391,10 @@ void tutti_apply_gradients(tutti_graph *graph, const tutti_value *variables, con
   change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
     if (!check_list(builder, variables, count, "variables") || !check_list(builder, gradients, count, "gradients"))
       return;
-    graph::TrainSpec train = builder.model().train.value_or(graph::TrainSpec());
-    for (int64_t i = 0; i < count; ++i) {
-      const std::string name = variable_name(object, builder, variables[i]);
-      const ValueId gradient = object.from_value(gradients[i]);
-      if (gradient == kNoValue) builder.fail(base::invalid_argument("variable '", name, "' was given no gradient"));
-      train.gradients[name] = gradient;
-    }
-    if (builder.ok()) builder.set_train(std::move(train));
+    std::vector<std::pair<std::string, ValueId>> list;
+    for (int64_t i = 0; i < count; ++i)
+      list.emplace_back(variable_name(object, builder, variables[i], base::concat("variables[", i, "]")),
+                        object.from_value(gradients[i]));
+    builder.set_gradients(list);
   });
 }

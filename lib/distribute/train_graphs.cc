@@ -206,6 +206,7 @@ class TrainGraphBuilder {
       const VariableSpec *variable = model_.find_variable(name);
       if (variable == nullptr)
         return base::invalid_argument("a gradient is given for variable '", name, "', which the model does not have");
+      if (!variable->trainable) continue;  // frozen after the model function returned
       add_gradient(0, name, forward_.mapped(value));
     }
     return Status();

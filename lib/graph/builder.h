@@ -29,6 +29,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -158,7 +159,11 @@ class GraphBuilder {
   void add_metric(std::string_view name, ValueId value);
   /// The variable gets this value at the end of a training step.
   void assign(std::string_view variable_full_name, ValueId new_value);
+  /// The rule of training; may be given before or after set_gradients and set_clip_global_norm.
   void set_train(TrainSpec train);
+  /// The optimizer updates these variables with these gradients, in place of all trainable ones with the loss's.
+  /// Shaped like their variables, which must be trainable; those that are not in the list keep their values. Once.
+  void set_gradients(const std::vector<std::pair<std::string, ValueId>> &gradients);
   void set_clip_global_norm(double norm);
   /// A f32 scalar that the host can set while training.
   ValueId host_scalar(std::string_view name, double initial);
@@ -202,6 +207,7 @@ class GraphBuilder {
   ValueId model_input(std::vector<InputSpec> &list, std::string_view role, std::string_view name, tensor::DType dtype,
                       Dims dims);
   bool check_top(std::string_view what, ValueId value);
+  bool check_gradient(const std::string &variable_name, ValueId gradient);
   bool check_free(std::string_view what, std::string_view name, bool taken);
 
   Graph graph_;

@@ -123,6 +123,10 @@ void GraphBuilder::set_output(std::string_view name, ValueId value) {
 void GraphBuilder::add_metric(std::string_view name, ValueId value) {
   const std::string what = base::concat("metric '", name, "'");
   if (!check_top(what, value) || !check_free("metric", name, model_.metrics.count(name) != 0)) return;
+  if (name == "loss" || name == "learning_rate") {
+    fail(base::already_exists(what, ": results have a value of this name already; choose another"));
+    return;
+  }
   if (!dims(value).empty()) {
     fail(base::invalid_argument(what, " has shape ", to_string(dims(value)), ", expected a scalar"));
     return;
@@ -179,21 +183,58 @@ void GraphBuilder::set_train(TrainSpec train) {
     fail(std::move(checked));
     return;
   }
-  for (const auto &[name, gradient] : train.gradients) {
-    const VariableSpec *variable = model_.find_variable(name);
-    if (!check_top(base::concat("the gradient of '", name, "'"), gradient)) return;
-    if (variable == nullptr || dtype(gradient) != variable->dtype || dims(gradient) != to_dims(variable->dims)) {
-      fail(base::invalid_argument("the gradient given for variable '", name, "' is ", tensor::name(dtype(gradient)),
-                                  " ", to_string(dims(gradient)),
-                                  variable == nullptr
-                                      ? ", but there is no such variable"
-                                      : base::concat(", the variable is ", tensor::name(variable->dtype), " ",
-                                                     to_string(to_dims(variable->dims)))));
+  if (!train.gradients.empty()) set_gradients({train.gradients.begin(), train.gradients.end()});
+  if (!ok()) return;
+  if (model_.train) {
+    train.clip_global_norm = model_.train->clip_global_norm;
+    train.gradients = std::move(model_.train->gradients);
+  }
+  model_.train = std::move(train);
+}
+
+void GraphBuilder::set_gradients(const std::vector<std::pair<std::string, ValueId>> &gradients) {
+  if (!ok()) return;
+  if (gradients.empty()) {
+    fail(base::invalid_argument("an empty list of gradients was given, expected one or more"));
+    return;
+  }
+  if (model_.train && !model_.train->gradients.empty()) {
+    fail(base::already_exists("the gradients are set twice"));
+    return;
+  }
+  std::map<std::string, ValueId, std::less<>> checked;
+  for (const auto &[name, gradient] : gradients) {
+    if (!check_gradient(name, gradient)) return;
+    if (!checked.emplace(name, gradient).second) {
+      fail(base::already_exists("variable '", name, "' is given two gradients"));
       return;
     }
   }
-  if (model_.train) train.clip_global_norm = model_.train->clip_global_norm;
-  model_.train = std::move(train);
+  if (!model_.train) model_.train.emplace();
+  model_.train->gradients = std::move(checked);
+}
+
+bool GraphBuilder::check_gradient(const std::string &variable_name, ValueId gradient) {
+  const VariableSpec *variable = model_.find_variable(variable_name);
+  if (variable == nullptr) {
+    std::vector<std::string> known;
+    for (const VariableSpec &one : model_.variables)
+      known.push_back(one.name);
+    fail(base::not_found("a gradient is given for variable '", variable_name, "', which the model does not have",
+                         base::did_you_mean(variable_name, known)));
+  } else if (gradient == kNoValue) {
+    fail(base::invalid_argument("variable '", variable_name,
+                                "' is given no gradient: the target does not depend on it"));
+  } else if (!check_top(base::concat("the gradient of '", variable_name, "'"), gradient)) {
+    return false;
+  } else if (!variable->trainable) {
+    fail(base::invalid_argument("a gradient is given for variable '", variable_name, "', which is not trainable"));
+  } else if (dtype(gradient) != variable->dtype || dims(gradient) != to_dims(variable->dims)) {
+    fail(base::invalid_argument("the gradient given for variable '", variable_name, "' is ",
+                                tensor::name(dtype(gradient)), " ", to_string(dims(gradient)), ", the variable is ",
+                                tensor::name(variable->dtype), " ", to_string(to_dims(variable->dims))));
+  }
+  return ok();
 }
 
 void GraphBuilder::set_clip_global_norm(double norm) {
@@ -202,10 +243,7 @@ void GraphBuilder::set_clip_global_norm(double norm) {
     fail(base::invalid_argument("gradients are clipped to global norm ", norm, ", expected more than 0"));
     return;
   }
-  if (!model_.train) {
-    model_.train.emplace();
-    model_.train->optimizer.op.clear();
-  }
+  if (!model_.train) model_.train.emplace();
   model_.train->clip_global_norm = norm;
 }
 
@@ -221,7 +259,8 @@ ValueId GraphBuilder::host_scalar(std::string_view name, double initial) {
 
 base::Result<Model> GraphBuilder::finish() {
   if (ok() && model_.train && model_.train->optimizer.op.empty()) {
-    fail(base::failed_precondition("gradients are clipped but there is no optimizer"));
+    fail(base::failed_precondition("gradients are ", model_.train->gradients.empty() ? "clipped" : "given",
+                                   " but there is no optimizer"));
   }
   if (ok() && model_.train && model_.loss == kNoValue && model_.train->gradients.empty()) {
     fail(base::failed_precondition("there is an optimizer but neither a loss nor gradients"));

@@ -72,7 +72,8 @@ struct OptimizerSpec {
 struct TrainSpec {
   OptimizerSpec optimizer;
   std::optional<double> clip_global_norm{};
-  /// Explicit gradients, variable name → gradient value; empty = those of the loss for every trainable variable.
+  /// Explicit gradients, variable name → gradient value; empty = those of the loss for every trainable variable. A
+  /// variable that was frozen since keeps its value.
   std::map<std::string, ValueId, std::less<>> gradients{};
 };
 

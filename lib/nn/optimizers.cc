@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
 #include <utility>
 
 #include "nn/expansion.h"
@@ -6,14 +7,15 @@
 namespace tutti::impl::nn {
 namespace {
 
-/// Makes the update op the model's rule of training; keeps a clip norm that was set before.
+/// Makes the update op the model's rule of training; a clip norm and gradients that were set before stay.
 ValueId set_optimizer(Expansion &e, graph::OptimizerSpec optimizer) {
   GraphBuilder &b = e.builder();
   optimizer.learning_rate = e.input(0);
   if (optimizer.learning_rate == kNoValue) return kNoValue;
   if (b.rank(optimizer.learning_rate) != 0) return e.fail("expected a scalar learning rate");
-  graph::TrainSpec train = b.model().train.value_or(graph::TrainSpec());
-  if (!train.optimizer.op.empty()) return e.fail("the model already has an optimizer");
+  const std::optional<graph::TrainSpec> &present = b.model().train;
+  if (present && !present->optimizer.op.empty()) return e.fail("the model already has an optimizer");
+  graph::TrainSpec train;
   train.optimizer = std::move(optimizer);
   b.set_train(std::move(train));
   return kNoValue;

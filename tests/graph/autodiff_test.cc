@@ -161,6 +161,7 @@ void missing_gradients_name_the_node(void **) {
   assert_false(result.ok());
   assert_true(result.status().code() == tutti::impl::base::Code::unimplemented);
   assert_non_null(strstr(result.status().to_string().c_str(), "block/gelu"));
+  assert_non_null(strstr(result.status().to_string().c_str(), "(gelu_gradient)"));
 }
 
 void gradients_of_gradients(void **) {
