@@ -31,7 +31,7 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 
 /* An estimator. `strategy` NULL = the context's default one (one device). Options of schema "run" (NULL = defaults):
  * model_dir, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps,
- * determinism, accumulation_steps. */
+ * determinism, accumulation_steps, threads_per_replica, keep_gradients. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
@@ -63,17 +63,23 @@ TUTTI_API int32_t tutti_estimator_save(tutti_estimator *estimator, const char *d
 /* The number of completed steps; -1 when `estimator` is not an estimator handle. Safe at any time. */
 TUTTI_API int64_t tutti_estimator_get_global_step(const tutti_estimator *estimator);
 
-/* Variables: weights, running statistics and, named "<variable>/<slot>", the optimizer slots of a
- * checkpoint that was read. Available once a model has
- * been built by train, evaluate or a session. */
+/* Variables: weights, running statistics and, named "<variable>/<slot>" (such as "dense/kernel/velocity"), the slots of
+ * the optimizer. Once the estimator has trained, or has a session open, they are those of training at its last complete
+ * step, also from another thread or a hook while steps run: then a call waits for the next step boundary. Before, they
+ * are the weights of the newest checkpoint. The names are lent until the list changes. */
 TUTTI_API int64_t tutti_estimator_get_variable_count(const tutti_estimator *estimator);
 TUTTI_API const char *tutti_estimator_get_variable_name(const tutti_estimator *estimator, int64_t index);
 /* A copy of the variable's value. */
 TUTTI_API int32_t tutti_estimator_read_variable(tutti_estimator *estimator, const char *name, tutti_tensor **out,
                                                 tutti_error **err);
-/* Same type and shape. Not while training. */
+/* Same type and shape. Training goes on with it from the next step; evaluate and predict use it at once. */
 TUTTI_API int32_t tutti_estimator_write_variable(tutti_estimator *estimator, const char *name,
                                                  const tutti_tensor *value, tutti_error **err);
+/* A copy of the gradient of the last step for one variable: over all rows of the step, as the optimizer got it but for
+ * a clip by global norm. TUTTI_FAILED_PRECONDITION without the run option keep_gradients and before the first step,
+ * TUTTI_NOT_FOUND when the variable is not trained. */
+TUTTI_API int32_t tutti_estimator_read_gradient(tutti_estimator *estimator, const char *variable, tutti_tensor **out,
+                                                tutti_error **err);
 /* Freezes (0) or frees (1) the variables whose name matches a pattern with * and ?. Before the first train. */
 TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, const char *pattern, uint8_t trainable,
                                                 tutti_error **err);
@@ -105,9 +111,10 @@ TUTTI_API int32_t tutti_result_get_reason(const tutti_result *result);
 TUTTI_API int64_t tutti_result_get_step(const tutti_result *result);
 TUTTI_API int64_t tutti_result_get_examples(const tutti_result *result);
 TUTTI_API double tutti_result_get_seconds(const tutti_result *result);
-/* The mean over examples: of the last step for train, of all for evaluate. */
+/* Of the last step for train, of the whole dataset for evaluate: the loss as the model would have it for one batch of
+ * all examples, whatever the batch size and the number of replicas. NaN when the model has no loss. */
 TUTTI_API double tutti_result_get_loss(const tutti_result *result);
-/* Metrics by index, and by name (NaN when there is none). */
+/* Metrics by index, and by name (NaN when there is none); "loss" is the loss. */
 TUTTI_API int64_t tutti_result_get_metric_count(const tutti_result *result);
 TUTTI_API const char *tutti_result_get_metric_name(const tutti_result *result, int64_t index);
 TUTTI_API double tutti_result_get_metric(const tutti_result *result, const char *name);

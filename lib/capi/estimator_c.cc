@@ -53,6 +53,7 @@ Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
   config.level = level_of(options.text("determinism"));
   config.accumulation = options.i64("accumulation_steps");
   config.threads_per_replica = options.i64("threads_per_replica");
+  config.keep_gradients = options.flag("keep_gradients");
   TUTTI_TRY(config.check());
   return config;
 }

@@ -2,6 +2,7 @@
 #include "capi/result_c.h"
 
 #include <limits>
+#include <string_view>
 
 #include "capi/guard.h"
 
@@ -89,6 +90,7 @@ const char *tutti_result_get_metric_name(const tutti_result *result, int64_t ind
 double tutti_result_get_metric(const tutti_result *result, const char *name) {
   const Ref<ResultObject> object = peek(result, result_handles);
   if (!object || name == nullptr) return kNotANumber;
+  if (std::string_view(name) == "loss") return object->loss;
   for (const auto &[key, value] : object->metrics) {
     if (key == name) return value;
   }

@@ -23,6 +23,7 @@
 #include "distribute/trainer.h"
 #include "estimator/environment.h"
 #include "estimator/hook.h"
+#include "estimator/live_trainer.h"
 #include "estimator/model_source.h"
 #include "estimator/run_config.h"
 #include "estimator/run_state.h"
@@ -53,6 +54,9 @@ class EstimatorState : public base::Object {
   /// The weights to evaluate and predict with: those of `path` (a checkpoint or a directory of them) when it is not
   /// empty; else the newest of this object and of model_dir. FAILED_PRECONDITION when there are none.
   base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path) const;
+
+  /// The trainer, of the open session or left by the last one, for looks from outside.
+  LiveTrainer live;
 
   // Session: kept between sessions so that nothing is built or read twice: a trainer with its run state, or, after a
   // failure, the version and run state to go on from in a new one.

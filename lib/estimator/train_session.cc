@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/trace.h"
+#include "estimator/resume_check.h"
 
 namespace tutti::impl::estimator {
 
@@ -67,7 +68,11 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
 // Runs to the next step that somebody wants to see. True when it ended a pass.
 Result<bool> TrainSession::run_chunk(int64_t last_step) {
   if (input_ended_) TUTTI_TRY(attach_pass());
-  const Result<distribute::RunReport> ran = trainer_->run(chunk_steps(last_step), request_.cancel.get());
+  const int64_t steps = chunk_steps(last_step);
+  const Result<distribute::RunReport> ran = [&] {
+    const auto turn = state_->live.take_turn();
+    return trainer_->run(steps, request_.cancel.get());
+  }();
   account(ran.ok() ? &*ran : nullptr);
   TUTTI_TRY(ran);
   const distribute::RunReport &report = *ran;
@@ -132,6 +137,8 @@ Status TrainSession::pump() {
     saved.swap(saved_);
   }
   for (const auto &[saved_step, path] : saved) {
+    // The last one is written again when only its run state has changed since.
+    if (std::exchange(announced_step_, saved_step) == saved_step) continue;
     Event event = event_of(EventKind::checkpoint_saved);
     event.step = saved_step;
     event.checkpoint_path = path;
@@ -170,12 +177,17 @@ Status TrainSession::send_evaluated(const EvaluateResult &result) {
 
 Result<Ref<checkpoint::WeightVersion>> TrainSession::publish() {
   if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
-  TUTTI_ASSIGN(auto version, trainer_->publish_weights(false));
+  TUTTI_ASSIGN(auto version, snapshot(false));
   state_->publish(version);
   return version;
 }
 
 // Saving
+
+Result<Ref<checkpoint::WeightVersion>> TrainSession::snapshot(bool with_slots) {
+  const auto turn = state_->live.take_turn();
+  return trainer_->publish_weights(with_slots);
+}
 
 // Position in the pass; null at its beginning and when it is complete.
 Result<Json> TrainSession::current_input() {
@@ -208,14 +220,14 @@ Status TrainSession::save(bool finished) {
   TUTTI_ASSIGN(saved.input, current_input());
   Json run = saved.run_json();
   if (step() == saved_step_ && run == saved_run_ && saved.input == saved_input_) return Status();
-  TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, trainer_->publish_weights(true));
+  TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, snapshot(true));
   state_->publish(version);
   checkpoint::Snapshot snapshot;
   snapshot.state = version;
   snapshot.graph_text = graph_text_;
   snapshot.run = run;
   snapshot.options = state_->config.to_json();
-  snapshot.plan = base::JsonObject{{"hash", base::concat(trainer_->plan().hash())}};
+  snapshot.plan = plan_json(*trainer_, *state_->strategy);
   snapshot.iterator = saved.input;
   snapshot.metrics = saved.metrics;
   TUTTI_TRY(saver_->save(std::move(snapshot), request_.cancel.get()));
@@ -274,6 +286,7 @@ Status TrainSession::finish() {
 Status TrainSession::fail(Status status) {
   failure_ = status;
   const bool given_up = request_.cancel && !request_.cancel->check().ok();
+  input_cancel_->cancel();  // a read in progress may be one that never ends
   if (!given_up && saver_ && saver_->status().ok()) {
     Status saved = save(false);
     if (saved.ok()) saved = saver_->close(nullptr);
@@ -290,7 +303,7 @@ Status TrainSession::fail(Status status) {
 
 // A trainer that failed may be of no use any more, but its last complete step is.
 void TrainSession::keep_for_resuming() {
-  Result<Ref<checkpoint::WeightVersion>> version = trainer_->publish_weights(true);
+  Result<Ref<checkpoint::WeightVersion>> version = snapshot(true);
   Result<Json> input = current_input();
   if (!version.ok() || !input.ok()) return;
   refresh_state();
@@ -321,8 +334,13 @@ void TrainSession::release(bool keep_trainer) {
     refresh_state();
     run_.input = input.take();
     state_->run_state = run_;
+    const auto turn = state_->live.take_turn();
+    state_->live.set(trainer_.get(), false);
     state_->trainer = std::move(trainer_);
     state_->resume_version.reset();
+  } else {
+    const auto turn = state_->live.take_turn();
+    state_->live.set(nullptr, false);
   }
   // The reader lets go of the dataset: who feeds it must not wait for it.
   input_cancel_->cancel();
@@ -339,13 +357,18 @@ Status TrainSession::set_host_scalar(std::string_view scalar, double value) {
 }
 
 Result<tensor::Tensor> TrainSession::get_variable(std::string_view variable) {
+  const auto turn = state_->live.take_turn();
   return trainer_->get_variable(variable);
 }
 
 Status TrainSession::set_variable(std::string_view variable, const tensor::Tensor &value) {
+  const auto turn = state_->live.take_turn();
   return trainer_->set_variable(variable, value);
 }
 
-Result<tensor::Tensor> TrainSession::gradient(std::string_view variable) { return trainer_->gradient(variable); }
+Result<tensor::Tensor> TrainSession::gradient(std::string_view variable) {
+  const auto turn = state_->live.take_turn();
+  return trainer_->gradient(variable);
+}
 
 }  // namespace tutti::impl::estimator

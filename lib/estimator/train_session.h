@@ -75,6 +75,7 @@ class TrainSession : private RunControl {
   base::Status start();
   base::Status prepare_trainer();
   base::Status restore_newest(bool *has_state);
+  base::Status overwrite(const checkpoint::WeightVersion &version);
   base::Status take_up(const checkpoint::WeightVersion &version, const RunState &run);
   base::Status set_goal();
   base::Status prepare_hooks();
@@ -94,6 +95,7 @@ class TrainSession : private RunControl {
   bool stop_wanted() const;
 
   // Saving
+  base::Result<base::Ref<checkpoint::WeightVersion>> snapshot(bool with_slots);
   base::Result<base::Json> current_input();
   void refresh_state();
   base::Status save(bool finished);
@@ -140,6 +142,7 @@ class TrainSession : private RunControl {
 
   // What the newest checkpoint on disk, or on its way there, says.
   int64_t saved_step_ = -1;
+  int64_t announced_step_ = -1;  // of the newest checkpoint that hooks were told of
   base::Json saved_run_, saved_input_;
   std::string graph_text_;
   std::mutex saved_mutex_;

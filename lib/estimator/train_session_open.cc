@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "checkpoint/reader.h"
+#include "estimator/resume_check.h"
 #include "estimator/train_session.h"
 #include "graph/serialize.h"
 
@@ -77,6 +78,10 @@ Status TrainSession::prepare_trainer() {
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::train, request_.dataset->spec()));
   run_.seed = state_->config.seed;
   bool has_state = state_->trainer != nullptr;
+  {
+    const auto turn = state_->live.take_turn();
+    state_->live.set(nullptr, false);
+  }
   if (has_state) {
     trainer_ = std::move(state_->trainer);
     run_ = *state_->run_state;
@@ -86,14 +91,28 @@ Status TrainSession::prepare_trainer() {
     if (batch_size > 0) options.typical_rows = batch_size;
     TUTTI_ASSIGN(trainer_, distribute::Trainer::open(*model, state_->strategy, options));
   }
-  if (!has_state && state_->resume_version) {
+  if (!has_state && state_->resume_version && state_->run_state) {
     TUTTI_TRY(take_up(*state_->resume_version, *state_->run_state));
     has_state = true;
   }
   if (!state_->config.model_dir.empty()) TUTTI_TRY(restore_newest(&has_state));
   if (!has_state) TUTTI_TRY(trainer_->initialize());
+  if (state_->resume_version && !state_->run_state) TUTTI_TRY(overwrite(*state_->resume_version));
+  const auto turn = state_->live.take_turn();
+  state_->live.set(trainer_.get(), true);
   first_step_ = step();
   counted_examples_ = trainer_->counters().examples;
+  return Status();
+}
+
+// Weights that the host wrote into a version it had only read.
+Status TrainSession::overwrite(const checkpoint::WeightVersion &version) {
+  if (version.step() != step()) return Status();
+  for (size_t i = 0; i < version.entries().size(); ++i) {
+    if (trainer_->model().find_variable(version.entries()[i].name) == nullptr) continue;
+    TUTTI_ASSIGN(const tensor::Tensor value, version.read(i));
+    TUTTI_TRY(trainer_->set_variable(version.entries()[i].name, value));
+  }
   return Status();
 }
 
@@ -119,7 +138,9 @@ Status TrainSession::restore_newest(bool *has_state) {
   saved_input_ = manifest.iterator;
   if (*has_state && manifest.step <= step()) return Status();
   const Result<RunState> run = RunState::from_json(manifest.run, manifest.iterator, manifest.metrics);
-  const Status status = run.ok() ? take_up(*newest.state, *run) : run.status();
+  Status status = run.status();
+  if (status.ok()) status = check_same_model(trainer_->model(), *newest.state);
+  if (status.ok()) status = take_up(*newest.state, *run);
   if (!status.ok()) return status.wrap(base::concat("cannot continue from checkpoint '", newest.path, "'"));
   *has_state = true;
   if (run_.seed != state_->config.seed) {
@@ -128,6 +149,10 @@ Status TrainSession::restore_newest(bool *has_state) {
     run_.seed = state_->config.seed;
   }
   state_->logger().info("continuing from checkpoint '", newest.path, "'");
+  if (const std::string other = plan_difference(manifest.plan, plan_json(*trainer_, *state_->strategy)); !other.empty())
+    state_->logger().info(other);
+  if (const std::string other = slot_difference(*trainer_, *newest.state); !other.empty())
+    state_->logger().warning(other);
   return Status();
 }
 

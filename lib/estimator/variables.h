@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The variables of an estimator by name: weights, running statistics and, named "<variable>/<slot>", optimizer slots.
+// As long as the estimator has a trainer they are its, at a step boundary; else those of the newest weights.
+//
+// Threads: any; a look at a trainer that runs waits for its next step boundary (half a second at most, or a step).
+#ifndef TUTTI_ESTIMATOR_VARIABLES_H_
+#define TUTTI_ESTIMATOR_VARIABLES_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "estimator/estimator_state.h"
+#include "tensor/tensor.h"
+
+namespace tutti::impl::estimator {
+
+/// Weights first. Empty when there are none.
+std::vector<std::string> variable_names(EstimatorState &state);
+
+/// A copy.
+base::Result<tensor::Tensor> read_variable(EstimatorState &state, std::string_view name);
+
+/// Same dtype and shape. It holds from the next step on, and for evaluate and predict at once.
+base::Status write_variable(EstimatorState &state, std::string_view name, const tensor::Tensor &value);
+
+/// The gradient of the last step over all its rows, before clipping by norm. FAILED_PRECONDITION unless the run keeps
+/// gradients and there was a step.
+base::Result<tensor::Tensor> read_gradient(EstimatorState &state, std::string_view variable);
+
+}  // namespace tutti::impl::estimator
+
+#endif  // TUTTI_ESTIMATOR_VARIABLES_H_
