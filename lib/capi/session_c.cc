@@ -55,8 +55,7 @@ int32_t tutti_session_run(tutti_session *session, int64_t steps, tutti_result **
 int32_t tutti_session_set_scalar(tutti_session *session, const char *name, double value, tutti_error **err) {
   return guard(err, [&]() -> Status {
     TUTTI_TRY(require(name, "name"));
-    return with_session(
-        session, [&](SessionObject &object) { return object.session()->trainer().set_host_scalar(name, value); });
+    return with_session(session, [&](SessionObject &object) { return object.session()->set_host_scalar(name, value); });
   });
 }
 

@@ -353,6 +353,7 @@ void TrainSession::release(bool keep_trainer) {
 // RunControl
 
 Status TrainSession::set_host_scalar(std::string_view scalar, double value) {
+  if (trainer_ == nullptr) return base::failed_precondition("the training session has failed").with_cause(failure_);
   return trainer_->set_host_scalar(scalar, value);
 }
 

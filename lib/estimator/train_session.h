@@ -66,7 +66,8 @@ class TrainSession : private RunControl {
   base::Result<TrainResult> close();
 
   int64_t step() const { return trainer_->step(); }
-  distribute::Trainer &trainer() { return *trainer_; }
+  /// FAILED_PRECONDITION when a run has failed.
+  base::Status set_host_scalar(std::string_view scalar, double value) override;
 
  private:
   TrainSession(base::Ref<EstimatorState> state, TrainRequest request);
@@ -110,7 +111,6 @@ class TrainSession : private RunControl {
 
   // RunControl
   base::Status save_checkpoint() override { return save(false); }
-  base::Status set_host_scalar(std::string_view scalar, double value) override;
   base::Result<tensor::Tensor> get_variable(std::string_view variable) override;
   base::Status set_variable(std::string_view variable, const tensor::Tensor &value) override;
   base::Result<tensor::Tensor> gradient(std::string_view variable) override;

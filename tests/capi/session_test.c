@@ -101,7 +101,27 @@ static void test_session(void **state) {
   tutti_dataset_unref(dataset);
 }
 
+static void test_session_whose_run_failed(void **state) {
+  (void)state;
+  struct line line = {0};
+  tutti_dataset *dataset = line_dataset(1);
+  tutti_estimator *estimator = line_estimator(&line);
+  tutti_session *session = NULL;
+  tutti_cancel *cancel = NULL;
+  assert_ok(tutti_cancel_create(&cancel, &err));
+  assert_ok(tutti_session_open(estimator, dataset, NULL, NULL, cancel, &session, &err));
+  assert_ok(tutti_cancel_request(cancel, TUTTI_CANCEL_CANCEL, &err));
+  assert_error(TUTTI_CANCELLED, "", tutti_session_run(session, 1, NULL, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "the training session has failed",
+               tutti_session_set_scalar(session, "rate", 0.5, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "has failed", tutti_session_run(session, 1, NULL, &err));
+  assert_error(TUTTI_CANCELLED, "", tutti_session_close(session, NULL, &err));
+  tutti_session_unref(session), tutti_cancel_unref(cancel);
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_session_whose_run_failed),
     cmocka_unit_test(test_variables),
     cmocka_unit_test(test_frozen_variables),
     cmocka_unit_test(test_session),
