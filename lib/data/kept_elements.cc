@@ -79,7 +79,7 @@ void KeptElements::add_failure(const Status &status) {
   failures_.emplace(position, status);
 }
 
-Status KeptElements::add_all(Stage &stage) {
+Status KeptElements::add_all(Stage &stage, const base::CancelToken *cancel) {
   Element element;
   for (;;) {
     const Result<bool> more = stage.next(element);
@@ -90,6 +90,7 @@ Status KeptElements::add_all(Stage &stage) {
     } else {
       add_failure(more.status());
     }
+    TUTTI_TRY(base::check(cancel));
   }
 }
 

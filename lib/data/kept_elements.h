@@ -32,7 +32,7 @@ class KeptElements {
   base::Status add(const Element &element);
   void add_failure(const base::Status &status);
   /// Appends all elements a stage gives. A final error is returned; after an interrupt call it again for the rest.
-  base::Status add_all(Stage &stage);
+  base::Status add_all(Stage &stage, const base::CancelToken *cancel);
 
   /// A view of the element, or its error.
   base::Status element(int64_t position, Element &element) const;

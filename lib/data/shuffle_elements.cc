@@ -23,8 +23,13 @@ constexpr int64_t kLeastSnapshotDistance = 64;
 
 class ElementShuffleStage : public Stage {
  public:
-  ElementShuffleStage(std::unique_ptr<Stage> input, RandomKey key, int64_t capacity)
-      : input_(std::move(input)), key_(key), capacity_(capacity), reservoir_(key, capacity) {}
+  ElementShuffleStage(std::unique_ptr<Stage> input, RandomKey key, int64_t capacity,
+                      base::Ref<base::CancelToken> cancel)
+      : input_(std::move(input)),
+        cancel_(std::move(cancel)),
+        key_(key),
+        capacity_(capacity),
+        reservoir_(key, capacity) {}
 
   Result<bool> next(Element &element) override {
     if (replay_ != Replay::done) TUTTI_TRY(replay());
@@ -66,6 +71,7 @@ class ElementShuffleStage : public Stage {
       }
       reservoir_.add(position);
       held_.push_back(std::move(element));
+      if (reservoir_.has_room()) TUTTI_TRY(base::check(cancel_.get()));
     }
     return Status();
   }
@@ -88,6 +94,7 @@ class ElementShuffleStage : public Stage {
   Status read_again();
 
   std::unique_ptr<Stage> input_;
+  const base::Ref<base::CancelToken> cancel_;
   const RandomKey key_;
   const int64_t capacity_;
   Reservoir reservoir_;
@@ -212,8 +219,9 @@ Status ElementShuffleStage::read_again() {
 
 }  // namespace
 
-std::unique_ptr<Stage> open_element_shuffle(std::unique_ptr<Stage> input, RandomKey key, int64_t capacity) {
-  return std::make_unique<ElementShuffleStage>(std::move(input), key, capacity);
+std::unique_ptr<Stage> open_element_shuffle(std::unique_ptr<Stage> input, RandomKey key, int64_t capacity,
+                                            base::Ref<base::CancelToken> cancel) {
+  return std::make_unique<ElementShuffleStage>(std::move(input), key, capacity, std::move(cancel));
 }
 
 }  // namespace tutti::impl::data

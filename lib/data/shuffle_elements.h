@@ -16,7 +16,8 @@
 
 namespace tutti::impl::data {
 
-std::unique_ptr<Stage> open_element_shuffle(std::unique_ptr<Stage> input, base::RandomKey key, int64_t capacity);
+std::unique_ptr<Stage> open_element_shuffle(std::unique_ptr<Stage> input, base::RandomKey key, int64_t capacity,
+                                            base::Ref<base::CancelToken> cancel);
 
 }  // namespace tutti::impl::data
 

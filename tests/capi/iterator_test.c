@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Iterators through the C interface: saved and restored. */
+ * Iterators through the C interface: saved and restored, and ended by a deadline. */
 #include <stdlib.h>
 
 #include "dataset_fixtures.h"
@@ -64,7 +64,39 @@ static void test_restore_of_nonsense(void **state) {
   tutti_dataset_unref(dataset);
 }
 
+static int32_t keep_none(tutti_graph *g, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value x = tutti_graph_get_feature(g, "x");
+  tutti_graph_set_output(g, "keep", tutti_not_equal(g, x, x));
+  return tutti_graph_check(g, err);
+}
+
+/* Transforms that draw and draw without giving anything, from an input that never ends and never waits. */
+static void test_an_endless_search_ends(void **state) {
+  (void)state;
+  for (int which = 0; which < 3; which++) {
+    tutti_pipeline *pipeline = count_to(6);
+    tutti_pipeline_repeat(pipeline, NULL);
+    if (which == 0) tutti_pipeline_filter_graph(pipeline, keep_none, NULL);
+    if (which == 1) tutti_pipeline_skip(pipeline, INT64_MAX / 4);
+    if (which == 2) tutti_pipeline_shard(pipeline, INT64_MAX / 4, INT64_MAX / 8);
+    tutti_dataset *dataset = build(pipeline);
+    tutti_iterator *iterator = NULL;
+    tutti_cancel *cancel = NULL;
+    uint8_t more = 0;
+    assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+    assert_ok(tutti_cancel_create(&cancel, &err));
+    assert_ok(tutti_cancel_set_deadline(cancel, 20, &err));
+    assert_error(TUTTI_DEADLINE_EXCEEDED, "", tutti_iterator_next(iterator, cancel, &more, &err));
+    assert_int_equal(more, 0);
+    tutti_cancel_unref(cancel);
+    tutti_iterator_unref(iterator);
+    tutti_dataset_unref(dataset);
+  }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_an_endless_search_ends),
     cmocka_unit_test(test_save_and_restore),
     cmocka_unit_test(test_restore_of_nonsense),
 };

@@ -168,7 +168,7 @@ class CacheAccess : public RandomAccess {
       TUTTI_ASSIGN(input_, dataset_.open(context_));
       filling_ = std::make_shared<KeptElements>(dataset_.spec());
     }
-    const Status status = filling_->add_all(*input_);
+    const Status status = filling_->add_all(*input_, context_.cancel.get());
     if (base::is_interrupt(status)) return status;
     input_.reset();
     const std::shared_ptr<KeptElements> filled = std::move(filling_);

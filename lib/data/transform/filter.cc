@@ -18,8 +18,8 @@ namespace {
 // Gives the elements that `keep` keeps. `what` it is called in errors: "the graph".
 class FilterStage : public Stage {
  public:
-  FilterStage(std::unique_ptr<Stage> input, FilterFunction keep, const char *what)
-      : input_(std::move(input)), keep_(std::move(keep)), what_(what) {}
+  FilterStage(std::unique_ptr<Stage> input, FilterFunction keep, const char *what, base::Ref<base::CancelToken> cancel)
+      : input_(std::move(input)), keep_(std::move(keep)), what_(what), cancel_(std::move(cancel)) {}
 
   Result<bool> next(Element &element) override {
     for (;;) {
@@ -32,6 +32,7 @@ class FilterStage : public Stage {
                                         element.lineage.epoch));
       }
       if (keep) return true;
+      TUTTI_TRY(base::check(cancel_.get()));
     }
   }
   void save(State &state) const override {
@@ -50,6 +51,7 @@ class FilterStage : public Stage {
   std::unique_ptr<Stage> input_;
   const FilterFunction keep_;
   const char *const what_;
+  const base::Ref<base::CancelToken> cancel_;
 };
 
 // How many are kept is known only for none.
@@ -75,7 +77,8 @@ class FilterDataset : public Dataset {
       kept = *results[0].data_as<bool>();
       return Status();
     };
-    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(std::move(input), std::move(keep), "the graph"));
+    return std::unique_ptr<Stage>(
+        std::make_unique<FilterStage>(std::move(input), std::move(keep), "the graph", context.cancel));
   }
 
  private:
@@ -89,7 +92,8 @@ class FilterCallbackDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
-    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(std::move(input), function_, "the function"));
+    return std::unique_ptr<Stage>(
+        std::make_unique<FilterStage>(std::move(input), function_, "the function", context.cancel));
   }
 
  private:

@@ -14,14 +14,15 @@ namespace {
 
 class ShardStage : public Stage {
  public:
-  ShardStage(std::unique_ptr<Stage> input, const ShardParameters &parameters)
-      : input_(std::move(input)), parameters_(parameters), until_own_(parameters.index) {}
+  ShardStage(std::unique_ptr<Stage> input, const ShardParameters &parameters, base::Ref<base::CancelToken> cancel)
+      : input_(std::move(input)), parameters_(parameters), until_own_(parameters.index), cancel_(std::move(cancel)) {}
 
   Result<bool> next(Element &element) override {
-    for (; until_own_ > 0; --until_own_) {
+    while (until_own_ > 0) {
       const Result<bool> more = input_->next(element);
       if (more.ok() && !*more) return false;
       if (is_final(more.status())) return more.status();
+      if (--until_own_ > 0) TUTTI_TRY(base::check(cancel_.get()));
     }
     Result<bool> more = input_->next(element);
     if (!base::is_interrupt(more.status())) until_own_ = parameters_.num_shards - 1;
@@ -45,6 +46,7 @@ class ShardStage : public Stage {
   std::unique_ptr<Stage> input_;
   ShardParameters parameters_;
   int64_t until_own_;  // elements of other shards before the next own one
+  const base::Ref<base::CancelToken> cancel_;
 };
 
 int64_t shard_size(int64_t all, const ShardParameters &parameters) {
@@ -60,7 +62,7 @@ class ShardDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<Stage> indexed, open_indexed(*this, context));
     if (indexed != nullptr) return indexed;
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
-    return std::unique_ptr<Stage>(std::make_unique<ShardStage>(std::move(input), parameters_));
+    return std::unique_ptr<Stage>(std::make_unique<ShardStage>(std::move(input), parameters_, context.cancel));
   }
 
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access access) const override {

@@ -122,7 +122,7 @@ class ShuffleDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<RandomAccess> access, inputs()[0]->random_access(context, Access::anywhere));
     if (access == nullptr) {
       TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
-      return open_element_shuffle(std::move(input), key(context), parameters_.buffer_size);
+      return open_element_shuffle(std::move(input), key(context), parameters_.buffer_size, context.cancel);
     }
     if (access->size() <= parameters_.buffer_size) {
       access = std::make_unique<PermutedAccess>(std::move(access), key(context));

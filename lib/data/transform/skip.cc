@@ -15,7 +15,8 @@ namespace {
 
 class SkipStage : public Stage {
  public:
-  SkipStage(std::unique_ptr<Stage> input, int64_t count) : input_(std::move(input)), left_(count) {}
+  SkipStage(std::unique_ptr<Stage> input, int64_t count, base::Ref<base::CancelToken> cancel)
+      : input_(std::move(input)), left_(count), cancel_(std::move(cancel)) {}
 
   Result<bool> next(Element &element) override {
     TUTTI_ASSIGN(const bool more, skip(element));
@@ -44,16 +45,18 @@ class SkipStage : public Stage {
  private:
   // Leaves out what is left to leave out; a failing element among them is of no interest. False at the end.
   Result<bool> skip(Element &element) {
-    for (; left_ > 0; --left_) {
+    while (left_ > 0) {
       const Result<bool> more = input_->next(element);
       if (more.ok() && !*more) return false;
       if (is_final(more.status())) return more.status();
+      if (--left_ > 0) TUTTI_TRY(base::check(cancel_.get()));
     }
     return true;
   }
 
   std::unique_ptr<Stage> input_;
   int64_t left_;
+  const base::Ref<base::CancelToken> cancel_;
 };
 
 class SkipDataset : public Dataset {
@@ -65,7 +68,7 @@ class SkipDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<Stage> indexed, open_indexed(*this, context));
     if (indexed != nullptr) return indexed;
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
-    return std::unique_ptr<Stage>(std::make_unique<SkipStage>(std::move(input), count_));
+    return std::unique_ptr<Stage>(std::make_unique<SkipStage>(std::move(input), count_, context.cancel));
   }
 
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access access) const override {

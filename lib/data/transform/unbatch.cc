@@ -16,10 +16,12 @@ namespace {
 
 class UnbatchStage : public Stage {
  public:
-  explicit UnbatchStage(std::unique_ptr<Stage> input) : input_(std::move(input)) {}
+  UnbatchStage(std::unique_ptr<Stage> input, base::Ref<base::CancelToken> cancel)
+      : input_(std::move(input)), cancel_(std::move(cancel)) {}
 
   Result<bool> next(Element &element) override {
-    while (row_ == rows_) {
+    for (bool again = false; row_ == rows_; again = true) {
+      if (again) TUTTI_TRY(base::check(cancel_.get()));
       TUTTI_ASSIGN(const bool more, pull());
       if (!more) return false;
     }
@@ -72,6 +74,7 @@ class UnbatchStage : public Stage {
   }
 
   std::unique_ptr<Stage> input_;
+  const base::Ref<base::CancelToken> cancel_;
   Element batch_;
   State before_;  // of the input, before it gave the batch
   int64_t row_ = 0;
@@ -87,7 +90,7 @@ class UnbatchDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
-    return std::unique_ptr<Stage>(std::make_unique<UnbatchStage>(std::move(input)));
+    return std::unique_ptr<Stage>(std::make_unique<UnbatchStage>(std::move(input), context.cancel));
   }
 };
 
