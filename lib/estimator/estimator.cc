@@ -48,6 +48,8 @@ Result<TrainResult> Estimator::train(TrainRequest request) {
 }
 
 int64_t Estimator::global_step() const {
+  const int64_t completed = state_->completed_steps.load(std::memory_order_relaxed);
+  if (completed >= 0) return completed;
   const Result<Ref<checkpoint::WeightVersion>> version = state_->weights("");
   return version.ok() ? (*version)->step() : 0;
 }

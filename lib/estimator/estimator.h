@@ -45,7 +45,7 @@ class Estimator : public base::Object {
   base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path) const {
     return state_->weights(path);
   }
-  /// Steps of the newest weights, 0 when there are none.
+  /// Completed steps, of a training under way too; before the first one those of the newest weights, 0 without any.
   int64_t global_step() const;
   const RunConfig &config() const { return state_->config; }
   EstimatorState &state() { return *state_; }

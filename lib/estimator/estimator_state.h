@@ -8,6 +8,7 @@
 #ifndef TUTTI_ESTIMATOR_ESTIMATOR_STATE_H_
 #define TUTTI_ESTIMATOR_ESTIMATOR_STATE_H_
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -54,6 +55,9 @@ class EstimatorState : public base::Object {
   /// The weights to evaluate and predict with: those of `path` (a checkpoint or a directory of them) when it is not
   /// empty; else the newest of this object and of model_dir. FAILED_PRECONDITION when there are none.
   base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path) const;
+
+  /// Steps of the model, as of the last session of this object; -1 before the first one.
+  std::atomic<int64_t> completed_steps{-1};
 
   /// The trainer, of the open session or left by the last one, for looks from outside.
   LiveTrainer live;

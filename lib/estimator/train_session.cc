@@ -106,6 +106,7 @@ void TrainSession::account(const distribute::RunReport *report) {
   examples_ += examples;
   pass_examples_ += examples;
   run_.examples += examples;
+  state_->completed_steps.store(trainer_->step(), std::memory_order_relaxed);
   if (examples > 0 && (report == nullptr || report->steps > 0)) values_ = trainer_->report();
   if (report == nullptr || report->steps == 0) return;
   secs_per_step_ = std::max(1e-9, static_cast<double>(report->total_ns) * 1e-9 / static_cast<double>(report->steps));
@@ -159,9 +160,23 @@ Event TrainSession::event_of(EventKind kind) const {
   event.step = trainer_->step();
   event.epoch = run_.epoch;
   event.examples = examples_;
-  event.goal_step = goal_step_.value_or(-1);
+  event.goal_step = expected_end();
   event.control = const_cast<TrainSession *>(this);
   return event;
+}
+
+int64_t TrainSession::steps_of_pass() const {
+  const data::Cardinality batches = request_.dataset->cardinality();
+  const int64_t accumulation = state_->config.accumulation;
+  return batches.is_exact() ? (batches.value() + accumulation - 1) / accumulation : -1;
+}
+
+int64_t TrainSession::expected_end() const {
+  if (goal_step_) return *goal_step_;
+  if (steps_of_pass() < 0) return -1;
+  const int64_t passes = run_.goal_epoch > 0 ? run_.goal_epoch - run_.epoch : (input_ended_ ? 0 : 1);
+  const int64_t pass_begin = input_ended_ ? step() : pass_step_;
+  return pass_begin + passes * steps_of_pass();
 }
 
 bool TrainSession::stop_wanted() const { return hook_stop_ || (request_.cancel && request_.cancel->stop_requested()); }

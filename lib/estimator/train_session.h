@@ -93,6 +93,10 @@ class TrainSession : private RunControl {
   base::Status pump();
   base::Status send(Event event);
   Event event_of(EventKind kind) const;
+  /// Steps that a whole pass takes; -1 when the dataset does not tell.
+  int64_t steps_of_pass() const;
+  /// The step at which the run ends as far as steps asked for or the dataset's size tell; else -1.
+  int64_t expected_end() const;
   bool stop_wanted() const;
 
   // Saving
@@ -127,6 +131,7 @@ class TrainSession : private RunControl {
   bool input_ended_ = false;       // the pass is complete, the next one not yet open
   bool skips_ended_pass_ = false;  // the former call ended well: a pass it left at its very end is not ours
   int64_t pass_examples_ = 0;      // rows of this pass in this session
+  int64_t pass_step_ = 0;          // the step at which this pass began
   std::optional<int64_t> goal_step_;
   std::optional<EndReason> reason_;
   bool hook_stop_ = false;

@@ -101,6 +101,7 @@ Status TrainSession::prepare_trainer() {
   const auto turn = state_->live.take_turn();
   state_->live.set(trainer_.get(), true);
   first_step_ = step();
+  state_->completed_steps.store(step(), std::memory_order_relaxed);
   counted_examples_ = trainer_->counters().examples;
   return Status();
 }
@@ -215,6 +216,9 @@ Status TrainSession::attach_pass() {
   }
   run_.input_signature = signature;
   input_ended_ = false;
+  // Steps of a pass that was begun before are of the same dataset: whole passes make the rest.
+  pass_step_ = step();
+  if (!run_.input.is_null() && steps_of_pass() > 0) pass_step_ -= step() % steps_of_pass();
   return trainer_->attach_input(std::move(iterator));
 }
 

@@ -87,6 +87,37 @@ void test_epochs_are_whole_passes(void **) {
   assert_int_equal(assert_ok_value(estimator->train(request)).step, 16);
 }
 
+// Whoever shows progress is told where a run will end, and others how far it is.
+void test_the_end_is_foreseen(void **) {
+  const auto estimator = make_estimator();
+  std::vector<int64_t> goals, steps;
+  Hook hook;
+  hook.name = "watcher";
+  hook.every_steps = 1;
+  hook.values = {"loss"};
+  hook.function = [&](const Event &event) -> base::Result<Answer> {
+    if (event.kind == EventKind::step) {
+      goals.push_back(event.goal_step);
+      steps.push_back(estimator->global_step());
+    }
+    return Answer::go_on;
+  };
+  TrainRequest request = request_for(fake_dataset(10, 4));
+  request.hooks = {hook};
+  assert_ok(estimator->train(request));  // as long as the dataset
+  request.epochs = 2;
+  assert_ok(estimator->train(request));
+  request.epochs.reset();
+  request.steps = 2;
+  assert_ok(estimator->train(request));
+  assert_true(goals == std::vector<int64_t>({3, 3, 3, 9, 9, 9, 9, 9, 9, 11, 11}));
+  assert_true(steps == std::vector<int64_t>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  request.steps.reset();
+  goals.clear();
+  assert_ok(estimator->train(request));  // the rest of a pass
+  assert_true(goals == std::vector<int64_t>({12}));
+}
+
 void test_the_input_ends(void **) {
   const auto estimator = make_estimator();
   TrainRequest request = request_for(fake_dataset(10, 4));
@@ -290,6 +321,7 @@ int main() {
       cmocka_unit_test(test_steps_add_up),
       cmocka_unit_test(test_max_steps_is_absolute),
       cmocka_unit_test(test_epochs_are_whole_passes),
+      cmocka_unit_test(test_the_end_is_foreseen),
       cmocka_unit_test(test_the_input_ends),
       cmocka_unit_test(test_a_call_after_exactly_one_pass),
       cmocka_unit_test(test_the_input_goes_on_where_it_was),
