@@ -45,7 +45,7 @@ struct RunContext {
   const float *in_or_null(BufferId id) const { return id < 0 ? nullptr : in(id); }
   /// Reports an error; the code to return.
   [[gnu::cold]] int32_t fail(const base::Status &status) const {
-    host->set_error(sink, static_cast<int32_t>(status.code()), status.to_string().c_str());
+    host->set_error(sink, static_cast<int32_t>(status.code()), status.message().c_str());
     return static_cast<int32_t>(status.code());
   }
 };
