@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   const char *directory = argv[1], *output = argv[2];
-  int epochs = argc > 3 ? atoi(argv[3]) : 5;
+  int epochs = argc > 3 ? atoi(argv[3]) : 8;
   static struct progress progress;
   tutti_error *err = NULL;
   tutti_strategy *strategy = NULL;
