@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts the locks taken and the heap blocks asked for by a piece of code, those of other libraries included: calls of
-// pthread_mutex_lock, of the read-write lock's, and of malloc and its relatives, on any thread of the program. A program
-// that uses it links lock_probe_dep, which replaces these functions of libc for the whole program.
+// Counts the locks taken and the heap blocks asked for by a piece of code, those of other libraries included: calls
+// of pthread_mutex_lock, of the read-write lock's, and of malloc and its relatives, on any thread of the program. A
+// program that uses it links lock_probe_dep, which replaces these functions of libc for the whole program.
 //
 //   const LockProbe probe;
 //   run_the_step();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trains a known network on Fashion-MNIST over all CPU devices and prints the test accuracy it ends with, one JSON object
- * per network: whether kernels, optimizers and the input pipeline learn what they should.
+ * Trains a known network on Fashion-MNIST over all CPU devices and prints the test accuracy it ends with as a JSON
+ * object: whether kernels, optimizers and the input pipeline learn what they should.
  *
  *   accuracy_bench DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS]
  *
