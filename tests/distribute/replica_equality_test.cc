@@ -163,7 +163,8 @@ static void test_replicated_weights(void **) {
 }
 
 static bool same_bits(const std::vector<double> &a, const std::vector<double> &b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+  if (a.size() != b.size()) return false;
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
 static bool same_bits(const Trained &a, const Trained &b) {

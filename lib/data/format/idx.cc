@@ -72,7 +72,7 @@ class Content {
     while (got < size) {
       if (!inflater_) {
         got = std::min<int64_t>(size, static_cast<int64_t>(input_.size()));
-        std::memcpy(data, input_.data(), static_cast<size_t>(got));
+        if (got > 0) std::memcpy(data, input_.data(), static_cast<size_t>(got));
         input_.remove_prefix(static_cast<size_t>(got));
         break;
       }
