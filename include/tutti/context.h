@@ -30,7 +30,9 @@ typedef void (*tutti_log_fn)(void *user, int32_t severity, const char *text);
 /* Frees a callback's user pointer; called exactly once, also when the registration fails. */
 typedef void (*tutti_destroy_fn)(void *user);
 
-/* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, threads. */
+/* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, threads, memory_bytes. What needs
+ * more than memory_bytes fails with TUTTI_RESOURCE_EXHAUSTED, which names the need and the budget, and leaves the rest
+ * as it was. */
 TUTTI_API int32_t tutti_context_create(const tutti_options *options, tutti_context **out, tutti_error **err);
 TUTTI_API void tutti_context_ref(tutti_context *context);
 TUTTI_API void tutti_context_unref(tutti_context *context);
@@ -45,7 +47,7 @@ TUTTI_API int64_t tutti_context_get_device_count(tutti_context *context);
 /* A device's name, such as "cpu:0", as strategies take it; NULL when the index is out of range. */
 TUTTI_API const char *tutti_context_get_device_name(tutti_context *context, int64_t index);
 
-/* A JSON object about a device: name, backend, kind, threads, memory_bytes, instruction set. NULL as above. */
+/* A JSON object about a device: name, backend, kind, memory_bytes (0 = not limited), description. NULL as above. */
 TUTTI_API const char *tutti_context_describe_device(tutti_context *context, int64_t index);
 
 #ifdef __cplusplus

@@ -128,8 +128,15 @@ Result<Buffer> Device::allocate(int64_t bytes, int64_t alignment) {
   if (bytes < 0) return base::invalid_argument("a buffer of ", bytes, " bytes");
   tutti_device_buffer *handle = nullptr;
   ErrorSink sink;
-  TUTTI_TRY(sink.take(api().buffer->allocate(handle_, static_cast<uint64_t>(bytes), static_cast<uint64_t>(alignment),
-                                             &handle, sink.handle())));
+  const Status status = sink.take(api().buffer->allocate(handle_, static_cast<uint64_t>(bytes),
+                                                         static_cast<uint64_t>(alignment), &handle, sink.handle()));
+  const MemoryBudget *budget = backend_->memory_budget();
+  if (status.code() == base::Code::resource_exhausted && budget != nullptr) {
+    return base::resource_exhausted("device ", name(), " needs ", bytes, " bytes more, and of the memory budget of ",
+                                    budget->limit(), " bytes ", budget->in_use(), " are in use")
+        .with_cause(status);
+  }
+  TUTTI_TRY(status);
   return Buffer(shared_from_this(), handle, bytes);
 }
 

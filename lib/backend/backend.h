@@ -78,6 +78,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   const tutti_backend_api &api() const { return *api_; }
   /// Bytes the instance holds of the host's memory.
   int64_t bytes_in_use() const { return host_.bytes_in_use(); }
+  /// Null = no limit.
+  const MemoryBudget *memory_budget() const { return host_.memory_budget(); }
 
  private:
   Backend(const tutti_backend_api *api, HostOptions host);
@@ -100,7 +102,8 @@ class Device : public std::enable_shared_from_this<Device> {
   const tutti_backend_api &api() const { return backend_->api(); }
   tutti_device *handle() const { return handle_; }
 
-  /// Memory of the device; contents undefined. `bytes` may be 0.
+  /// Memory of the device; contents undefined. `bytes` may be 0. RESOURCE_EXHAUSTED when there is none or the memory
+  /// budget is used up.
   base::Result<Buffer> allocate(int64_t bytes, int64_t alignment = 64);
   base::Result<Stream> create_stream();
   base::Result<Event> create_event();

@@ -24,6 +24,14 @@ base::Status ErrorSink::failure(int32_t code) {
   return base::Status(base::code_from_number(code), std::move(message_));
 }
 
+bool MemoryBudget::take(int64_t bytes) {
+  int64_t before = in_use();
+  do {
+    if (bytes > limit_ - before) return false;
+  } while (!in_use_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  return true;
+}
+
 // The C functions of the table; `user` is the HostServices.
 struct HostServices::Calls {
   static HostServices &self(void *user) { return *static_cast<HostServices *>(user); }
@@ -31,17 +39,21 @@ struct HostServices::Calls {
   static void *allocate(void *user, uint64_t bytes, uint64_t alignment) {
     // Nothing that large exists; some allocators end the process when asked.
     if (bytes > uint64_t{1} << 46) return nullptr;
+    MemoryBudget *budget = self(user).options_.memory.get();
+    if (budget != nullptr && !budget->take(static_cast<int64_t>(bytes))) return nullptr;
     const bool is_huge = bytes >= base::kHugeFrom;
     const uint64_t step = std::max<uint64_t>(alignment, is_huge ? base::kHugePage : sizeof(void *));
     void *memory = std::aligned_alloc(step, base::round_up(std::max<uint64_t>(bytes, 1), step));
     if (memory != nullptr && is_huge) madvise(memory, bytes, MADV_HUGEPAGE);
     if (memory != nullptr) self(user).bytes_in_use_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    if (memory == nullptr && budget != nullptr) budget->give_back(static_cast<int64_t>(bytes));
     return memory;
   }
 
   static void release(void *user, void *memory, uint64_t bytes) {
     if (memory == nullptr) return;
     self(user).bytes_in_use_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    if (MemoryBudget *budget = self(user).options_.memory.get()) budget->give_back(static_cast<int64_t>(bytes));
     std::free(memory);
   }
 

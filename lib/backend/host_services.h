@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/status.h"
@@ -34,6 +35,22 @@ class ErrorSink {
   std::string message_;
 };
 
+/// How many bytes backends may hold of the host's memory together. Any thread.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(int64_t limit_bytes) : limit_(limit_bytes) {}
+
+  int64_t limit() const { return limit_; }
+  int64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  /// False, and nothing is taken, when the bytes do not fit.
+  bool take(int64_t bytes);
+  void give_back(int64_t bytes) { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  const int64_t limit_;
+  std::atomic<int64_t> in_use_{0};
+};
+
 /// Where a backend's log lines go and how many threads it may use. Copied; the functions are called on any thread.
 struct HostOptions {
   /// severity: 0 debug .. 3 error. Null = dropped.
@@ -42,6 +59,8 @@ struct HostOptions {
   std::function<uint64_t(const char *name)> trace_begin;
   std::function<void(uint64_t span)> trace_end;
   int32_t thread_budget = 1;
+  /// Null = no limit.
+  std::shared_ptr<MemoryBudget> memory;
 };
 
 /// The table itself. Must outlive the backend instance it was lent to; never moved.
@@ -54,6 +73,8 @@ class HostServices {
   const tutti_backend_host *table() const { return &table_; }
   /// Bytes that the backend holds at the moment.
   int64_t bytes_in_use() const { return bytes_in_use_.load(std::memory_order_relaxed); }
+  /// Null = no limit.
+  const MemoryBudget *memory_budget() const { return options_.memory.get(); }
 
  private:
   struct Calls;

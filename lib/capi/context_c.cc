@@ -22,10 +22,11 @@ namespace {
 
 base::Severity to_severity(int32_t backend_severity) { return static_cast<base::Severity>(backend_severity + 1); }
 
-backend::HostOptions host_options(const Ref<base::Logger> &logger, int32_t threads) {
+backend::HostOptions host_options(const Ref<base::Logger> &logger, int32_t threads, int64_t memory_bytes) {
   backend::HostOptions host;
   host.log = [logger](int32_t severity, const std::string &message) { logger->log(to_severity(severity), message); };
   host.thread_budget = threads;
+  if (memory_bytes > 0) host.memory = std::make_shared<backend::MemoryBudget>(memory_bytes);
   return host;
 }
 
@@ -41,15 +42,17 @@ Result<backend::BackendRef> open(const ResolvedOptions &options, const backend::
 }
 
 Status describe_devices(ContextCore &core) {
+  const backend::MemoryBudget *budget = core.backend->memory_budget();
   for (int32_t i = 0; i < core.backend->device_count(); ++i) {
     TUTTI_ASSIGN(const backend::DeviceDescription device, core.backend->describe_device(i));
     core.device_names.push_back(device.name);
-    core.device_descriptions.push_back(base::Json(base::JsonObject{{"name", device.name},
-                                                                   {"backend", core.backend->name()},
-                                                                   {"kind", device.kind},
-                                                                   {"memory_bytes", device.memory_bytes},
-                                                                   {"description", device.description}})
-                                           .dump());
+    core.device_descriptions.push_back(
+        base::Json(base::JsonObject{{"name", device.name},
+                                    {"backend", core.backend->name()},
+                                    {"kind", device.kind},
+                                    {"memory_bytes", budget != nullptr ? budget->limit() : device.memory_bytes},
+                                    {"description", device.description}})
+            .dump());
   }
   if (core.device_names.empty()) return base::unavailable("backend '", core.backend->name(), "' has no devices here");
   return Status();
@@ -60,7 +63,7 @@ Result<Ref<ContextObject>> make_context(const ResolvedOptions &options) {
   core->logger = base::make_ref<base::Logger>();
   const int64_t threads = options.i64("threads");
   core->threads = threads > 0 ? static_cast<int32_t>(threads) : base::available_cores();
-  const backend::HostOptions host = host_options(core->logger, core->threads);
+  const backend::HostOptions host = host_options(core->logger, core->threads, options.i64("memory_bytes"));
   TUTTI_ASSIGN(core->backend, open(options, host));
   TUTTI_ASSIGN(core->reference, runtime::open_backend("reference", "{}", host));
   TUTTI_TRY(describe_devices(*core));

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory budget of a context: what does not fit is refused with the need and the budget, and costs nothing. */
+#include "capi_testing.h"
+
+static int32_t wide_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)user;
+  tutti_layer_dense_attrs relu = {.activation = TUTTI_LAYER_DENSE_ACTIVATION_RELU};
+  tutti_value x = tutti_layer_dense(g, tutti_graph_get_feature(g, "x"), 4096, &relu);
+  tutti_value logits = tutti_layer_dense(g, tutti_layer_dense(g, x, 1024, &relu), 2, NULL);
+  tutti_graph_set_output(g, "class", tutti_argmax(g, logits, NULL));
+  if (mode != TUTTI_MODE_PREDICT) {
+    tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, logits, tutti_graph_get_label(g, "y"), NULL));
+    tutti_optimizer_adam(g, tutti_schedule_constant(g, 1e-3), NULL);
+  }
+  return tutti_graph_check(g, err);
+}
+
+static tutti_dataset *dataset_in(tutti_context *context) {
+  float values[32][4];
+  int32_t labels[32];
+  for (int64_t i = 0; i < 32; i++)
+    toy_row(i, values[i], &labels[i]);
+  int64_t dims[] = {32, 4};
+  tutti_tensor *x = make_tensor(TUTTI_DTYPE_F32, 2, dims, values), *y = make_vector(TUTTI_DTYPE_I32, 32, labels);
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(context, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
+  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, y);
+  tutti_pipeline_batch(pipeline, 8, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline);
+  tutti_tensor_unref(x);
+  tutti_tensor_unref(y);
+  return dataset;
+}
+
+/* The weights of wide_model alone are 16 MiB, with Adam's slots and gradients 64. */
+static void test_a_budget_is_kept(void **state) {
+  (void)state;
+  tutti_options *options = make_options("context", "{\"logical_devices\": 2, \"memory_bytes\": 25000000}");
+  tutti_context *context = NULL;
+  tutti_strategy *strategy = NULL;
+  tutti_estimator *wide = NULL, *small = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_contains(tutti_context_describe_device(context, 0), "\"memory_bytes\":25000000");
+  assert_ok(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err));
+  tutti_dataset *dataset = dataset_in(context);
+  assert_ok(tutti_estimator_create(context, wide_model, NULL, NULL, strategy, NULL, &wide, &err));
+  assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, strategy, NULL, &small, &err));
+  for (int attempt = 0; attempt < 3; attempt++) {
+    assert_error(TUTTI_RESOURCE_EXHAUSTED, "memory budget of 25000000 bytes",
+                 tutti_estimator_train(wide, dataset, NULL, NULL, NULL, NULL, &err));
+    /* What the failed attempt took is free again. */
+    assert_ok(tutti_estimator_train(small, dataset, NULL, NULL, NULL, NULL, &err));
+  }
+  tutti_estimator_unref(wide);
+  tutti_estimator_unref(small);
+  tutti_strategy_unref(strategy);
+  tutti_dataset_unref(dataset);
+  tutti_context_unref(context);
+  tutti_options_unref(options);
+}
+
+static void test_enough_is_enough(void **state) {
+  (void)state;
+  tutti_options *options = make_options("context", "{\"logical_devices\": 1, \"memory_bytes\": 300000000}");
+  tutti_context *context = NULL;
+  tutti_estimator *wide = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  tutti_dataset *dataset = dataset_in(context);
+  assert_ok(tutti_estimator_create(context, wide_model, NULL, NULL, NULL, NULL, &wide, &err));
+  assert_ok(tutti_estimator_train(wide, dataset, NULL, NULL, NULL, NULL, &err));
+  tutti_estimator_unref(wide);
+  tutti_dataset_unref(dataset);
+  tutti_context_unref(context);
+  tutti_options_unref(options);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_budget_is_kept),
+    cmocka_unit_test(test_enough_is_enough),
+};
+
+CAPI_TEST_MAIN(tests)
