@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "checkpoint/reader.h"
+#include "checkpoint/writer.h"
 #include "estimator/resume_check.h"
 #include "estimator/train_session.h"
 #include "graph/serialize.h"
@@ -56,6 +57,7 @@ Status TrainSession::start() {
   TUTTI_ASSIGN(hooks_, HookList::make(joined(state_->standing_hooks, request_.hooks)));
   if (state_->config.saves_checkpoints()) {
     TUTTI_ASSIGN(lock_, ModelDirLock::take(state_->config.model_dir));
+    TUTTI_TRY(checkpoint::remove_unfinished(state_->config.model_dir));
   }
   TUTTI_TRY(prepare_trainer());
   TUTTI_TRY(set_goal());
