@@ -82,7 +82,7 @@ void toy_row(int64_t row, float values[4], int32_t *label) {
   *label = values[0] + values[1] > values[2] + values[3];
 }
 
-tutti_dataset *toy_dataset(int64_t rows, int64_t batch, int64_t passes) {
+tutti_pipeline *toy_rows(tutti_context *context, int64_t rows) {
   float(*values)[4] = malloc((size_t)rows * sizeof *values + 1);
   int32_t *labels = malloc((size_t)rows * sizeof *labels + 1);
   for (int64_t i = 0; i < rows; i++)
@@ -92,10 +92,17 @@ tutti_dataset *toy_dataset(int64_t rows, int64_t batch, int64_t passes) {
   free(values);
   free(labels);
   tutti_pipeline *pipeline = NULL;
-  tutti_dataset *dataset = NULL;
-  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  assert_ok(tutti_pipeline_create(context, &pipeline, &err));
   tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
   tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, y);
+  tutti_tensor_unref(x);
+  tutti_tensor_unref(y);
+  return pipeline;
+}
+
+tutti_dataset *toy_dataset(int64_t rows, int64_t batch, int64_t passes) {
+  tutti_pipeline *pipeline = toy_rows(NULL, rows);
+  tutti_dataset *dataset = NULL;
   if (passes != 1) {
     tutti_pipeline_repeat_attrs attrs = {.has_count = passes > 0, .count = passes};
     tutti_pipeline_repeat(pipeline, &attrs);
@@ -103,8 +110,6 @@ tutti_dataset *toy_dataset(int64_t rows, int64_t batch, int64_t passes) {
   tutti_pipeline_batch(pipeline, batch, NULL);
   assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
   tutti_pipeline_unref(pipeline);
-  tutti_tensor_unref(x);
-  tutti_tensor_unref(y);
   return dataset;
 }
 

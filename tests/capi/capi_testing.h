@@ -50,6 +50,9 @@ tutti_tensor *make_vector(int32_t dtype, int64_t count, const void *values);
 /* One f32 feature "x" 0, 1, ... `rows` - 1, one per row. */
 tutti_dataset *counting_dataset(int64_t rows);
 
+/* A pipeline over `rows` rows of toy_row(), "x" and "y". */
+tutti_pipeline *toy_rows(tutti_context *context, int64_t rows);
+
 /* Rows of four numbers and a label, 1 when the first two sum to more than the others: something a small network
  * learns. `batch` rows at a time; `passes` times, 0 = for ever. */
 tutti_dataset *toy_dataset(int64_t rows, int64_t batch, int64_t passes);

@@ -16,22 +16,11 @@ static int32_t wide_model(tutti_graph *g, int32_t mode, void *user, tutti_error 
 }
 
 static tutti_dataset *dataset_in(tutti_context *context) {
-  float values[32][4];
-  int32_t labels[32];
-  for (int64_t i = 0; i < 32; i++)
-    toy_row(i, values[i], &labels[i]);
-  int64_t dims[] = {32, 4};
-  tutti_tensor *x = make_tensor(TUTTI_DTYPE_F32, 2, dims, values), *y = make_vector(TUTTI_DTYPE_I32, 32, labels);
-  tutti_pipeline *pipeline = NULL;
+  tutti_pipeline *pipeline = toy_rows(context, 32);
   tutti_dataset *dataset = NULL;
-  assert_ok(tutti_pipeline_create(context, &pipeline, &err));
-  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
-  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, y);
   tutti_pipeline_batch(pipeline, 8, NULL);
   assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
   tutti_pipeline_unref(pipeline);
-  tutti_tensor_unref(x);
-  tutti_tensor_unref(y);
   return dataset;
 }
 

@@ -142,35 +142,9 @@ static void test_no_weights(void **state) {
   tutti_dataset_unref(dataset);
 }
 
-static void test_label_out_of_range(void **state) {
-  (void)state;
-  static float x[20][4];
-  static int32_t y[20];
-  y[13] = 9;
-  int64_t dims[] = {20, 4};
-  tutti_tensor *xs = make_tensor(TUTTI_DTYPE_F32, 2, dims, x), *ys = make_vector(TUTTI_DTYPE_I32, 20, y);
-  tutti_pipeline *pipeline = NULL;
-  tutti_dataset *dataset = NULL;
-  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
-  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, xs);
-  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, ys);
-  tutti_pipeline_batch(pipeline, 8, NULL);
-  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
-  tutti_pipeline_unref(pipeline), tutti_tensor_unref(xs), tutti_tensor_unref(ys);
-  tutti_estimator *estimator = toy_estimator(NULL);
-  tutti_error *error = NULL;
-  assert_int_equal(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &error), TUTTI_INVALID_ARGUMENT);
-  assert_contains(tutti_error_get_text(error), "row 5"); /* of the second batch */
-  assert_contains(tutti_error_get_text(error), "9");
-  tutti_error_unref(error);
-  tutti_estimator_unref(estimator);
-  tutti_dataset_unref(dataset);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wrong_models),
     cmocka_unit_test(test_wrong_models_for_prediction_and_evaluation),
     cmocka_unit_test(test_no_weights),
-    cmocka_unit_test(test_label_out_of_range),
 };
 CAPI_TEST_MAIN(tests)
