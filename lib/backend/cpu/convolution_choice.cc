@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/convolution_choice.h"
+
+#include "backend/cpu/attributes.h"
+#include "backend/cpu/image_geometry.h"
+
+namespace tutti::impl::backend::cpu {
+
+using base::Result;
+using graph::Node;
+
+namespace {
+
+constexpr int64_t kBlock = 16;
+/// Channels from which Winograd is faster than the direct algorithm.
+constexpr int64_t kWinogradChannels = 32;
+
+/// 3x3, stride 1, as many channels as pay, blocked images.
+bool suits_dnnl_winograd(const ConvolutionRequest &request) {
+  const ConvolutionShape &s = request.shape;
+  return request.blocked_input && request.blocked_output && s.groups == 1 && s.kernel_height == 3 &&
+         s.kernel_width == 3 && s.stride[0] == 1 && s.stride[1] == 1 && s.dilation[0] == 1 && s.dilation[1] == 1 &&
+         s.in_channels >= kWinogradChannels && s.out_channels >= kWinogradChannels;
+}
+
+Result<ConvolutionPlanPointer> make_dnnl_winograd(const ConvolutionRequest &request) {
+  ConvolutionRequest winograd = request;
+  winograd.winograd = true;
+  return ConvolutionPlan::make(winograd);
+}
+
+bool suits_anything(const ConvolutionRequest &) { return true; }
+
+bool suits_plain(const ConvolutionRequest &request) { return !request.blocked_input && !request.blocked_output; }
+
+Result<ConvolutionPlanPointer> make_plain(const ConvolutionRequest &request) {
+  ConvolutionRequest plain = request;
+  plain.accept_plain = true;
+  return ConvolutionPlan::make(plain);
+}
+
+constexpr ConvolutionFamily kFamilies[] = {
+    {"dnnl_winograd", true, suits_dnnl_winograd, make_dnnl_winograd},
+    {"dnnl_direct", false, suits_anything, ConvolutionPlan::make},
+    {"dnnl_plain", false, suits_plain, make_plain},
+};
+
+struct ImageLayouts {
+  bool blocked_input, blocked_output;
+};
+
+}  // namespace
+
+std::span<const ConvolutionFamily> convolution_families() { return kFamilies; }
+
+std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape &shape, ConvolutionPass pass,
+                                                         int32_t level, int32_t threads) {
+  const bool input_blocks = shape.in_channels % kBlock == 0, output_blocks = shape.out_channels % kBlock == 0;
+  ConvolutionRequest request;
+  request.shape = shape;
+  request.pass = pass;
+  request.kernel_layout = "any";
+  request.repeatable = level != TUTTI_LEVEL_FAST;
+  request.threads = threads;
+  std::vector<ConvolutionCandidate> list;
+  for (const ConvolutionFamily &family : convolution_families()) {
+    if (family.fast_only && level != TUTTI_LEVEL_FAST) continue;
+    for (const ImageLayouts layouts : {ImageLayouts{false, false}, {true, true}, {false, true}, {true, false}}) {
+      if ((layouts.blocked_input && !input_blocks) || (layouts.blocked_output && !output_blocks)) continue;
+      request.blocked_input = layouts.blocked_input;
+      request.blocked_output = layouts.blocked_output;
+      if (family.suits(request)) list.push_back({&family, request});
+    }
+  }
+  return list;
+}
+
+Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, const std::string &layout, bool bias,
+                                         bool relu) {
+  ConvolutionRequest request = candidate.request;
+  request.bias = bias;
+  request.relu = relu;
+  if (!layout.empty()) {
+    request.kernel_layout = layout;
+    Result<ConvolutionPlanPointer> plan = candidate.family->make(request);
+    if (plan.ok()) return plan;
+  }
+  request.kernel_layout = "any";
+  return candidate.family->make(request);
+}
+
+Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads) {
+  base::Status last = base::unimplemented("there is no way to do this convolution");
+  for (ConvolutionCandidate &candidate : convolution_candidates(shape, ConvolutionPass::forward, level, threads)) {
+    const Result<ConvolutionPlanPointer> plan = candidate.family->make(candidate.request);
+    if (plan.ok()) return std::move(candidate);
+    last = plan.status();
+  }
+  return last;
+}
+
+ConvolutionShape convolution_shape(const LoweredGraph &graph, const Node &node) {
+  const bool input_gradient = node.op == "conv2d_input_gradient", kernel_gradient = node.op == "conv2d_kernel_gradient";
+  const std::vector<int64_t> &x = graph.value(input_gradient ? node.outputs[0] : node.inputs[0]).dims;
+  const std::vector<int64_t> &kernel = graph.value(kernel_gradient ? node.outputs[0] : node.inputs[1]).dims;
+  const graph::ValueId output = kernel_gradient ? node.inputs[1] : input_gradient ? node.inputs[0] : node.outputs[0];
+  const std::vector<int64_t> &y = graph.value(output).dims;
+  ConvolutionShape s;
+  s.rows = x[0];
+  s.groups = integer(node, "groups");
+  s.in_height = x[1];
+  s.in_width = x[2];
+  s.in_channels = x[3];
+  s.out_height = y[1];
+  s.out_width = y[2];
+  s.out_channels = y[3];
+  s.kernel_height = kernel[0];
+  s.kernel_width = kernel[1];
+  const std::vector<int64_t> dilation = integers(node, "dilation");
+  for (size_t axis = 0; axis < 2; ++axis)
+    s.dilation[axis] = dilation.size() == 2 ? dilation[axis] : 1;
+  const int64_t reach[2] = {(kernel[0] - 1) * s.dilation[0] + 1, (kernel[1] - 1) * s.dilation[1] + 1};
+  const WindowGeometry geometry = window_geometry(node, {x[1], x[2]}, {y[1], y[2]}, reach, {1, 1});
+  for (size_t axis = 0; axis < 2; ++axis) {
+    s.stride[axis] = geometry.stride[axis];
+    s.pad_low[axis] = geometry.pad_low[axis];
+    s.pad_high[axis] = geometry.pad_high[axis];
+  }
+  return s;
+}
+
+bool is_empty(const ConvolutionShape &s) {
+  return s.rows == 0 || s.in_channels == 0 || s.out_channels == 0 || s.in_height == 0 || s.in_width == 0 ||
+         s.out_height == 0 || s.out_width == 0;
+}
+
+std::string_view name(ConvolutionPass pass) {
+  constexpr std::string_view kNames[] = {"forward", "input_gradient", "kernel_gradient"};
+  return kNames[static_cast<size_t>(pass)];
+}
+
+}  // namespace tutti::impl::backend::cpu

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the convolutions of a graph may be done. A candidate is one way to do one pass (forward, gradient of the input,
+// gradient of the kernel): a family of implementations and the layouts of the images. Families are listed, best first
+// where nothing was measured, in convolution_choice.cc; a new one is a line there and a function that makes a
+// ConvolutionPlan or refuses with UNIMPLEMENTED.
+//
+//   for (const ConvolutionCandidate &candidate : convolution_candidates(shape, pass, level, threads)) {
+//     auto plan = candidate.family->make(candidate.request);          // UNIMPLEMENTED: look further
+//   }
+//
+// Immutable values and pure functions.
+#ifndef TUTTI_BACKEND_CPU_CONVOLUTION_CHOICE_H_
+#define TUTTI_BACKEND_CPU_CONVOLUTION_CHOICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/cpu/dnnl_convolution.h"
+#include "backend/lowered_graph.h"
+#include "base/status.h"
+#include "graph/graph.h"
+
+namespace tutti::impl::backend::cpu {
+
+using ConvolutionPlanPointer = std::shared_ptr<const ConvolutionPlan>;
+
+/// Implementations that share an algorithm and a library.
+struct ConvolutionFamily {
+  std::string_view name;
+  /// Rounds otherwise than the direct algorithm: level `fast` only.
+  bool fast_only = false;
+  /// A quick look at shape, pass and layouts: is it worth calling make?
+  bool (*suits)(const ConvolutionRequest &request) = nullptr;
+  base::Result<ConvolutionPlanPointer> (*make)(const ConvolutionRequest &request) = nullptr;
+};
+
+/// Best first by rule.
+std::span<const ConvolutionFamily> convolution_families();
+
+struct ConvolutionCandidate {
+  const ConvolutionFamily *family = nullptr;
+  ConvolutionRequest request;  ///< without bias and relu, kernel_layout "any"
+};
+
+/// Every candidate of a pass that may do, best first by rule; plain loops last.
+std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape &shape, ConvolutionPass pass,
+                                                         int32_t level, int32_t threads);
+
+/// The candidate's plan with the kernel in `layout` if that works, else as suits it best ("any").
+base::Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, const std::string &layout,
+                                               bool bias, bool relu);
+
+/// The first candidate of the forward pass of which there is a plan.
+base::Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads);
+
+/// Shape of a conv2d, conv2d_input_gradient or conv2d_kernel_gradient node.
+ConvolutionShape convolution_shape(const LoweredGraph &graph, const graph::Node &node);
+/// Is there nothing to compute?
+bool is_empty(const ConvolutionShape &shape);
+
+/// "forward", "input_gradient", "kernel_gradient".
+std::string_view name(ConvolutionPass pass);
+
+}  // namespace tutti::impl::backend::cpu
+
+#endif  // TUTTI_BACKEND_CPU_CONVOLUTION_CHOICE_H_
