@@ -157,13 +157,18 @@ int32_t HostBackend::create(const tutti_backend_host *host, const char *name, co
   return guarded(host, sink, [&]() -> Status {
     TUTTI_ASSIGN(const Json json, Json::parse(options_json));
     const JsonReader options(json, "backend options");
-    TUTTI_TRY(options.only_keys({"logical_devices"}));
+    TUTTI_TRY(options.only_keys({"logical_devices", "plan_cache"}));
     TUTTI_ASSIGN(const int64_t count, options.get_integer("logical_devices", 0));
     if (count < 0 || count > kMostDevices)
       return base::invalid_argument("backend ", name, ": logical_devices is ", count, ", expected 0 to ", kMostDevices);
+    TUTTI_ASSIGN(std::string plan_cache, options.get_string("plan_cache", ""));
+    if (!plan_cache.empty() && plan_cache != "off" && plan_cache.front() != '/')
+      return base::invalid_argument("backend ", name, ": plan_cache is '", plan_cache,
+                                    "', expected an absolute path or 'off'");
     auto made = std::make_unique<HostBackend>();
     made->host = host;
     made->name = name;
+    made->plan_cache = std::move(plan_cache);
     made->logical_devices = count == 0 ? default_devices : static_cast<int32_t>(count);
     *backend = reinterpret_cast<tutti_backend *>(made.release());
     return Status();

@@ -24,8 +24,9 @@ struct HostBackend {
   const tutti_backend_host *host = nullptr;
   std::string name;
   int32_t logical_devices = 1;
+  std::string plan_cache;  ///< where times of kernels are kept, for backends that do; "" = the usual place
 
-  /// Options: "logical_devices" (1 to 1024; 0 or absent = `default_devices`).
+  /// Options: "logical_devices" (1 to 1024; 0 or absent = `default_devices`), "plan_cache" (an absolute path or "off").
   static int32_t create(const tutti_backend_host *host, const char *name, const char *options_json,
                         int32_t default_devices, tutti_backend **backend, tutti_error_sink *sink);
   static void destroy(tutti_backend *backend);

@@ -40,9 +40,9 @@ Result<ConvolutionPlanPointer> make_plain(const ConvolutionRequest &request) {
 }
 
 constexpr ConvolutionFamily kFamilies[] = {
-    {"dnnl_winograd", true, suits_dnnl_winograd, make_dnnl_winograd},
-    {"dnnl_direct", false, suits_anything, ConvolutionPlan::make},
-    {"dnnl_plain", false, suits_plain, make_plain},
+    {"dnnl_winograd", true, false, 300e9, suits_dnnl_winograd, make_dnnl_winograd},
+    {"dnnl_direct", false, false, 150e9, suits_anything, ConvolutionPlan::make},
+    {"dnnl_plain", false, true, 1e9, suits_plain, make_plain},
 };
 
 struct ImageLayouts {
@@ -52,6 +52,11 @@ struct ImageLayouts {
 }  // namespace
 
 std::span<const ConvolutionFamily> convolution_families() { return kFamilies; }
+
+std::string label(const ConvolutionCandidate &candidate) {
+  return base::concat(candidate.family->name, candidate.request.blocked_input ? ":b" : ":r",
+                      candidate.request.blocked_output ? "b" : "r");
+}
 
 std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape &shape, ConvolutionPass pass,
                                                          int32_t level, int32_t threads) {

@@ -34,6 +34,10 @@ struct ConvolutionFamily {
   std::string_view name;
   /// Rounds otherwise than the direct algorithm: level `fast` only.
   bool fast_only = false;
+  /// Plain loops: looked at only when nothing else can do it.
+  bool is_last_resort = false;
+  /// What it is taken to do where nothing was measured.
+  double rule_flops_per_second = 1e9;
   /// A quick look at shape, pass and layouts: is it worth calling make?
   bool (*suits)(const ConvolutionRequest &request) = nullptr;
   base::Result<ConvolutionPlanPointer> (*make)(const ConvolutionRequest &request) = nullptr;
@@ -46,6 +50,9 @@ struct ConvolutionCandidate {
   const ConvolutionFamily *family = nullptr;
   ConvolutionRequest request;  ///< without bias and relu, kernel_layout "any"
 };
+
+/// "dnnl_direct:rb": family, and of x and of y whether it is row-major or blocked.
+std::string label(const ConvolutionCandidate &candidate);
 
 /// Every candidate of a pass that may do, best first by rule; plain loops last.
 std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape &shape, ConvolutionPass pass,

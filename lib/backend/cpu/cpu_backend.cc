@@ -8,6 +8,7 @@
 #include "backend/build_id.h"
 #include "backend/cpu/cpu_executable.h"
 #include "backend/cpu/dnnl_convolution.h"
+#include "backend/cpu/plan_layouts.h"
 #include "backend/host_device.h"
 #include "backend/plugin_side.h"
 
@@ -16,6 +17,8 @@ namespace tutti::impl::backend::cpu {
 using base::Status;
 
 namespace {
+
+constexpr int32_t kWarning = 2;
 
 CpuExecutable &executable_of(tutti_executable *handle) { return *reinterpret_cast<CpuExecutable *>(handle); }
 CpuProgram &program_of(tutti_program *handle) { return *reinterpret_cast<CpuProgram *>(handle); }
@@ -28,8 +31,11 @@ int32_t create(const tutti_backend_host *host, const char *options, tutti_backen
 // ---- layouts ----
 
 int32_t plan(const tutti_compile_request *request, tutti_text_writer write, void *user, tutti_error_sink *sink) {
-  return guarded(HostDevice::of(request->devices[0]).backend->host, sink, [&]() -> Status {
-    TUTTI_ASSIGN(const std::string text, plan_layouts(*request));
+  const HostBackend &backend = *HostDevice::of(request->devices[0]).backend;
+  return guarded(backend.host, sink, [&]() -> Status {
+    TUTTI_ASSIGN(std::string folder, plan_cache_folder(backend.plan_cache));
+    const auto log = [&](const std::string &line) { backend.host->log(backend.host->user, kWarning, line.c_str()); };
+    TUTTI_ASSIGN(const std::string text, plan_layouts(*request, PlanCache(std::move(folder)), log));
     write_text(write, user, text);
     return Status();
   });

@@ -31,7 +31,11 @@ Result<std::unique_ptr<CpuExecutable>> CpuExecutable::compile(const tutti_backen
 Json CpuExecutable::report() const {
   JsonArray kernels;
   for (const Call &call : list_.calls) {
-    kernels.push_back(JsonObject{{"node", call.node}, {"op", call.op}, {"kernel", call.kernel_name}});
+    kernels.push_back(JsonObject{{"node", call.node},
+                                 {"op", call.op},
+                                 {"kernel", call.kernel_name},
+                                 {"layout", call.layout.empty() ? std::string("row-major") : call.layout},
+                                 {"bytes", call.bytes}});
   }
   return JsonObject{{"kernels", std::move(kernels)},
                     {"fallbacks", list_.fallbacks},
@@ -136,27 +140,6 @@ int32_t CpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, t
   const int32_t code = run_calls(segment, context);
   if (threads_before != threads_) omp_set_num_threads(threads_before);
   return code;
-}
-
-Result<std::string> plan_layouts(const tutti_compile_request &request) {
-  TUTTI_ASSIGN(const LoweredGraph graph, LoweredGraph::decode(request));
-  const FusionPlan fusion = FusionPlan::make(graph);
-  JsonArray proposals;
-  for (int32_t step = 0; step < graph.step_count(); ++step) {
-    const graph::Node &node = graph.step(step);
-    if (node.op != "conv2d") continue;
-    int32_t read = 0;
-    while (read < step && !(graph.step(read).op == "state_read" && graph.step(read).outputs[0] == node.inputs[1]))
-      ++read;
-    if (read == step) continue;
-    const std::string layout = preferred_kernel_layout(graph, fusion, step);
-    if (layout.empty()) continue;
-    proposals.push_back(JsonObject{{"name", text(graph.step(read), "entry")},
-                                   {"layout", layout},
-                                   {"storage_bytes", storage_bytes(graph.value(node.inputs[1]), layout)},
-                                   {"alignment", 64}});
-  }
-  return Json(std::move(proposals)).dump();
 }
 
 }  // namespace tutti::impl::backend::cpu

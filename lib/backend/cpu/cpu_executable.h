@@ -77,9 +77,6 @@ class CpuProgram {
   std::vector<std::unique_ptr<KernelState>> states_;
 };
 
-/// The text of tutti_layout_table.plan.
-base::Result<std::string> plan_layouts(const tutti_compile_request &request);
-
 }  // namespace tutti::impl::backend::cpu
 
 #endif  // TUTTI_BACKEND_CPU_CPU_EXECUTABLE_H_

@@ -423,4 +423,8 @@ std::string dnnl_version_text() {
   return base::concat("oneDNN ", version->major, ".", version->minor, ".", version->patch);
 }
 
+std::string dnnl_instruction_set() {
+  return base::concat("instruction set ", static_cast<int64_t>(dnnl_get_effective_cpu_isa()));
+}
+
 }  // namespace tutti::impl::backend::cpu

@@ -82,6 +82,8 @@ base::Status reorder_kernel(std::string_view from_layout, std::string_view to_la
 
 /// "oneDNN 2.6.3".
 std::string dnnl_version_text();
+/// The most that oneDNN makes of this processor, as the number of its kind of instruction set.
+std::string dnnl_instruction_set();
 
 }  // namespace tutti::impl::backend::cpu
 

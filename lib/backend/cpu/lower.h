@@ -29,7 +29,8 @@ bool lower_convolution(Lowering &l, const Group &group);
 bool lower_input_gradient(Lowering &l, const graph::Node &node);
 bool lower_kernel_gradient(Lowering &l, const Group &group);
 /// The layout in which a convolution wants its kernel; "" = row-major.
-std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan &fusion, int32_t step);
+std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan &fusion, const ImageLayouts &images,
+                                    int32_t step);
 
 // lower_normalization.cc
 bool lower_batch_norm(Lowering &l, const Group &group);

@@ -2,6 +2,7 @@
 //
 // Convolutions and their gradients: each takes the candidate that was chosen for it (convolution_choice.h).
 #include "backend/cpu/convolution_choice.h"
+#include "backend/cpu/image_layouts.h"
 #include "backend/cpu/lower.h"
 
 namespace tutti::impl::backend::cpu {
@@ -13,14 +14,12 @@ using graph::ValueId;
 
 namespace {
 
-/// The rule's choice for a node's pass.
-Result<ConvolutionCandidate> choose(const LoweredGraph &graph, const ConvolutionShape &shape, ConvolutionPass pass) {
-  Result<ConvolutionCandidate> choice = choose_by_rule(shape, graph.level(), graph.threads());
-  if (choice.ok()) choice->request.pass = pass;
-  return choice;
-}
-
 std::string_view layout_of(bool blocked) { return blocked ? kBlocked16 : std::string_view(); }
+
+/// What follows finds the image as the layout pass wants it.
+void settle(Lowering &l, ValueId image) {
+  if (l.fast()) l.prefer(image, layout_of(l.images().is_blocked(image)));
+}
 
 std::string name_of(const ConvolutionCandidate &candidate, const ConvolutionPlan &plan, std::string_view suffix) {
   return base::concat(candidate.family->name, ":", plan.implementation(), suffix);
@@ -46,96 +45,102 @@ Following following_nodes(const LoweredGraph &graph, const Group &group) {
   return following;
 }
 
+/// The plan of what was chosen, or of the next best by rule should it not take the bias or relu that it got since.
+struct Chosen {
+  ConvolutionCandidate candidate;
+  ConvolutionPlanPointer plan;
+};
+
+Result<Chosen> plan_chosen(const ConvolutionCandidate *candidate, const std::string &layout, bool bias, bool relu) {
+  if (candidate == nullptr) return base::unimplemented("there is no way to do this convolution");
+  Result<ConvolutionPlanPointer> plan = make_plan(*candidate, layout, bias, relu);
+  if (plan.ok()) return Chosen{*candidate, std::move(plan).value()};
+  const ConvolutionRequest &request = candidate->request;
+  const int32_t level = request.repeatable ? TUTTI_LEVEL_REPEATABLE : TUTTI_LEVEL_FAST;
+  for (ConvolutionCandidate &other : convolution_candidates(request.shape, request.pass, level, request.threads)) {
+    plan = make_plan(other, layout, bias, relu);
+    if (plan.ok()) return Chosen{std::move(other), std::move(plan).value()};
+  }
+  return plan.status();
+}
+
 void add_scratch(Lowering &l, const ConvolutionPlan &plan, ConvolutionBuffers &buffers) {
   if (plan.scratch_bytes() > 0) buffers.scratch = l.scratch(plan.scratch_bytes());
 }
 
 }  // namespace
 
-std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan &fusion, int32_t step) {
+std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan &fusion, const ImageLayouts &images,
+                                    int32_t step) {
   const Group *group = fusion.group_of(step);
   if (group == nullptr) return "";
-  const Node &node = graph.step(step);
-  if (graph.value(node.inputs[1]).dtype != tensor::DType::f32) return "";
-  const ConvolutionShape shape = convolution_shape(graph, node);
-  if (is_empty(shape)) return "";
-  const Result<ConvolutionCandidate> choice = choose(graph, shape, ConvolutionPass::forward);
-  if (!choice.ok()) return "";
   const Following following = following_nodes(graph, *group);
-  const Result<ConvolutionPlanPointer> plan = make_plan(*choice, "", following.bias != kNoValue, following.relu);
-  return plan.ok() ? (*plan)->kernel_layout() : "";
+  const Result<Chosen> chosen = plan_chosen(images.convolution(step), "", following.bias != kNoValue, following.relu);
+  return chosen.ok() ? chosen->plan->kernel_layout() : "";
 }
 
 bool lower_convolution(Lowering &l, const Group &group) {
-  const Node &node = l.graph().step(group.steps.front());
+  const int32_t step = group.steps.front();
+  const Node &node = l.graph().step(step);
   const ValueId y = l.graph().step(group.steps.back()).outputs[0];
-  if (!l.is_f32(y)) return false;
-  const ConvolutionShape shape = convolution_shape(l.graph(), node);
-  if (is_empty(shape)) return false;
-  const Result<ConvolutionCandidate> choice = choose(l.graph(), shape, ConvolutionPass::forward);
-  if (!choice.ok()) return false;
   const Following following = following_nodes(l.graph(), group);
   const bool bias = following.bias != kNoValue;
-  const Result<ConvolutionPlanPointer> plan = make_plan(*choice, l.layout_of(node.inputs[1]), bias, following.relu);
-  if (!plan.ok()) return false;
+  const Result<Chosen> chosen =
+      plan_chosen(l.images().convolution(step), l.layout_of(node.inputs[1]), bias, following.relu);
+  if (!chosen.ok()) return false;
+  const auto &[candidate, plan] = *chosen;
   ConvolutionBuffers buffers;
-  buffers.input = l.read(node.inputs[0], layout_of(choice->request.blocked_input));
-  buffers.kernel = l.read(node.inputs[1], (*plan)->kernel_layout());
+  buffers.input = l.read(node.inputs[0], layout_of(candidate.request.blocked_input));
+  buffers.kernel = l.read(node.inputs[1], plan->kernel_layout());
   buffers.bias = l.read(following.bias);
-  buffers.output = l.write(y, layout_of(choice->request.blocked_output));
-  add_scratch(l, **plan, buffers);
+  buffers.output = l.write(y, layout_of(candidate.request.blocked_output));
+  add_scratch(l, *plan, buffers);
   const std::string suffix = std::string(bias ? "+bias" : "") + (following.relu ? "+relu" : "");
-  l.emit_kernel(name_of(*choice, **plan, suffix), (*plan)->kernel(buffers));
+  l.emit_kernel(name_of(candidate, *plan, suffix), plan->kernel(buffers));
+  settle(l, y);
   return true;
 }
 
 bool lower_input_gradient(Lowering &l, const Node &node) {
   const ValueId dx = node.outputs[0];
-  if (!l.is_f32(dx)) return false;
-  const ConvolutionShape shape = convolution_shape(l.graph(), node);
-  if (is_empty(shape)) return false;
-  const Result<ConvolutionCandidate> choice = choose(l.graph(), shape, ConvolutionPass::input_gradient);
-  if (!choice.ok()) return false;
-  const Result<ConvolutionPlanPointer> plan = make_plan(*choice, "", false, false);
-  if (!plan.ok()) return false;
+  const Result<Chosen> chosen = plan_chosen(l.images().convolution(l.fusion().producer(dx)), "", false, false);
+  if (!chosen.ok()) return false;
+  const auto &[candidate, plan] = *chosen;
   ConvolutionBuffers buffers;
-  buffers.output = l.read(node.inputs[0], layout_of(choice->request.blocked_output));
-  buffers.kernel = l.read(node.inputs[1], (*plan)->kernel_layout());
-  buffers.input = l.write(dx, layout_of(choice->request.blocked_input));
-  add_scratch(l, **plan, buffers);
-  l.emit_kernel(name_of(*choice, **plan, ":input_gradient"), (*plan)->kernel(buffers));
+  buffers.output = l.read(node.inputs[0], layout_of(candidate.request.blocked_output));
+  buffers.kernel = l.read(node.inputs[1], plan->kernel_layout());
+  buffers.input = l.write(dx, layout_of(candidate.request.blocked_input));
+  add_scratch(l, *plan, buffers);
+  l.emit_kernel(name_of(candidate, *plan, ":input_gradient"), plan->kernel(buffers));
+  settle(l, dx);
   return true;
 }
 
 bool lower_kernel_gradient(Lowering &l, const Group &group) {
   // The kernel's gradient, and perhaps the sum over rows and positions that is the bias's.
   ValueId dbias = kNoValue;
-  const Node *gradient = nullptr;
-  for (int32_t step : group.steps) {
-    const Node &node = l.graph().step(step);
-    node.op == "reduce_sum" ? void(dbias = node.outputs[0]) : void(gradient = &node);
+  int32_t step = -1;
+  for (int32_t one : group.steps) {
+    const Node &node = l.graph().step(one);
+    node.op == "reduce_sum" ? void(dbias = node.outputs[0]) : void(step = one);
   }
-  const Node &node = *gradient;
+  const Node &node = l.graph().step(step);
   const ValueId dkernel = node.outputs[0];
-  if (!l.is_f32(dkernel)) return false;
-  const ConvolutionShape shape = convolution_shape(l.graph(), node);
-  if (is_empty(shape)) return false;
-  const Result<ConvolutionCandidate> choice = choose(l.graph(), shape, ConvolutionPass::kernel_gradient);
-  if (!choice.ok()) return false;
+  const bool bias = dbias != kNoValue;
   // Best is the layout of the entry it is written to: the gradient is then born where it is wanted.
   const StateEntry *entry = l.entry_of(dkernel);
-  const bool bias = dbias != kNoValue;
-  const Result<ConvolutionPlanPointer> plan =
-      make_plan(*choice, entry != nullptr ? entry->layout : std::string(), bias, false);
-  if (!plan.ok()) return false;
+  const Result<Chosen> chosen =
+      plan_chosen(l.images().convolution(step), entry != nullptr ? entry->layout : std::string(), bias, false);
+  if (!chosen.ok()) return false;
+  const auto &[candidate, plan] = *chosen;
   ConvolutionBuffers buffers;
-  buffers.input = l.read(node.inputs[0], layout_of(choice->request.blocked_input));
-  buffers.output = l.read(node.inputs[1], layout_of(choice->request.blocked_output));
-  buffers.kernel = l.write(dkernel, (*plan)->kernel_layout());
+  buffers.input = l.read(node.inputs[0], layout_of(candidate.request.blocked_input));
+  buffers.output = l.read(node.inputs[1], layout_of(candidate.request.blocked_output));
+  buffers.kernel = l.write(dkernel, plan->kernel_layout());
   if (bias) buffers.bias = l.write(dbias);
-  add_scratch(l, **plan, buffers);
-  l.emit_kernel(name_of(*choice, **plan, bias ? ":kernel_and_bias_gradient" : ":kernel_gradient"),
-                (*plan)->kernel(buffers));
+  add_scratch(l, *plan, buffers);
+  l.emit_kernel(name_of(candidate, *plan, bias ? ":kernel_and_bias_gradient" : ":kernel_gradient"),
+                plan->kernel(buffers));
   return true;
 }
 

@@ -30,7 +30,8 @@ bool is_leaf(const std::string &op) {
 
 }  // namespace
 
-Lowering::Lowering(const LoweredGraph &graph) : graph_(graph), fusion_(FusionPlan::make(graph)) {
+Lowering::Lowering(const LoweredGraph &graph)
+    : graph_(graph), fusion_(FusionPlan::make(graph)), images_(ImageLayouts::make(graph, fusion_)) {
   copies_.resize(graph.values().size());
   write_done_.assign(static_cast<size_t>(graph.step_count()), 0);
   output_done_.assign(graph.outputs().size(), 0);
@@ -126,8 +127,19 @@ BufferId Lowering::write(ValueId id, std::string_view layout, std::span<const Va
   if (buffer < 0) buffer = overwritable(overwrite, layout, bytes);
   if (buffer < 0) buffer = add_buffer({Place::workspace, 0, 0}, bytes);
   set_primary(id, layout, buffer);
+  if (!layout.empty()) written_layout_ = layout;
   touch(buffer);
   return buffer;
+}
+
+void Lowering::prefer(ValueId id, std::string_view layout) {
+  const BufferId buffer = read(id, layout);
+  touched_.clear();
+  auto &copies = copies_[static_cast<size_t>(id)];
+  if (copies[0].layout == layout) return;
+  const auto found = std::find_if(copies.begin(), copies.end(), [&](const Copy &c) { return c.layout == layout; });
+  if (buffer != copies[0].buffer) list_.buffers[static_cast<size_t>(buffer)].uses_left += fusion_.use_count(id);
+  std::rotate(copies.begin(), found, found + 1);
 }
 
 BufferId Lowering::scratch(int64_t bytes) {
@@ -148,15 +160,20 @@ BufferId Lowering::repeat(ValueId id, int64_t bytes, std::function<void(const vo
 }
 
 void Lowering::emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel> kernel) {
-  const auto call = static_cast<int32_t>(list_.calls.size());
+  const auto number = static_cast<int32_t>(list_.calls.size());
+  const Node &node = graph_.step(step_);
+  Call call{std::move(kernel), node.scope_name, node.op, std::string(kernel_name), std::move(written_layout_)};
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
   for (BufferId id : touched_) {
     BufferInfo &buffer = list_.buffers[static_cast<size_t>(id)];
-    buffer.first = std::min(buffer.first, call);
-    buffer.last = std::max(buffer.last, call);
+    buffer.first = std::min(buffer.first, number);
+    buffer.last = std::max(buffer.last, number);
+    call.bytes += buffer.bytes;
   }
   touched_.clear();
-  const Node &node = graph_.step(step_);
-  list_.calls.push_back({std::move(kernel), node.scope_name, node.op, std::string(kernel_name)});
+  written_layout_.clear();
+  list_.calls.push_back(std::move(call));
 }
 
 void Lowering::copy(BufferId from, BufferId to, int64_t bytes, std::string_view kernel_name) {
@@ -170,6 +187,7 @@ void Lowering::copy(BufferId from, BufferId to, int64_t bytes, std::string_view 
 void Lowering::reorder(ValueId id, BufferId from, std::string_view from_layout, BufferId to,
                        std::string_view to_layout) {
   ++list_.reorders;
+  std::string pending = std::exchange(written_layout_, std::string(to_layout));
   touch(from);
   touch(to);
   auto kernel = make_reorder(value(id), from_layout, to_layout, from, to);
@@ -178,6 +196,7 @@ void Lowering::reorder(ValueId id, BufferId from, std::string_view from_layout, 
     return;
   }
   emit_kernel(base::concat("reorder:", from_layout, "->", to_layout), std::move(kernel).value());
+  written_layout_ = std::move(pending);
 }
 
 const StateEntry *Lowering::entry_of(ValueId id) const {

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "backend/cpu/fusion.h"
+#include "backend/cpu/image_layouts.h"
 #include "backend/cpu/kernel.h"
 #include "backend/executable.h"
 #include "backend/lowered_graph.h"
@@ -53,6 +54,8 @@ struct Call {
   std::string node;
   std::string op;
   std::string kernel_name;
+  std::string layout;  ///< of what it computes
+  int64_t bytes = 0;   ///< of all memory that it reads and writes
 };
 
 /// The result: what Executable runs.
@@ -77,6 +80,7 @@ class Lowering {
   // ---- for the lower_*.cc files ----
   const LoweredGraph &graph() const { return graph_; }
   const FusionPlan &fusion() const { return fusion_; }
+  const ImageLayouts &images() const { return images_; }
   const LoweredValue &value(graph::ValueId id) const { return graph_.value(id); }
   bool is_f32(graph::ValueId id) const { return value(id).dtype == tensor::DType::f32; }
   /// fast level: kernels may be chosen that round differently.
@@ -95,6 +99,8 @@ class Lowering {
                  bool elementwise = false) {
     return write(id, layout, std::span<const graph::ValueId>(overwrite.begin(), overwrite.size()), elementwise);
   }
+  /// Emits a reorder unless a value that was just computed lies in `layout`: it is now taken to have been computed so.
+  void prefer(graph::ValueId id, std::string_view layout);
   /// Memory for the next emit alone.
   BufferId scratch(int64_t bytes);
   /// Emits a call of its own that makes `bytes` of memory from a row-major value; counts as read by the next emit.
@@ -144,12 +150,14 @@ class Lowering {
 
   const LoweredGraph &graph_;
   FusionPlan fusion_;
+  ImageLayouts images_;
   CallList list_;
   std::vector<std::vector<Copy>> copies_;            // by value; the first is the primary
   std::map<graph::ValueId, std::vector<Pin>> pins_;  // by value that a kernel computes
   std::vector<char> write_done_;                     // by step
   std::vector<char> output_done_;                    // by output
   std::vector<BufferId> touched_;                    // by the call being put together
+  std::string written_layout_;                       // by the call being put together
   std::vector<graph::ValueId> entry_reads_;          // values of state_read nodes
   int32_t step_ = 0;                                 // being lowered
   std::vector<int32_t> group_steps_;                 // nodes being lowered together

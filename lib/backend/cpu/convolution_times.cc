@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/convolution_times.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "backend/cpu/convolution_timing.h"
+
+namespace tutti::impl::backend::cpu {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr double kSecondsToTime = 1e-3;
+constexpr double kGuessedFlopsPerSecond = 150e9, kGuessedBytesPerSecond = 10e9;
+constexpr double kGuessedReorder = 1e-10;
+constexpr double kMaximumSeconds = 1e3;
+/// Fewer positions than these say little about larger images: whatever is done once for a kernel outweighs the rest.
+constexpr int64_t kLeastPositions = 256;
+constexpr std::string_view kReorder = "reorder", kImage = "image";
+
+double flops_of(const ConvolutionShape &s) {
+  const auto positions = static_cast<double>(s.rows * s.out_height * s.out_width);
+  const auto kernel = static_cast<double>(s.kernel_height * s.kernel_width * (s.in_channels / s.groups));
+  return 2.0 * positions * kernel * static_cast<double>(s.out_channels);
+}
+
+/// Everything about a question but the rows.
+std::string question_name(const ConvolutionQuestion &q) {
+  const ConvolutionShape &s = q.shape;
+  return base::concat(name(q.pass), " t", q.threads, " g", s.groups, " ", s.in_channels, "x", s.in_height, "x",
+                      s.in_width, ">", s.out_channels, "x", s.out_height, "x", s.out_width, " k", s.kernel_height, "x",
+                      s.kernel_width, " s", s.stride[0], "x", s.stride[1], " d", s.dilation[0], "x", s.dilation[1],
+                      " p", s.pad_low[0], ",", s.pad_low[1], ",", s.pad_high[0], ",", s.pad_high[1]);
+}
+
+std::string file_key(int64_t rows, const std::string &question) { return base::concat("n", rows, " ", question); }
+
+/// The rows of a key and the rest of it; nothing if it is no such key.
+std::optional<std::pair<int64_t, std::string>> split_key(const std::string &key) {
+  const size_t space = key.find(' ');
+  int64_t rows = 0;
+  if (space == std::string::npos || space < 2 || key[0] != 'n') return std::nullopt;
+  const auto [end, error] = std::from_chars(key.data() + 1, key.data() + space, rows);
+  if (error != std::errc() || end != key.data() + space || rows < 1) return std::nullopt;
+  return std::pair(rows, key.substr(space + 1));
+}
+
+std::vector<ConvolutionCandidate> candidates_of(const ConvolutionQuestion &question, int64_t rows) {
+  ConvolutionShape shape = question.shape;
+  shape.rows = rows;
+  return convolution_candidates(shape, question.pass, TUTTI_LEVEL_FAST, question.threads);
+}
+
+bool covers(const TimesByCandidate &times, const std::vector<ConvolutionCandidate> &candidates) {
+  return std::all_of(candidates.begin(), candidates.end(), [&](const ConvolutionCandidate &candidate) {
+    return times.find(label(candidate)) != times.end();
+  });
+}
+
+/// By the number of operations, for what there is a plan.
+TimesByCandidate estimate(const std::vector<ConvolutionCandidate> &candidates) {
+  TimesByCandidate times;
+  bool found = false;
+  for (const ConvolutionCandidate &candidate : candidates) {
+    std::optional<double> &seconds = times[label(candidate)];
+    if (found && candidate.family->is_last_resort) continue;
+    if (!candidate.family->make(candidate.request).ok()) continue;
+    seconds = flops_of(candidate.request.shape) / candidate.family->rule_flops_per_second;
+    found = true;
+  }
+  return times;
+}
+
+}  // namespace
+
+int64_t rows_to_time(const ConvolutionShape &shape) {
+  ConvolutionShape row = shape;
+  row.rows = 1;
+  const double bytes = 4.0 * static_cast<double>(shape.in_height * shape.in_width * shape.in_channels +
+                                                 shape.out_height * shape.out_width * shape.out_channels);
+  const double seconds = flops_of(row) / kGuessedFlopsPerSecond + bytes / kGuessedBytesPerSecond;
+  const int64_t positions = std::max<int64_t>(1, shape.out_height * shape.out_width);
+  const double wanted =
+      std::max(kSecondsToTime / seconds, static_cast<double>(kLeastPositions) / static_cast<double>(positions));
+  int64_t rows = 1;
+  while (2 * rows <= shape.rows && static_cast<double>(rows) < wanted)
+    rows *= 2;
+  return rows;
+}
+
+ConvolutionTimes &ConvolutionTimes::of_process() {
+  static ConvolutionTimes *const table = new ConvolutionTimes;
+  return *table;
+}
+
+void ConvolutionTimes::load(const PlanCache &cache, const Log &log) {
+  if (cache.is_off() || !loaded_.insert(cache.path()).second) return;
+  Result<TimesByShape> times = cache.load();
+  if (!times.ok()) {
+    log(base::concat("the plan cache '", cache.path(), "' is not used: ", times.status().message()));
+    return;
+  }
+  for (auto &[key, candidates] : *times) {
+    if (key == kReorder) {
+      const auto seconds = candidates.find(kImage);
+      if (seconds != candidates.end() && reorder_seconds_per_byte_ == 0) {
+        reorder_seconds_per_byte_ = seconds->second.value_or(0);
+      }
+    } else if (const auto rows = split_key(key)) {
+      table_[rows->second].try_emplace(rows->first, std::move(candidates));
+    }
+  }
+}
+
+void ConvolutionTimes::time(const ConvolutionQuestion &question, TimingMemory &memory) {
+  TimesByCandidate times;
+  double best = kMaximumSeconds;
+  const int64_t rows = rows_to_time(question.shape);
+  for (const ConvolutionCandidate &candidate : candidates_of(question, rows)) {
+    std::optional<double> &seconds = times[label(candidate)];
+    if (best < kMaximumSeconds && candidate.family->is_last_resort) continue;
+    seconds = time_candidate(candidate, best, memory);
+    best = std::min(best, seconds.value_or(kMaximumSeconds));
+  }
+  table_[question_name(question)][rows] = std::move(times);
+  ++measured_;
+}
+
+void ConvolutionTimes::measure(std::span<const ConvolutionQuestion> questions, const PlanCache &cache, const Log &log) {
+  const std::lock_guard lock(mutex_);
+  load(cache, log);
+  std::map<std::string, ConvolutionQuestion> missing;  // by key, each once
+  for (const ConvolutionQuestion &question : questions) {
+    const int64_t rows = rows_to_time(question.shape);
+    const auto known = table_.find(question_name(question));
+    if (known != table_.end()) {
+      const auto exact = known->second.find(rows);
+      if (exact != known->second.end() && covers(exact->second, candidates_of(question, rows))) continue;
+    }
+    missing.emplace(file_key(rows, question_name(question)), question);
+  }
+  if (missing.empty()) return;
+  std::vector<std::pair<std::string, ConvolutionQuestion>> largest(missing.begin(), missing.end());
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const auto &a, const auto &b) { return flops_of(a.second.shape) > flops_of(b.second.shape); });
+  TimingMemory memory;
+  TimesByShape fresh;
+  const double start = thread_seconds();
+  if (reorder_seconds_per_byte_ == 0) reorder_seconds_per_byte_ = time_reorder(memory);
+  fresh[std::string(kReorder)][std::string(kImage)] = reorder_seconds_per_byte_;
+  for (const auto &[key, question] : largest) {
+    if (thread_seconds() - start > kBudgetSeconds) break;
+    time(question, memory);
+    fresh[key] = table_[question_name(question)][rows_to_time(question.shape)];
+  }
+  const Status stored = cache.store(fresh);
+  if (!stored.ok()) log(base::concat("the plan cache is not written: ", stored.message()));
+}
+
+const TimesByCandidate &ConvolutionTimes::known(const ConvolutionQuestion &question,
+                                                const std::vector<ConvolutionCandidate> &candidates, int64_t rows) {
+  std::map<int64_t, TimesByCandidate> &by_rows = table_[question_name(question)];
+  const auto exact = by_rows.find(rows);
+  if (exact != by_rows.end() && covers(exact->second, candidates)) return exact->second;
+  const TimesByCandidate *nearest = nullptr;
+  double distance = 0, factor = 1;
+  for (const auto &[other, times] : by_rows) {
+    const double ratio = static_cast<double>(rows) / static_cast<double>(other);
+    const double far = std::fabs(std::log(ratio));
+    if ((nearest != nullptr && far >= distance) || !covers(times, candidates)) continue;
+    nearest = &times;
+    distance = far;
+    factor = ratio;
+  }
+  TimesByCandidate times = nearest != nullptr ? *nearest : estimate(candidates);
+  for (auto &[label, seconds] : times) {
+    if (seconds.has_value() && nearest != nullptr) *seconds *= factor;
+  }
+  return by_rows[rows] = std::move(times);
+}
+
+std::vector<TimedCandidate> ConvolutionTimes::of(const ConvolutionQuestion &question) {
+  const std::lock_guard lock(mutex_);
+  const int64_t rows = rows_to_time(question.shape);
+  const TimesByCandidate &times = known(question, candidates_of(question, rows), rows);
+  const double factor = static_cast<double>(question.shape.rows) / static_cast<double>(rows);
+  std::vector<TimedCandidate> list;
+  for (ConvolutionCandidate &candidate : candidates_of(question, question.shape.rows)) {
+    const auto found = times.find(label(candidate));
+    if (found == times.end() || !found->second.has_value()) continue;
+    list.push_back({std::move(candidate), *found->second * factor});
+  }
+  return list;
+}
+
+double ConvolutionTimes::reorder_seconds_per_byte() {
+  const std::lock_guard lock(mutex_);
+  if (reorder_seconds_per_byte_ == 0) reorder_seconds_per_byte_ = kGuessedReorder;
+  return reorder_seconds_per_byte_;
+}
+
+int64_t ConvolutionTimes::measured_count() {
+  const std::lock_guard lock(mutex_);
+  return measured_;
+}
+
+void ConvolutionTimes::forget() {
+  const std::lock_guard lock(mutex_);
+  table_.clear();
+  loaded_.clear();
+  reorder_seconds_per_byte_ = 0;
+  measured_ = 0;
+}
+
+}  // namespace tutti::impl::backend::cpu

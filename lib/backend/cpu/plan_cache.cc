@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/plan_cache.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <fstream>
+#include <utility>
+
+#include "backend/build_id.h"
+#include "backend/cpu/dnnl_convolution.h"
+#include "base/checksum.h"
+#include "base/file.h"
+#include "base/json.h"
+
+namespace tutti::impl::backend::cpu {
+
+using base::Json;
+using base::JsonObject;
+using base::JsonReader;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int64_t kFormat = 1;
+constexpr int64_t kMaximumBytes = int64_t{8} << 20;
+constexpr size_t kMaximumShapes = 8192;
+constexpr size_t kMaximumVersions = 8;
+constexpr double kMaximumSeconds = 1e3;
+
+/// An absolute path in a variable; "" for none.
+std::string path_in(const char *variable) {
+  const char *value = secure_getenv(variable);
+  return value != nullptr && value[0] == '/' ? value : "";
+}
+
+Result<TimesByCandidate> parse_candidates(const JsonReader &reader) {
+  TimesByCandidate times;
+  TUTTI_ASSIGN(const auto members, reader.members());
+  for (const auto &[name, value] : members) {
+    if (value.json().is_null()) {
+      times[name] = std::nullopt;
+      continue;
+    }
+    TUTTI_ASSIGN(const double seconds, value.as_double());
+    if (!(seconds > 0 && seconds < kMaximumSeconds)) return value.wrong("seconds");
+    times[name] = seconds;
+  }
+  return times;
+}
+
+Result<TimesByShape> parse_times(const JsonReader &reader) {
+  TimesByShape times;
+  TUTTI_ASSIGN(const auto members, reader.members());
+  if (members.size() > kMaximumShapes) return reader.wrong("fewer shapes");
+  for (const auto &[shape, value] : members) {
+    TUTTI_ASSIGN(times[shape], parse_candidates(value));
+  }
+  return times;
+}
+
+Json to_json(const TimesByShape &times) {
+  JsonObject shapes;
+  for (const auto &[shape, candidates] : times) {
+    JsonObject one;
+    for (const auto &[name, seconds] : candidates)
+      one.emplace_back(name, seconds.has_value() ? Json(*seconds) : Json());
+    shapes.emplace_back(shape, Json(std::move(one)));
+  }
+  return shapes;
+}
+
+/// The "times" of a file that is whole and of this processor.
+Result<Json> read_times(const std::string &path, const std::string &processor) {
+  TUTTI_ASSIGN(const std::string text, base::read_file(path, kMaximumBytes));
+  TUTTI_ASSIGN(const Json json, Json::parse(text));
+  const JsonReader root(json, "plan cache");
+  TUTTI_ASSIGN(const int64_t format, root.get_integer("format"));
+  if (format != kFormat) return base::failed_precondition("plan cache: format ", format, " is not ", kFormat);
+  TUTTI_ASSIGN(const std::string of, root.get_string("processor"));
+  if (of != processor) return base::failed_precondition("plan cache: it is of another processor, '", of, "'");
+  TUTTI_ASSIGN(const JsonReader times, root.get("times"));
+  TUTTI_ASSIGN(const int64_t checksum, root.get_integer("checksum"));
+  if (checksum != static_cast<int64_t>(base::crc32c(times.json().dump()))) {
+    return base::data_loss("plan cache: the checksum is wrong");
+  }
+  if (!times.json().is_object()) return times.wrong("object");
+  return times.json();
+}
+
+/// Folders of caches are their owner's business.
+Status make_private_folder(const std::string &folder) {
+  if (base::is_directory(folder)) return Status();
+  TUTTI_TRY(base::make_directories(folder));
+  ::chmod(folder.c_str(), 0700);
+  return Status();
+}
+
+}  // namespace
+
+PlanCache::PlanCache(std::string folder) : PlanCache(std::move(folder), processor_signature(), library_signature()) {}
+
+PlanCache::PlanCache(std::string folder, std::string processor, std::string version)
+    : folder_(std::move(folder)), processor_(std::move(processor)), version_(std::move(version)) {}
+
+std::string PlanCache::path() const {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string name = "cpu-";
+  for (uint64_t hash = base::fnv1a64(processor_), i = 0; i < 16; ++i, hash <<= 4)
+    name += kDigits[hash >> 60];
+  return base::concat(folder_, "/", name, ".json");
+}
+
+Result<TimesByShape> PlanCache::load() const {
+  if (is_off() || !base::path_exists(path())) return TimesByShape();
+  TUTTI_ASSIGN(const Json times, read_times(path(), processor_));
+  const Json *own = times.find(version_);
+  if (own == nullptr) return TimesByShape();
+  return parse_times(JsonReader(*own, "times"));
+}
+
+Status PlanCache::store(const TimesByShape &times) const {
+  if (is_off()) return Status();
+  TUTTI_TRY(make_private_folder(folder_));
+  TimesByShape all = times;
+  Json versions = JsonObject{};
+  const Result<Json> before = base::path_exists(path()) ? read_times(path(), processor_) : Json(JsonObject{});
+  if (before.ok()) {
+    const Result<TimesByShape> known = load();
+    if (known.ok() && known->size() + times.size() <= kMaximumShapes) all.insert(known->begin(), known->end());
+    if (before->size() < kMaximumVersions) versions = *before;
+  }
+  versions.set(version_, to_json(all));
+  const auto checksum = static_cast<int64_t>(base::crc32c(versions.dump()));
+  const Json root = JsonObject{
+      {"format", kFormat}, {"processor", processor_}, {"times", std::move(versions)}, {"checksum", checksum}};
+  return base::write_file_atomically(path(), root.dump(1));
+}
+
+Result<std::string> plan_cache_folder(std::string_view option) {
+  if (option == "off") return std::string();
+  if (option.empty()) return plan_cache_folder_from_environment();
+  if (option.front() != '/') {
+    return base::invalid_argument("plan_cache is '", option, "', expected an absolute path, 'off' or nothing");
+  }
+  return std::string(option);
+}
+
+std::string plan_cache_folder_from_environment() {
+  if (secure_getenv("TUTTI_CACHE_DIR") != nullptr) return path_in("TUTTI_CACHE_DIR");
+  const std::string base = path_in("XDG_CACHE_HOME");
+  if (!base.empty()) return base + "/tutti";
+  const std::string home = path_in("HOME");
+  return home.empty() ? "" : home + "/.cache/tutti";
+}
+
+std::string processor_signature() {
+  static const std::string *const made = [] {
+    std::string text;
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line) && !line.empty();) {
+      for (std::string_view key : {"vendor_id", "cpu family", "model\t", "model name", "stepping"}) {
+        if (!line.starts_with(key)) continue;
+        const size_t colon = line.find(": ");
+        text += (text.empty() ? "" : " / ") + (colon == std::string::npos ? line : line.substr(colon + 2));
+      }
+    }
+    return new std::string(base::concat(text, " / ", dnnl_instruction_set()));
+  }();
+  return *made;
+}
+
+std::string library_signature() { return base::concat(kBuildId, " / ", dnnl_version_text()); }
+
+}  // namespace tutti::impl::backend::cpu

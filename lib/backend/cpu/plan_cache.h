@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times of kernels that outlive the process: one private JSON file for each kind of processor, shared by processes and
+// library versions.
+//
+//   {"format": 1, "processor": "...", "checksum": crc32c of the text of "times",
+//    "times": {"<library> / <oneDNN>": {"<shape>": {"<candidate>": seconds, ...}, ...}}}
+//
+// The folder is the backend's option "plan_cache", else $TUTTI_CACHE_DIR, else $XDG_CACHE_HOME/tutti, else
+// ~/.cache/tutti; "off" keeps nothing. Files are replaced as a whole; of two processes that write at the same time the
+// later one keeps what it had read and its own. A file that is damaged, foreign or of another processor is as good as
+// none: nothing in it is trusted but times, which are checked to be numbers that make sense.
+//
+// Threads: functions may be called from any thread; the caller sees to it that one thread writes at a time.
+#ifndef TUTTI_BACKEND_CPU_PLAN_CACHE_H_
+#define TUTTI_BACKEND_CPU_PLAN_CACHE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tutti::impl::backend::cpu {
+
+/// Seconds by candidate; none = it cannot do this.
+using TimesByCandidate = std::map<std::string, std::optional<double>, std::less<>>;
+/// By shape, pass and threads.
+using TimesByShape = std::map<std::string, TimesByCandidate, std::less<>>;
+
+class PlanCache {
+ public:
+  /// Of this processor and this library; "" = none.
+  explicit PlanCache(std::string folder);
+  /// For tests: of another processor or version.
+  PlanCache(std::string folder, std::string processor, std::string version);
+
+  bool is_off() const { return folder_.empty(); }
+  std::string path() const;
+  /// What is there for this version; empty when there is no file. An error says why a file cannot be used.
+  base::Result<TimesByShape> load() const;
+  /// Adds to the file, making it and its folder if needed.
+  base::Status store(const TimesByShape &times) const;
+
+ private:
+  std::string folder_, processor_, version_;
+};
+
+/// From the backend's option: an absolute path, "off" = "", or "" = as the environment says.
+base::Result<std::string> plan_cache_folder(std::string_view option);
+/// $TUTTI_CACHE_DIR ("off" or not absolute = none), $XDG_CACHE_HOME/tutti, $HOME/.cache/tutti, or "".
+std::string plan_cache_folder_from_environment();
+
+/// Model and usable instruction sets of the processor.
+std::string processor_signature();
+/// Of this library and of oneDNN.
+std::string library_signature();
+
+}  // namespace tutti::impl::backend::cpu
+
+#endif  // TUTTI_BACKEND_CPU_PLAN_CACHE_H_

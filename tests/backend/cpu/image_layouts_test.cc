@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The layout pass: a residual network, its gradients included, gives the reference's numbers with every candidate of
+// its convolutions, on odd sizes and with widths that block and that do not; choices repeat, and levels that promise to
+// repeat never ask for times.
+#include "backend/cpu/image_layouts.h"
+
+#include <stdlib.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/cpu/convolution_times.h"
+#include "backend/executable.h"
+#include "backend/graph_executor.h"
+#include "base/philox.h"
+#include "graph/autodiff.h"
+#include "graph/builder.h"
+#include "graph/serialize.h"
+#include "runtime/backend_list.h"
+#include "testing.h"
+
+namespace {
+
+using tutti::impl::backend::DeviceRef;
+using tutti::impl::backend::GraphExecutor;
+using tutti::impl::backend::Level;
+using tutti::impl::backend::cpu::ConvolutionTimes;
+using tutti::impl::graph::GraphBuilder;
+using tutti::impl::graph::ValueId;
+using tutti::impl::tensor::DType;
+using tutti::impl::tensor::Tensor;
+namespace base = tutti::impl::base;
+namespace backend = tutti::impl::backend;
+namespace graph = tutti::impl::graph;
+namespace tensor = tutti::impl::tensor;
+
+struct Sizes {
+  int64_t rows, height, width, channels;
+};
+
+struct Case {
+  graph::Graph graph;
+  std::vector<Tensor> inputs;
+};
+
+Tensor random_tensor(const std::vector<int64_t> &dims, base::RandomStream &random, float scale) {
+  const tensor::Shape shape = assert_ok_value(tensor::Shape::make(dims));
+  Tensor made = assert_ok_value(Tensor::allocate(DType::f32, shape));
+  int64_t elements = 1;
+  for (int64_t n : dims)
+    elements *= n;
+  for (int64_t i = 0; i < elements; ++i)
+    made.mutable_data_as<float>()[i] = (base::uniform_float(random.next()) * 2 - 1) * scale;
+  return made;
+}
+
+/// block = relu(norm(conv(relu(conv(x)))) + x), then pooling, a strided convolution and a mean of squares. Results are
+/// the loss, the block, and the gradients of everything.
+Case residual_case(const Sizes &s) {
+  GraphBuilder b;
+  Case made;
+  base::RandomStream random(base::RandomKey::of(3, 1, 0));
+  std::vector<ValueId> sources;
+  const auto input = [&](const std::string &name, const std::vector<int64_t> &dims, float scale) {
+    made.inputs.push_back(random_tensor(dims, random, scale));
+    sources.push_back(b.input(name, DType::f32, graph::to_dims(dims)));
+    return sources.back();
+  };
+  const int64_t c = s.channels;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(9 * c));
+  const auto convolve = [&](ValueId x, ValueId kernel, int64_t stride) {
+    return b.op("conv2d", {x, kernel},
+                {{"padding", std::string("same")}, {"stride", std::vector<int64_t>{stride, stride}}});
+  };
+  const ValueId x = input("a", {s.rows, s.height, s.width, c}, 1);
+  const ValueId first = input("b", {3, 3, c, c}, scale), second = input("c", {3, 3, c, c}, scale);
+  const ValueId gain = input("d", {c}, 1), offset = input("e", {c}, 1);
+  const ValueId third = input("f", {1, 1, c, 2 * c}, scale);
+  ValueId y = b.unary("relu", convolve(x, first, 1));
+  y = b.op_n("batch_norm_training", {convolve(y, second, 1), gain, offset}, {{"epsilon", 1e-5}}, 3)[0];
+  const ValueId block = b.unary("relu", b.add(y, x));
+  y = b.op("max_pool2d", {block}, {{"window", std::vector<int64_t>{2, 2}}});
+  y = convolve(y, third, 2);
+  const ValueId loss = b.reduce_mean(b.mul(y, y), {0, 1, 2, 3});
+  const ValueId targets[] = {loss};
+  const auto gradients = assert_ok_value(graph::gradients_or_zeros(b, targets, {}, sources));
+  b.set_result("block", block);
+  b.set_result("loss", loss);
+  for (size_t i = 0; i < gradients.size(); ++i)
+    b.set_result("gradient" + std::to_string(i), gradients[i]);
+  made.graph = assert_ok_value(b.finish_graph());
+  return made;
+}
+
+DeviceRef open_device(const char *name) {
+  return assert_ok_value(assert_ok_value(tutti::impl::runtime::open_backend(name, "{}", {}))->open_device(0));
+}
+
+std::vector<Tensor> run(const DeviceRef &device, const Case &one, Level level) {
+  backend::GraphExecutorOptions options;
+  options.level = level;
+  return assert_ok_value(assert_ok_value(GraphExecutor::create(device, one.graph, options))->run(one.inputs));
+}
+
+std::string report(const DeviceRef &device, const Case &one, Level level) {
+  const std::string text = graph::to_json_text(one.graph);
+  backend::CompileRequest request;
+  request.graph_text = &text;
+  request.level = level;
+  return assert_ok_value(backend::Executable::compile(*device, request))->description().report_json;
+}
+
+double distance(const Tensor &a, const Tensor &b) {
+  double difference = 0, norm = 1e-12;
+  for (int64_t i = 0; i < a.size_bytes() / 4; ++i) {
+    const double x = static_cast<double>(a.data_as<float>()[i]), y = static_cast<double>(b.data_as<float>()[i]);
+    difference += (x - y) * (x - y);
+    norm += y * y;
+  }
+  return std::sqrt(difference / norm);
+}
+
+constexpr Sizes kSizes[] = {{3, 9, 7, 32}, {2, 12, 5, 16}, {1, 8, 8, 64}, {5, 7, 9, 6}, {2, 5, 6, 48}};
+
+void check_against_reference(const char *forced, Level level) {
+  assert_int_equal(setenv("TUTTI_CPU_CONVOLUTION", forced, 1), 0);
+  const DeviceRef cpu = open_device("cpu"), reference = open_device("reference");
+  for (const Sizes &sizes : kSizes) {
+    const Case one = residual_case(sizes);
+    const std::vector<Tensor> got = run(cpu, one, level), expected = run(reference, one, level);
+    assert_int_equal(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double off = distance(got[i], expected[i]);
+      if (!(off < 1e-4)) {
+        fail_msg("'%s', %d channels, result %zu: off by %g", forced, static_cast<int>(sizes.channels), i, off);
+      }
+    }
+  }
+  assert_int_equal(unsetenv("TUTTI_CPU_CONVOLUTION"), 0);
+}
+
+void every_candidate_agrees_with_reference(void **) {
+  std::vector<std::string> forced = {""};
+  for (const auto &family : tutti::impl::backend::cpu::convolution_families()) {
+    for (const char *layouts : {"rr", "rb", "br", "bb"})
+      forced.push_back(base::concat(family.name, ":", layouts));
+  }
+  for (const std::string &one : forced)
+    check_against_reference(one.c_str(), Level::fast);
+}
+
+void levels_that_repeat_agree_with_reference(void **) {
+  check_against_reference("", Level::repeatable);
+  check_against_reference("", Level::invariant);
+}
+
+void forced_candidates_are_taken(void **) {
+  const DeviceRef cpu = open_device("cpu");
+  const Case one = residual_case(kSizes[0]);
+  for (const char *forced : {"dnnl_direct:rr", "dnnl_direct:bb"}) {
+    assert_int_equal(setenv("TUTTI_CPU_CONVOLUTION", forced, 1), 0);
+    const std::string text = report(cpu, one, Level::fast);
+    assert_contains(text.c_str(), "dnnl_direct:");
+    assert_true(text.find("winograd") == std::string::npos);
+    // Only blocked images are reordered, on their way in and out.
+    assert_true((text.find("reorder:->nChw16c") != std::string::npos) == (std::string(forced) == "dnnl_direct:bb"));
+  }
+  assert_int_equal(unsetenv("TUTTI_CPU_CONVOLUTION"), 0);
+}
+
+void choices_repeat(void **) {
+  const Case one = residual_case(kSizes[0]);
+  const std::string text = graph::to_json_text(one.graph);
+  for (const Level level : {Level::fast, Level::repeatable}) {
+    ConvolutionTimes::of_process().forget();
+    const DeviceRef first = open_device("cpu"), second = open_device("cpu");
+    backend::CompileRequest request;
+    request.graph_text = &text;
+    request.level = level;
+    assert_ok(backend::plan_layouts(*first, request));
+    const int64_t measured = ConvolutionTimes::of_process().measured_count();
+    assert_int_equal(measured > 0, level == Level::fast);
+    const std::string chosen = report(first, one, level);
+    // Another device, another context: nothing is timed again, and the same is chosen.
+    assert_ok(backend::plan_layouts(*second, request));
+    assert_int_equal(ConvolutionTimes::of_process().measured_count(), measured);
+    assert_string_equal(report(second, one, level).c_str(), chosen.c_str());
+  }
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(every_candidate_agrees_with_reference),
+      cmocka_unit_test(levels_that_repeat_agree_with_reference),
+      cmocka_unit_test(forced_candidates_are_taken),
+      cmocka_unit_test(choices_repeat),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
