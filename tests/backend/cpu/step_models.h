@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training steps of small well-known networks, for tests and benchmarks of backends: the two graphs of a step
-// (accumulate: forward and backward; finish: the update), the state they need, and a trainer that runs them on any
-// device.
+// Runs the networks of step_networks.h on one device, as one replica would: training steps and predictions, on made-up
+// images and labels that are the same for every backend.
 //
-//   StepModel model = make_step_model("C", options);       // "A" .. "E", see kModels
+//   TUTTI_ASSIGN(StepModel model, make_step_model("C"));
 //   TUTTI_ASSIGN(StepTrainer trainer, StepTrainer::create(backend, model, 64));
 //   TUTTI_TRY(trainer.step());
 //   double loss = trainer.loss();
+//   TUTTI_ASSIGN(StepPredictor predictor, StepPredictor::create(backend, model, 64));
+//   TUTTI_TRY(predictor.predict());
+//   predictor.logits()[0];
 //
-// A: 10-16-2 perceptron. B: 784-512-256-10 perceptron. C: two 3x3 convolutions, max-pool, two dense layers on 28x28x1.
-// D: ResNet-20 on 32x32x3. E: depthwise-separable network on 32x32x3. All train with Adam on cross-entropy.
+// Threads: each object is used by one thread at a time; it may have threads of its own when it is told so.
 #ifndef TUTTI_TESTS_BACKEND_CPU_STEP_MODELS_H_
 #define TUTTI_TESTS_BACKEND_CPU_STEP_MODELS_H_
 
@@ -19,64 +20,107 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/step_networks.h"
 #include "backend/executable.h"
 #include "backend/state_table.h"
 #include "base/status.h"
-#include "graph/graph.h"
 
 namespace tutti::testing {
 
-struct StepVariable {
-  std::string name;
-  std::vector<int64_t> dims;
-  double scale = 0;   ///< initial values: uniform in ±scale
-  double offset = 0;  ///< plus this
-};
+/// Variables, and with them gradients and slots where there is training, in the layouts that the backend asks for.
+class StepState {
+ public:
+  enum class Form { training, prediction };
 
-struct StepModel {
-  std::string name;
-  std::vector<int64_t> image;  ///< dims of one row of the input
-  int64_t classes = 10;
-  impl::graph::Graph accumulate;
-  impl::graph::Graph finish;
-  std::vector<StepVariable> variables;
-  double dense_flops = 0;  ///< of one row, forward and backward, multiplications and additions counted
-};
+  /// What a run is compiled for.
+  struct Setup {
+    impl::backend::BackendRef backend;
+    impl::backend::DeviceRef device;
+    Form form = Form::training;
+    /// The first graph, that names the layouts.
+    const std::string *graph_text = nullptr;
+    impl::graph::SymbolBindings bindings;
+    impl::backend::Level level = impl::backend::Level::fast;
+    int32_t threads = 1;
+  };
 
-/// A model by letter; `width_divisor` makes small ones for tests.
-impl::base::Result<StepModel> make_step_model(const std::string &name, int64_t width_divisor = 1);
+  /// Plans and allocates; the variables get their initial values. Adds the sizes of flat slices to setup.bindings.
+  impl::base::Status create(Setup &setup, const StepModel &model);
+
+  const impl::backend::StateTable &table() const { return table_; }
+  std::vector<void *> pointers() const;
+  /// An entry in row-major order.
+  impl::base::Result<std::vector<float>> values(const impl::backend::Backend &backend, const std::string &entry) const;
+  /// The loss of the last step.
+  double loss() const;
+  int64_t arena_bytes() const;
+
+ private:
+  impl::base::Status plan(Setup &setup, const StepModel &model,
+                          const std::vector<impl::backend::LayoutProposal> &layouts);
+  impl::base::Status add_entry(Setup &setup, std::string name, int32_t arena, const StepVariable &variable,
+                               const impl::backend::LayoutProposal *layout);
+  impl::base::Status fill(const impl::backend::Backend &backend, const StepModel &model);
+
+  impl::backend::StateTable table_;
+  std::vector<int64_t> sizes_;
+  std::vector<impl::backend::Buffer> arenas_;
+};
 
 /// One replica on one device.
 class StepTrainer {
  public:
   static impl::base::Result<StepTrainer> create(impl::backend::BackendRef backend, const StepModel &model,
                                                 int64_t batch, impl::backend::Level level = impl::backend::Level::fast,
-                                                int32_t flags = 0);
+                                                int32_t flags = 0, int32_t threads = 1);
 
   impl::base::Status step();
-  double loss() const;
+  double loss() const { return state_.loss(); }
   /// A variable in row-major order; of what lies at "weight/" or, before the update, at "gradient/0/".
-  impl::base::Result<std::vector<float>> values(const std::string &prefix, const std::string &name) const;
+  impl::base::Result<std::vector<float>> values(const std::string &prefix, const std::string &name) const {
+    return state_.values(*setup_.backend, prefix + name);
+  }
   std::string accumulate_report() const { return accumulate_->description().report_json; }
   std::string finish_report() const { return finish_->description().report_json; }
-  int64_t workspace_bytes() const;
+  int64_t workspace_bytes() const { return workspace_.size_bytes(); }
+  /// Weights, gradients and slots.
+  int64_t state_bytes() const { return state_.arena_bytes(); }
+  std::vector<float> images() const;
+  std::vector<int64_t> labels() const;
 
  private:
-  impl::base::Status plan_state(const StepModel &model);
-  impl::base::Status fill(const StepModel &model);
-
-  impl::backend::BackendRef backend_;
-  impl::backend::DeviceRef device_;
-  int64_t batch_ = 0;
-  impl::backend::Level level_ = impl::backend::Level::fast;
+  StepState::Setup setup_;
   std::string accumulate_text_, finish_text_;
-  impl::graph::SymbolBindings bindings_;
-  impl::backend::StateTable state_;
-  std::vector<impl::backend::Buffer> arenas_;
+  StepState state_;
   impl::backend::Buffer workspace_, images_, labels_;
   impl::backend::Stream stream_;
   impl::backend::ExecutableRef accumulate_, finish_;
   impl::backend::Program accumulate_program_, finish_program_;
+  impl::backend::RunScalars scalars_;
+};
+
+/// Predictions on one device.
+class StepPredictor {
+ public:
+  static impl::base::Result<StepPredictor> create(impl::backend::BackendRef backend, const StepModel &model,
+                                                  int64_t batch,
+                                                  impl::backend::Level level = impl::backend::Level::fast,
+                                                  int32_t flags = 0, int32_t threads = 1);
+
+  impl::base::Status predict();
+  /// Of the last prediction: [batch, classes] in row-major order.
+  std::vector<float> logits() const;
+  std::string report() const { return executable_->description().report_json; }
+  int64_t workspace_bytes() const { return workspace_.size_bytes(); }
+
+ private:
+  StepState::Setup setup_;
+  std::string text_;
+  StepState state_;
+  impl::backend::Buffer workspace_, images_, logits_;
+  impl::backend::Stream stream_;
+  impl::backend::ExecutableRef executable_;
+  impl::backend::Program program_;
   impl::backend::RunScalars scalars_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole training steps on the cpu backend against the reference backend: the same network, the same start, the same
-// batch. After one step gradients agree; after a few the weights do.
+// Whole training steps and predictions on the cpu backend against the reference backend: the same network, the same
+// start, the same batch. After one step gradients agree and running statistics do.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -14,6 +14,7 @@ namespace {
 
 using tutti::impl::backend::Level;
 using tutti::testing::StepModel;
+using tutti::testing::StepPredictor;
 using tutti::testing::StepTrainer;
 
 StepTrainer make_trainer(const char *backend_name, const StepModel &model, int64_t batch, Level level = Level::fast) {
@@ -44,11 +45,32 @@ void compare(const char *name, int64_t width_divisor, int64_t batch, Level level
     fail_msg("model %s: loss %g, expected %g", name, cpu.loss(), reference.loss());
   }
   for (const auto &variable : model.variables) {
-    const auto got = assert_ok_value(cpu.values("gradient/0/", variable.name));
-    const auto expected = assert_ok_value(reference.values("gradient/0/", variable.name));
+    const char *prefix = variable.trained ? "gradient/0/" : "weight/";
+    const auto got = assert_ok_value(cpu.values(prefix, variable.name));
+    const auto expected = assert_ok_value(reference.values(prefix, variable.name));
     const double off = distance(got, expected);
-    if (!(off < limit)) fail_msg("model %s: gradient of %s is off by %g", name, variable.name.c_str(), off);
+    if (!(off < limit)) fail_msg("model %s: %s%s is off by %g", name, prefix, variable.name.c_str(), off);
   }
+}
+
+std::vector<float> logits_of(const char *backend_name, const StepModel &model, int64_t batch, Level level) {
+  auto backend = assert_ok_value(tutti::impl::runtime::open_backend(backend_name, "{}", {}));
+  StepPredictor predictor = assert_ok_value(StepPredictor::create(backend, model, batch, level));
+  assert_ok(predictor.predict());
+  auto first = predictor.logits();
+  assert_ok(predictor.predict());
+  const auto again = predictor.logits();
+  assert_memory_equal(first.data(), again.data(), first.size() * sizeof(float));
+  return first;
+}
+
+void compare_predictions(const char *name, int64_t width_divisor, int64_t batch, Level level = Level::fast) {
+  const StepModel model = assert_ok_value(tutti::testing::make_step_model(name, width_divisor));
+  const auto got = logits_of("cpu", model, batch, level);
+  const auto expected = logits_of("reference", model, batch, level);
+  assert_int_equal(got.size(), batch * model.classes);
+  const double off = distance(got, expected);
+  if (!(off < 2e-5)) fail_msg("model %s, batch %d: logits are off by %g", name, static_cast<int>(batch), off);
 }
 
 void gradients_agree_with_reference(void **) {
@@ -67,6 +89,25 @@ void convolutional_networks_agree_with_reference(void **) {
 void odd_widths_agree_with_reference(void **) {
   compare("C", 32, 3, Level::fast);
   compare("D", 4, 8, Level::fast, 5e-2);
+}
+
+void deep_networks_agree_with_reference(void **) {
+  compare("resnet18", 8, 2, Level::fast, 5e-2);
+  compare("resnet18", 2, 1, Level::fast, 5e-2);
+}
+
+void predictions_agree_with_reference(void **) {
+  for (int64_t batch : {1, 5}) {
+    compare_predictions("toy", 1, batch);
+    compare_predictions("mlp", 4, batch);
+    compare_predictions("cnn", 4, batch);
+    compare_predictions("resnet20", 1, batch);
+    compare_predictions("separable", 4, batch);
+    compare_predictions("resnet18", 8, batch);
+  }
+  compare_predictions("resnet18", 2, 1);
+  compare_predictions("resnet18", 2, 1, Level::repeatable);
+  compare_predictions("resnet50", 8, 1);
 }
 
 void training_repeats_bit_by_bit(void **) {
@@ -101,8 +142,9 @@ void training_lowers_the_loss(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_agree_with_reference),  cmocka_unit_test(convolutional_networks_agree_with_reference),
-      cmocka_unit_test(odd_widths_agree_with_reference), cmocka_unit_test(training_repeats_bit_by_bit),
+      cmocka_unit_test(gradients_agree_with_reference),   cmocka_unit_test(convolutional_networks_agree_with_reference),
+      cmocka_unit_test(odd_widths_agree_with_reference),  cmocka_unit_test(deep_networks_agree_with_reference),
+      cmocka_unit_test(predictions_agree_with_reference), cmocka_unit_test(training_repeats_bit_by_bit),
       cmocka_unit_test(training_lowers_the_loss),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

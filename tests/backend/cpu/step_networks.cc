@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/step_networks.h"
+
+#include <cmath>
+#include <utility>
+
+#include "graph/autodiff.h"
+#include "graph/builder.h"
+
+namespace tutti::testing {
+
+using impl::base::Result;
+using impl::base::Status;
+using impl::graph::Attributes;
+using impl::graph::GraphBuilder;
+using impl::graph::ValueId;
+using impl::tensor::DType;
+namespace base = impl::base;
+namespace graph = impl::graph;
+
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+constexpr double kMomentum = 0.9;
+
+/// Layers with their variables, counted by kind; one for each graph of a model.
+class Network {
+ public:
+  Network(StepModel &model, bool training) : model_(model), training_(training) {}
+
+  GraphBuilder b;
+  /// Trained variables as the graph reads them.
+  std::vector<ValueId> weights;
+
+  ValueId dense(ValueId x, int64_t in, int64_t out, bool relu) {
+    const std::string name = base::concat("dense", ++dense_count_);
+    const ValueId w = variable({name + "/kernel", {in, out}, std::sqrt(6.0 / static_cast<double>(in + out))});
+    const ValueId bias = variable({name + "/bias", {out}});
+    const ValueId y = b.add(b.matmul(x, w), bias);
+    count(static_cast<double>(in * out), dense_count_ > 1 || convolution_count_ > 0);
+    return relu ? b.unary("relu", y) : y;
+  }
+
+  struct Convolution {
+    int64_t in = 1, out = 1, size = 3, stride = 1, groups = 1;
+    bool padded = true, bias = false;
+  };
+
+  ValueId convolution(ValueId x, const Convolution &c) {
+    const std::string name = base::concat("conv", ++convolution_count_);
+    const double fan = static_cast<double>(c.size * c.size * c.in / c.groups);
+    std::vector<ValueId> inputs = {
+        x, variable({name + "/kernel", {c.size, c.size, c.in / c.groups, c.out}, std::sqrt(3.0 / fan)})};
+    if (c.bias) inputs.push_back(variable({name + "/bias", {c.out}}));
+    Attributes attributes;
+    attributes["stride"] = std::vector<int64_t>{c.stride, c.stride};
+    attributes["groups"] = c.groups;
+    attributes["padding"] = std::string(!c.padded ? "valid" : c.stride == 1 ? "same" : "explicit");
+    if (c.padded && c.stride > 1) attributes["pads"] = std::vector<int64_t>(4, c.size / 2);
+    const ValueId y = b.op("conv2d", inputs, attributes);
+    const auto shape = graph::evaluate(b.dims(y), {{"batch", 1}});
+    if (shape.ok()) count(fan * static_cast<double>((*shape)[1] * (*shape)[2] * c.out), convolution_count_ > 1);
+    return y;
+  }
+
+  ValueId norm(ValueId x, int64_t channels) {
+    const std::string name = base::concat("norm", ++norm_count_);
+    const ValueId scale = variable({name + "/scale", {channels}, 0.2, 1});
+    const ValueId offset = variable({name + "/offset", {channels}});
+    const ValueId mean = variable({name + "/mean", {channels}, 0.1, 0, false});
+    const ValueId variance = variable({name + "/variance", {channels}, 0.2, 1, false});
+    if (!training_) return b.op("batch_norm_inference", {x, scale, offset, mean, variance}, {{"epsilon", kEpsilon}});
+    const auto y = b.op_n("batch_norm_training", {x, scale, offset}, {{"epsilon", kEpsilon}}, 3);
+    keep_running(name + "/mean", mean, y[1]);
+    keep_running(name + "/variance", variance, y[2]);
+    return y[0];
+  }
+
+  ValueId norm_relu(ValueId x, int64_t channels) { return b.unary("relu", norm(x, channels)); }
+
+  /// Convolution, normalisation and, with `relu`, its cut.
+  ValueId unit(ValueId x, const Convolution &c, bool relu = true) {
+    const ValueId y = norm(convolution(x, c), c.out);
+    return relu ? b.unary("relu", y) : y;
+  }
+
+  ValueId basic_block(ValueId x, int64_t in, int64_t out, int64_t stride) {
+    ValueId y = unit(x, {.in = in, .out = out, .stride = stride});
+    y = unit(y, {.in = out, .out = out}, false);
+    if (in != out) x = unit(x, {.in = in, .out = out, .size = 1, .stride = stride}, false);
+    return b.unary("relu", b.add(y, x));
+  }
+
+  /// `width` is that of the 3x3 convolution; four times as many channels leave.
+  ValueId bottleneck(ValueId x, int64_t in, int64_t width, int64_t stride) {
+    ValueId y = unit(x, {.in = in, .out = width, .size = 1});
+    y = unit(y, {.in = width, .out = width, .stride = stride});
+    y = unit(y, {.in = width, .out = 4 * width, .size = 1}, false);
+    if (in != 4 * width) x = unit(x, {.in = in, .out = 4 * width, .size = 1, .stride = stride}, false);
+    return b.unary("relu", b.add(y, x));
+  }
+
+  ValueId separable(ValueId x, int64_t in, int64_t out, int64_t stride) {
+    x = unit(x, {.in = in, .out = in, .stride = stride, .groups = in});
+    return unit(x, {.in = in, .out = out, .size = 1});
+  }
+
+  ValueId flatten(ValueId x) {
+    const graph::Dims &dims = b.dims(x);
+    return b.reshape(x, {dims[0], dims[1] * dims[2] * dims[3]});
+  }
+
+  /// Running statistics as they are after the step.
+  const std::vector<std::pair<std::string, ValueId>> &running() const { return running_; }
+
+ private:
+  ValueId variable(const StepVariable &variable) {
+    if (training_) model_.variables.push_back(variable);
+    const ValueId value = b.state_read("weight/" + variable.name, DType::f32, graph::to_dims(variable.dims));
+    if (variable.trained) weights.push_back(value);
+    return value;
+  }
+
+  void keep_running(const std::string &name, ValueId before, ValueId batch) {
+    running_.emplace_back("weight/" + name, b.add(b.scale(before, kMomentum), b.scale(batch, 1 - kMomentum)));
+  }
+
+  /// Forward, kernel gradient and, behind the first layer, input gradient.
+  void count(double products, bool input_gradient) {
+    if (!training_) return;
+    model_.forward_flops += 2 * products;
+    model_.dense_flops += 2 * products * (input_gradient ? 3 : 2);
+  }
+
+  StepModel &model_;
+  bool training_;
+  int dense_count_ = 0, convolution_count_ = 0, norm_count_ = 0;
+  std::vector<std::pair<std::string, ValueId>> running_;
+};
+
+ValueId build_toy(Network &n, ValueId x, int64_t) { return n.dense(n.dense(x, 10, 16, true), 16, 2, false); }
+
+ValueId build_mlp(Network &n, ValueId x, int64_t d) {
+  x = n.dense(x, 784, 512 / d, true);
+  return n.dense(n.dense(x, 512 / d, 256 / d, true), 256 / d, 10, false);
+}
+
+ValueId build_cnn(Network &n, ValueId x, int64_t d) {
+  x = n.b.unary("relu", n.convolution(x, {.in = 1, .out = 32 / d, .padded = false, .bias = true}));
+  x = n.b.unary("relu", n.convolution(x, {.in = 32 / d, .out = 64 / d, .padded = false, .bias = true}));
+  x = n.b.op("max_pool2d", {x}, {{"window", std::vector<int64_t>{2, 2}}});
+  x = n.dense(n.flatten(x), 12 * 12 * 64 / d, 128 / d, true);
+  return n.dense(x, 128 / d, 10, false);
+}
+
+/// Stages of basic blocks behind a 3x3 stem; each stage but the first halves the image and doubles the channels.
+ValueId build_basic_resnet(Network &n, ValueId x, int64_t width, int64_t stages, int64_t blocks) {
+  x = n.unit(x, {.in = 3, .out = width});
+  int64_t in = width;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t out = width << stage;
+      x = n.basic_block(x, in, out, stage > 0 && block == 0 ? 2 : 1);
+      in = out;
+    }
+  }
+  return n.dense(n.b.reduce_mean(x, {1, 2}), in, 10, false);
+}
+
+ValueId build_resnet20(Network &n, ValueId x, int64_t d) { return build_basic_resnet(n, x, 16 / d, 3, 3); }
+
+ValueId build_resnet18(Network &n, ValueId x, int64_t d) { return build_basic_resnet(n, x, 64 / d, 4, 2); }
+
+ValueId build_resnet50(Network &n, ValueId x, int64_t d) {
+  x = n.unit(x, {.in = 3, .out = 64 / d, .size = 7, .stride = 2});
+  x = n.b.op("max_pool2d", {x},
+             {{"window", std::vector<int64_t>{3, 3}},
+              {"stride", std::vector<int64_t>{2, 2}},
+              {"padding", std::string("explicit")},
+              {"pads", std::vector<int64_t>(4, 1)}});
+  int64_t in = 64 / d;
+  const int64_t blocks[] = {3, 4, 6, 3};
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    const int64_t width = (64 << stage) / d;
+    for (int64_t block = 0; block < blocks[stage]; ++block) {
+      x = n.bottleneck(x, in, width, stage > 0 && block == 0 ? 2 : 1);
+      in = 4 * width;
+    }
+  }
+  return n.dense(n.b.reduce_mean(x, {1, 2}), in, 1000, false);
+}
+
+ValueId build_separable(Network &n, ValueId x, int64_t d) {
+  x = n.unit(x, {.in = 3, .out = 32 / d});
+  const int64_t channels[] = {32, 64, 128, 128, 256, 256, 512};
+  const int64_t strides[] = {1, 2, 1, 2, 1, 2};
+  for (size_t i = 0; i < 6; ++i)
+    x = n.separable(x, channels[i] / d, channels[i + 1] / d, strides[i]);
+  return n.dense(n.b.reduce_mean(x, {1, 2}), 512 / d, 10, false);
+}
+
+struct ModelEntry {
+  const char *letter;
+  const char *name;
+  std::vector<int64_t> image;
+  int64_t classes;
+  ValueId (*build)(Network &, ValueId, int64_t);
+};
+
+const ModelEntry kModels[] = {
+    {"A", "toy", {10}, 2, build_toy},
+    {"B", "mlp", {784}, 10, build_mlp},
+    {"C", "cnn", {28, 28, 1}, 10, build_cnn},
+    {"D", "resnet20", {32, 32, 3}, 10, build_resnet20},
+    {"E", "separable", {32, 32, 3}, 10, build_separable},
+    {"F", "resnet18", {32, 32, 3}, 10, build_resnet18},
+    {"G", "resnet50", {224, 224, 3}, 1000, build_resnet50},
+};
+
+ValueId build_logits(Network &n, const StepModel &model, const ModelEntry &entry, int64_t width_divisor) {
+  graph::Dims dims = {GraphBuilder::batch()};
+  for (int64_t size : model.image)
+    dims.push_back(size);
+  return entry.build(n, n.b.input("image", DType::f32, dims), width_divisor);
+}
+
+/// Forward and backward; the gradient of the mean loss goes to gradient/0/<variable>.
+Status build_accumulate(StepModel &model, const ModelEntry &entry, int64_t width_divisor) {
+  Network n(model, true);
+  const ValueId logits = build_logits(n, model, entry, width_divisor);
+  const ValueId labels = n.b.input("label", DType::i64, {GraphBuilder::batch()});
+  const ValueId losses = n.b.op("sparse_softmax_cross_entropy", {logits, labels});
+  const ValueId rows = n.b.op("reciprocal", {n.b.run_scalar("step_rows", DType::f32)});
+  const ValueId loss = n.b.mul(n.b.reduce_sum(losses), rows);
+  const ValueId targets[] = {loss};
+  TUTTI_TRY(n.b.status());
+  TUTTI_ASSIGN(const std::vector<ValueId> gradients, graph::gradients_or_zeros(n.b, targets, {}, n.weights));
+  n.b.state_write(loss, "report/loss");
+  size_t next = 0;
+  for (const StepVariable &variable : model.variables) {
+    if (variable.trained) n.b.state_write(gradients[next++], "gradient/0/" + variable.name);
+  }
+  for (const auto &[entry_name, value] : n.running())
+    n.b.state_write(value, entry_name);
+  TUTTI_ASSIGN(model.accumulate, n.b.finish_graph());
+  return Status();
+}
+
+Status build_finish(StepModel &model) {
+  GraphBuilder b;
+  const ValueId ok = b.op("all_finite", {b.state_read("report/loss", DType::f32, {})});
+  const ValueId rate = b.constant(1e-3, DType::f32);
+  const ValueId iteration = b.run_scalar("iteration", DType::i64);
+  for (const StepVariable &variable : model.variables) {
+    if (!variable.trained) continue;
+    const graph::Dims flat = {graph::Dim::symbol("slice." + variable.name)};
+    const auto read = [&](const std::string &prefix, const std::string &suffix) {
+      return b.state_read(prefix + variable.name + suffix, DType::f32, flat);
+    };
+    const auto updated = b.op_n(
+        "adam_update",
+        {read("weight/", ""), read("gradient/0/", ""), read("slot/", "/m"), read("slot/", "/v"), rate, iteration, ok},
+        {}, 3);
+    b.state_write(updated[0], "weight/" + variable.name);
+    b.state_write(updated[1], "slot/" + variable.name + "/m");
+    b.state_write(updated[2], "slot/" + variable.name + "/v");
+  }
+  TUTTI_ASSIGN(model.finish, b.finish_graph());
+  return Status();
+}
+
+Status build_predict(StepModel &model, const ModelEntry &entry, int64_t width_divisor) {
+  Network n(model, false);
+  const ValueId logits = build_logits(n, model, entry, width_divisor);
+  n.b.set_result("logits", logits);
+  TUTTI_ASSIGN(model.predict, n.b.finish_graph());
+  return Status();
+}
+
+}  // namespace
+
+int64_t elements_of(const std::vector<int64_t> &dims) {
+  int64_t n = 1;
+  for (int64_t size : dims)
+    n *= size;
+  return n;
+}
+
+Result<StepModel> make_step_model(const std::string &name, int64_t width_divisor) {
+  for (const ModelEntry &entry : kModels) {
+    if (entry.letter != name && entry.name != name) continue;
+    StepModel model;
+    model.name = entry.name;
+    model.image = entry.image;
+    model.classes = entry.classes;
+    TUTTI_TRY(build_accumulate(model, entry, width_divisor));
+    TUTTI_TRY(build_finish(model));
+    TUTTI_TRY(build_predict(model, entry, width_divisor));
+    return model;
+  }
+  return base::not_found("there is no model '", name, "'");
+}
+
+}  // namespace tutti::testing
