@@ -21,7 +21,7 @@ packages_of() {
 # Installed where the release has them; what needs them is skipped elsewhere, and says so.
 optional_packages_of() {
     case $1 in
-    test) echo clang-format-14 ;;
+    test) echo clang-format-14 valgrind ;;
     esac
 }
 

@@ -1,12 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh [steps] [ARGUMENT...]    training steps against PyTorch (compare_steps.py; ARGUMENTs go there). Needs python3-torch
-#                                 and libopenblas0-pthread, which it installs. Results also go to build/bench/steps.json.
-# run.sh accuracy [NETWORK...]    mlp, cnn, resnet20 on Fashion-MNIST: the test accuracy each one reaches, and fails below
-#                                 the one expected. The last takes ten minutes on two cores.
+# run.sh [WHAT] [ARGUMENT...]: builds a release in build/bench and measures. WHAT:
 #
-# Both build a release in build/bench first.
+#   steps       training steps against PyTorch, one thread (the default)
+#   inference   predictions against frozen TorchScript and ONNX Runtime, one thread
+#   threads     training on two cores against PyTorch, as one device with two threads and as two devices
+#   memory      peak memory against PyTorch's, workspace against its lower bound, what a second device adds
+#   overhead    microseconds of the executor; milliseconds of building training programs
+#   profile     the most expensive kernels of each network
+#   values      that PyTorch, from the same start, predicts and learns the same; fails when not
+#   pipeline    how fast datasets deliver
+#   accuracy    mlp, cnn, resnet20 on Fashion-MNIST: the test accuracy each one reaches, and fails below the one expected.
+#               ARGUMENTs are networks; the last takes ten minutes on two cores.
+#   all         every one of the above but accuracy and pipeline
+#
+# ARGUMENTs go to compare.py (its --help lists them): MODEL or MODEL:BATCH, --quadruples N, --seconds S, --bound B,
+# --python PATH for each interpreter with a PyTorch (without any the system's, python3-torch, which is installed),
+# --onnx-python PATH for one with ONNX Runtime. Results go to build/bench/<WHAT>.json and .md as well.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -16,13 +27,32 @@ build_target() {
         mkdir -p "$build"
         meson setup "$build" --buildtype=release
     fi
-    ninja -C "$build" "$1"
+    ninja -C "$build" "$@"
+}
+
+compare() {
+    /usr/bin/python3 tests/bench/compare.py "$@" --programs "$build/tests/bench" --json "$build/$1.json" --markdown "$build/$1.md"
 }
 
 case ${1:-steps} in
+-h | --help)
+    sed -n '4,22{s/^# \{0,1\}//;p}' "$0"
+    exit 0
+    ;;
+accuracy | pipeline | all | inference | threads | memory | overhead | profile | values | steps)
+    what=${1:-steps}
+    [ $# -eq 0 ] || shift
+    ;;
+*) what=steps ;;
+esac
+
+packaging/install-deps.sh build test
+case $what in
+pipeline)
+    build_target tests/bench/pipeline_bench
+    exec "$build/tests/bench/pipeline_bench" "$@"
+    ;;
 accuracy)
-    shift
-    packaging/install-deps.sh build test
     build_target tests/bench/accuracy_bench
     [ $# -gt 0 ] || set -- mlp cnn resnet20
     status=0
@@ -31,14 +61,19 @@ accuracy)
     done
     exit "$status"
     ;;
+esac
+
+case " $* " in
+*" --python"*) ;;
 *)
-    [ "${1:-}" != steps ] || shift
-    packaging/install-deps.sh build test
     for package in python3-torch libopenblas0-pthread; do
         dpkg -s "$package" >/dev/null 2>&1 ||
             apt-get -o DPkg::Lock::Timeout=600 install -qy --no-install-recommends "$package"
     done
-    build_target tests/bench/step_bench
-    exec /usr/bin/python3 tests/bench/compare_steps.py "$build/tests/bench/step_bench" --json "$build/steps.json" "$@"
     ;;
 esac
+build_target tests/bench/step_bench tests/bench/replica_bench
+[ "$what" != all ] || what='values steps inference threads memory overhead profile'
+for one in $what; do
+    compare "$one" "$@"
+done

@@ -1,144 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Milliseconds of one training step of the models of step_models.h on one thread, and the share of the processor's f32
-// peak that its matrix products and convolutions come to.
+// Milliseconds of one training step, or of one prediction, of the networks of step_networks.h, and the share of the
+// processor's f32 ceiling (fma_ceiling.h) that its matrix products and convolutions come to. Above 100 % is possible
+// with algorithms that multiply less.
 //
-//   step_bench [--report] [--profile] [--seconds S] [--backend NAME] [MODEL:BATCH ...]
+//   step_bench [--predict] [--threads N] [--report] [--profile] [--seconds S] [--backend NAME] [MODEL:BATCH ...]
+//   step_bench --loop STEPS MODEL:BATCH     runs so many steps and prints nothing: for tools that count
+//   step_bench --serve                      answers requests, see step_server.h
 //
-// Without arguments: A:64 B:64 C:64 D:128 E:128.
-#include <algorithm>
+// Models by name or letter; without any toy:64 mlp:64 cnn:64 resnet20:128 separable:128 resnet18:32.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "backend/cpu/step_models.h"
-#include "runtime/backend_list.h"
+#include "fma_ceiling.h"
+#include "kernel_times.h"
+#include "step_case.h"
+#include "step_server.h"
 
 namespace {
 
 using tutti::impl::base::Status;
+using tutti::testing::CaseSpec;
+using tutti::testing::Measured;
+using tutti::testing::StepCase;
 
-/// Time of this thread alone: other work on the machine counts little.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-/// GFLOP/s of independent fused multiply-adds; the vectors are the compiler's, so build for the machine to believe it.
-double measured_peak() {
-  const char *given = std::getenv("STEP_BENCH_PEAK");
-  return given != nullptr ? std::atof(given) : 0;
-}
-
-/// Time of each kernel, taken from the trace spans of a program.
-class KernelTimes {
- public:
-  tutti::impl::backend::HostOptions host_options() {
-    tutti::impl::backend::HostOptions options;
-    options.trace_begin = [this](const char *name) {
-      names_.emplace_back(name);
-      starts_.push_back(thread_seconds());
-      return static_cast<uint64_t>(names_.size());
-    };
-    options.trace_end = [this](uint64_t span) {
-      auto &entry = times_[names_[span - 1]];
-      entry.first += thread_seconds() - starts_[span - 1];
-      ++entry.second;
-    };
-    return options;
-  }
-
-  void print() const {
-    std::vector<std::pair<double, std::string>> sorted;
-    for (const auto &[name, entry] : times_)
-      sorted.emplace_back(entry.first / entry.second, name);
-    std::sort(sorted.rbegin(), sorted.rend());
-    for (const auto &[seconds, name] : sorted)
-      std::printf("  %9.4f ms  %s\n", seconds * 1e3, name.c_str());
-  }
-
- private:
-  std::vector<std::string> names_;
-  std::vector<double> starts_;
-  std::map<std::string, std::pair<double, int64_t>> times_;
+struct Arguments {
+  std::vector<std::string> cases;
+  std::string backend = "cpu";
+  std::string form = "training";
+  int32_t threads = 1;
+  int64_t loop = 0;
+  double seconds = 3;
+  bool report = false, profile = false, serve = false;
 };
 
-/// One profiled run: every kernel with its mean time.
-Status profile(const std::string &backend_name, const std::string &model_name, int64_t batch) {
-  KernelTimes times;
-  TUTTI_ASSIGN(const auto backend, tutti::impl::runtime::open_backend(backend_name, "{}", times.host_options()));
-  TUTTI_ASSIGN(const auto model, tutti::testing::make_step_model(model_name));
-  TUTTI_ASSIGN(auto trainer, tutti::testing::StepTrainer::create(
-                                 backend, model, batch, tutti::impl::backend::Level::fast, TUTTI_COMPILE_DEBUG_NAMES));
-  for (int i = 0; i < 5; ++i)
-    TUTTI_TRY(trainer.step());
-  times.print();
+Status print_profile(const Arguments &arguments, const CaseSpec &spec) {
+  TUTTI_ASSIGN(const auto times, tutti::testing::kernel_times(arguments.backend, spec));
+  for (const auto &time : times)
+    std::printf("  %9.4f ms  %s\n", time.ms, time.name.c_str());
   return Status();
 }
 
-Status measure(const std::string &backend_name, const std::string &model_name, int64_t batch, bool report,
-               double seconds) {
-  TUTTI_ASSIGN(const auto backend, tutti::impl::runtime::open_backend(backend_name, "{}", {}));
-  TUTTI_ASSIGN(const auto model, tutti::testing::make_step_model(model_name));
-  const double compile_start = thread_seconds();
-  TUTTI_ASSIGN(auto trainer, tutti::testing::StepTrainer::create(backend, model, batch));
-  const double compile = thread_seconds() - compile_start;
-  TUTTI_TRY(trainer.step());
-  const double first_loss = trainer.loss();
-  for (int i = 0; i < 2; ++i)
-    TUTTI_TRY(trainer.step());
-  std::vector<double> times;
-  const double start = thread_seconds();
-  while (times.size() < 5 || (thread_seconds() - start < seconds && times.size() < 100000)) {
-    const double step_start = thread_seconds();
-    TUTTI_TRY(trainer.step());
-    times.push_back(thread_seconds() - step_start);
-  }
-  std::sort(times.begin(), times.end());
-  const double median = times[times.size() / 2];
-  const double gflops = model.dense_flops * static_cast<double>(batch) / median / 1e9;
-  std::printf("%s b%-4lld %10.4f ms/step (min %.4f)  %7.1f GF/s", model_name.c_str(), static_cast<long long>(batch),
-              median * 1e3, times.front() * 1e3, gflops);
-  if (measured_peak() > 0) std::printf(" = %4.1f %% of peak", 100 * gflops / measured_peak());
-  std::printf("  loss %.4f -> %.4f  compile %.0f ms  workspace %.1f MB  steps %zu\n", first_loss, trainer.loss(),
-              compile * 1e3, static_cast<double>(trainer.workspace_bytes()) / 1e6, times.size());
-  if (report) std::printf("%s\n%s\n", trainer.accumulate_report().c_str(), trainer.finish_report().c_str());
+Status measure(const Arguments &arguments, const CaseSpec &spec, double ceiling) {
+  TUTTI_ASSIGN(StepCase one, StepCase::create(arguments.backend, spec));
+  TUTTI_TRY(one.run_once());
+  const double first_loss = one.trainer() != nullptr ? one.trainer()->loss() : 0;
+  TUTTI_TRY(one.measure(0.1));
+  TUTTI_ASSIGN(const Measured cost, one.measure(arguments.seconds));
+  const double gflops = one.flops() / cost.cpu_ms * 1e-6;
+  std::printf("%-9s %s b%-4lld %10.4f ms  %7.1f GF/s = %5.1f %% of the ceiling", spec.model.c_str(), spec.form.c_str(),
+              static_cast<long long>(spec.batch), spec.threads > 1 ? cost.wall_ms : cost.cpu_ms, gflops,
+              100 * gflops / ceiling);
+  if (one.trainer() != nullptr) std::printf("  loss %.4f -> %.4f", first_loss, one.trainer()->loss());
+  std::printf("  build %.0f ms  workspace %.1f MB  steps %lld\n", one.build_seconds() * 1e3,
+              static_cast<double>(one.workspace_bytes()) / 1e6, static_cast<long long>(cost.steps));
+  for (size_t i = 0; arguments.report && i < one.reports().size(); ++i)
+    std::printf("%s\n", one.reports()[i].c_str());
   return Status();
+}
+
+Status run_loop(const Arguments &arguments, const CaseSpec &spec) {
+  TUTTI_ASSIGN(StepCase one, StepCase::create(arguments.backend, spec));
+  for (int64_t i = 0; i < arguments.loop; ++i)
+    TUTTI_TRY(one.run_once());
+  return Status();
+}
+
+Arguments parse(int argc, char **argv) {
+  Arguments result;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool has_next = i + 1 < argc;
+    if (word == "--report") {
+      result.report = true;
+    } else if (word == "--profile") {
+      result.profile = true;
+    } else if (word == "--serve") {
+      result.serve = true;
+    } else if (word == "--predict") {
+      result.form = "inference";
+    } else if (word == "--backend" && has_next) {
+      result.backend = argv[++i];
+    } else if (word == "--threads" && has_next) {
+      result.threads = std::atoi(argv[++i]);
+    } else if (word == "--loop" && has_next) {
+      result.loop = std::atoll(argv[++i]);
+    } else if (word == "--seconds" && has_next) {
+      result.seconds = std::atof(argv[++i]);
+    } else {
+      result.cases.push_back(word);
+    }
+  }
+  if (result.cases.empty())
+    result.cases = {"toy:64", "mlp:64", "cnn:64", "resnet20:128", "separable:128", "resnet18:32"};
+  return result;
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  std::vector<std::string> cases;
-  std::string backend = "cpu";
-  bool report = false, profiled = false;
-  double seconds = 3;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--report") == 0) {
-      report = true;
-    } else if (std::strcmp(argv[i], "--profile") == 0) {
-      profiled = true;
-    } else if (std::strcmp(argv[i], "--backend") == 0 && i + 1 < argc) {
-      backend = argv[++i];
-    } else if (std::strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
-      seconds = std::atof(argv[++i]);
-    } else {
-      cases.emplace_back(argv[i]);
-    }
+  const Arguments arguments = parse(argc, argv);
+  if (arguments.serve) {
+    tutti::testing::serve_steps(arguments.backend);
+    return 0;
   }
-  if (cases.empty()) cases = {"A:64", "B:64", "C:64", "D:128", "E:128"};
-  for (const std::string &one : cases) {
+  const double ceiling = arguments.loop > 0 ? 1 : tutti::testing::fma_gflops(0.5);
+  if (arguments.loop == 0) {
+    std::printf("ceiling of one thread: %.1f GF/s (%s)\n", ceiling, tutti::testing::fma_target_name());
+  }
+  int failures = 0;
+  for (const std::string &one : arguments.cases) {
     const size_t colon = one.find(':');
-    const int64_t batch = colon == std::string::npos ? 64 : std::atoll(one.c_str() + colon + 1);
-    Status status = measure(backend, one.substr(0, colon), batch, report, seconds);
-    if (status.ok() && profiled) status = profile(backend, one.substr(0, colon), batch);
-    if (!status.ok()) std::printf("%s: %s\n", one.c_str(), status.to_string().c_str());
+    CaseSpec spec{arguments.form, one.substr(0, colon), 64, arguments.threads};
+    if (colon != std::string::npos) spec.batch = std::atoll(one.c_str() + colon + 1);
+    Status status = arguments.loop > 0 ? run_loop(arguments, spec) : measure(arguments, spec, ceiling);
+    if (status.ok() && arguments.profile) status = print_profile(arguments, spec);
+    if (status.ok()) continue;
+    std::fprintf(stderr, "%s: %s\n", one.c_str(), status.to_string().c_str());
+    ++failures;
   }
-  return 0;
+  return failures > 0;
 }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_times.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "meters.h"
+
+namespace tutti::testing {
+
+using impl::backend::HostOptions;
+using impl::base::Result;
+
+namespace {
+
+double thread_seconds() { return clock_seconds(CLOCK_THREAD_CPUTIME_ID); }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+/// Spans in the order they begin; they do not nest.
+class Spans {
+ public:
+  /// `clock`: seconds; cheap where spans are short.
+  explicit Spans(double (*clock)()) : clock_(clock) {}
+
+  HostOptions host_options() {
+    HostOptions options;
+    options.trace_begin = [this](const char *name) { return begin(name); };
+    options.trace_end = [this](uint64_t span) { end(span); };
+    return options;
+  }
+
+  uint64_t begin(const char *name) {
+    spans_.push_back({name, 0, clock_()});
+    return spans_.size();
+  }
+  void end(uint64_t span) {
+    const double now = clock_();
+    spans_[span - 1].seconds = now - spans_[span - 1].start;
+  }
+  void clear() {
+    spans_.clear();
+    spans_.reserve(4096);
+  }
+
+  struct Span {
+    const char *name;
+    double seconds, start;
+  };
+  const std::vector<Span> &all() const { return spans_; }
+
+ private:
+  double (*clock_)();
+  std::vector<Span> spans_;
+};
+
+/// Seconds that a span of nothing seems to take.
+double empty_span_seconds(const HostOptions &hooks, Spans &spans) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 2000; ++i) {
+    spans.clear();
+    hooks.trace_end(hooks.trace_begin("nothing"));
+    seconds.push_back(spans.all()[0].seconds);
+  }
+  return median(seconds);
+}
+
+}  // namespace
+
+Result<std::vector<KernelTime>> kernel_times(const std::string &backend, const CaseSpec &spec) {
+  Spans spans(thread_seconds);
+  const HostOptions hooks = spans.host_options();
+  TUTTI_ASSIGN(StepCase one, StepCase::create(backend, spec, hooks, TUTTI_COMPILE_DEBUG_NAMES));
+  const double nothing = empty_span_seconds(hooks, spans);
+  constexpr int kSteps = 7;
+  std::vector<std::vector<double>> by_kernel;
+  std::vector<KernelTime> result;
+  for (int step = -2; step < kSteps; ++step) {
+    spans.clear();
+    TUTTI_TRY(one.run_once());
+    by_kernel.resize(spans.all().size());
+    for (size_t i = 0; step >= 0 && i < spans.all().size(); ++i)
+      by_kernel[i].push_back(std::max(0.0, spans.all()[i].seconds - nothing));
+  }
+  for (size_t i = 0; i < by_kernel.size(); ++i)
+    result.push_back({spans.all()[i].name, median(by_kernel[i]) * 1e3});
+  std::stable_sort(result.begin(), result.end(), [](const auto &a, const auto &b) { return a.ms > b.ms; });
+  return result;
+}
+
+Result<Overhead> executor_overhead(const std::string &backend, const CaseSpec &spec, int rounds) {
+  Spans spans(wall_seconds);
+  const HostOptions hooks = spans.host_options();
+  TUTTI_ASSIGN(StepCase traced, StepCase::create(backend, spec, hooks, TUTTI_COMPILE_DEBUG_NAMES));
+  TUTTI_ASSIGN(StepCase plain, StepCase::create(backend, spec));
+  constexpr int kSteps = 500;
+  std::vector<double> steps, kernels;
+  for (int round = -1; round < rounds; ++round) {
+    const double start = wall_seconds();
+    for (int i = 0; i < kSteps; ++i)
+      TUTTI_TRY(plain.run_once());
+    const double step = (wall_seconds() - start) / kSteps;
+    const double nothing = empty_span_seconds(hooks, spans);
+    std::vector<double> sums;
+    for (int i = 0; i < kSteps; ++i) {
+      spans.clear();
+      TUTTI_TRY(traced.run_once());
+      double sum = 0;
+      for (const Spans::Span &span : spans.all())
+        sum += span.seconds - nothing;
+      sums.push_back(sum);
+    }
+    if (round < 0) continue;
+    steps.push_back(step * 1e6);
+    kernels.push_back(median(sums) * 1e6);
+  }
+  return Overhead{median(steps), median(kernels), static_cast<int64_t>(spans.all().size())};
+}
+
+}  // namespace tutti::testing

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the programs we compare with have in common: they answer requests as step_server.h says, and measure alike."""
+import json
+import resource
+import sys
+import time
+
+
+def measure(run, seconds):
+    """Costs of run() in the mean over `seconds`, and at least three calls."""
+    steps, cpu, wall = 0, time.process_time(), time.perf_counter()
+    deadline = wall + seconds
+    while steps < 3 or time.perf_counter() < deadline:
+        run()
+        steps += 1
+    return {
+        'cpu_ms': (time.process_time() - cpu) / steps * 1e3,
+        'wall_ms': (time.perf_counter() - wall) / steps * 1e3,
+        'steps': steps,
+        'peak_mb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
+    }
+
+
+class Measurer:
+    """Answers "measure"; keeps the case of the last request alive."""
+
+    def __init__(self, make):
+        self.make = make
+        self.key, self.run = None, None
+
+    def drop(self):
+        """Frees the memory of the case."""
+        self.key = self.run = None
+        return {}
+
+    def __call__(self, form, model, batch, threads, configuration, seconds, *extra):
+        key = (form, model, int(batch), int(threads), configuration, *extra)
+        if self.key != key:
+            self.key = self.run = None
+            self.run = self.make(*key)
+            self.key = key
+            measure(self.run, 0.2)
+        return measure(self.run, float(seconds))
+
+
+def serve(name, make_case, commands=()):
+    """`make_case`: what Measurer makes. `commands`: more functions of the words of a request that return what is
+    answered, by the first word."""
+    measurer = Measurer(make_case)
+    commands = {'measure': measurer, 'drop': measurer.drop, **dict(commands)}
+    print(json.dumps({'name': name}), flush=True)
+    for line in sys.stdin:
+        words = line.split()
+        try:
+            answer = commands[words[0]](*words[1:])
+        except Exception as error:  # an older release lacks a configuration, a machine the compiler for it
+            answer = {'error': f'{type(error).__name__}: {error}'.split('\n')[0]}
+        print(json.dumps(answer), flush=True)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training steps through the C API on one or more devices, with Adam on a fixed batch from memory; answers requests as
+ * step_server.h says:
+ *
+ *   measure training MODEL BATCH THREADS CONFIGURATION SECONDS   {"cpu_ms", "wall_ms", "steps", "peak_mb"} of a step
+ *   drop                                                         {}
+ *
+ * CONFIGURATION one_device: a device with THREADS threads; two_devices: THREADS devices with one thread each. BATCH is
+ * that of a step on all of them together.
+ */
+#define _XOPEN_SOURCE 700 /* clocks and resource usage */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "replica_networks.h"
+
+struct request {
+  char form[32], model[32], configuration[32];
+  int64_t batch, devices, threads_each;
+};
+
+/* What is kept between requests; zeros when there is none. */
+struct running {
+  struct request request;
+  tutti_context *context;
+  tutti_dataset *dataset;
+  tutti_strategy *strategy;
+  tutti_estimator *estimator;
+  tutti_session *session;
+};
+
+static double seconds_of(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void check(int32_t code, tutti_error *err) {
+  if (code == TUTTI_OK) return;
+  printf("{\"error\": \"%s\"}\n", tutti_error_get_message(err));
+  exit(1);
+}
+
+static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  const struct replica_network *network = user;
+  tutti_value logits = network->logits(g, tutti_graph_get_feature(g, "image"));
+  tutti_graph_set_output(g, "logits", logits);
+  if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
+  tutti_value y = tutti_graph_get_label(g, "label");
+  tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, logits, y, NULL));
+  tutti_optimizer_adam(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1e-3), NULL);
+  return tutti_graph_check(g, err);
+}
+
+/* One batch, over and over. */
+static tutti_dataset *make_dataset(tutti_context *context, const struct replica_network *network, int64_t batch) {
+  const int64_t *image = network->image;
+  const int64_t dims[] = {batch, image[0], image[1], image[2]}, rank = image[1] > 0 ? 4 : 2;
+  tutti_tensor *images = NULL, *labels = NULL;
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  tutti_error *err = NULL;
+  check(tutti_tensor_create(TUTTI_DTYPE_F32, dims, rank, &images, &err), err);
+  check(tutti_tensor_create(TUTTI_DTYPE_I64, dims, 1, &labels, &err), err);
+  void *values = NULL;
+  check(tutti_tensor_get_mutable_data(images, &values, &err), err);
+  for (int64_t i = 0; i < tutti_tensor_get_element_count(images); i++)
+    ((float *)values)[i] = (float)(i * 2654435761u % 2048) / 1024 - 1;
+  check(tutti_tensor_get_mutable_data(labels, &values, &err), err);
+  for (int64_t i = 0; i < batch; i++)
+    ((int64_t *)values)[i] = i * 7919 % network->classes;
+  check(tutti_pipeline_create(context, &pipeline, &err), err);
+  tutti_pipeline_add_slices(pipeline, "image", TUTTI_ROLE_FEATURE, images);
+  tutti_pipeline_add_slices(pipeline, "label", TUTTI_ROLE_LABEL, labels);
+  tutti_pipeline_batch(pipeline, batch, NULL);
+  tutti_pipeline_cache(pipeline);
+  tutti_pipeline_repeat(pipeline, NULL);
+  check(tutti_pipeline_build(pipeline, &dataset, &err), err);
+  tutti_pipeline_unref(pipeline), tutti_tensor_unref(images), tutti_tensor_unref(labels);
+  return dataset;
+}
+
+static void drop(struct running *running) {
+  tutti_session_unref(running->session), tutti_estimator_unref(running->estimator);
+  tutti_strategy_unref(running->strategy), tutti_dataset_unref(running->dataset);
+  tutti_context_unref(running->context);
+  memset(running, 0, sizeof *running);
+}
+
+static void start(struct running *running, const struct replica_network *network) {
+  const struct request *request = &running->request;
+  tutti_error *err = NULL;
+  tutti_options *options = NULL, *run = NULL;
+  check(tutti_options_create("context", &options, &err), err);
+  tutti_options_set_i64(options, "logical_devices", request->devices);
+  check(tutti_context_create(options, &running->context, &err), err);
+  check(tutti_strategy_create_mirrored(running->context, NULL, 0, &running->strategy, &err), err);
+  check(tutti_options_create("run", &run, &err), err);
+  tutti_options_set_i64(run, "threads_per_replica", request->threads_each);
+  check(tutti_estimator_create(running->context, model, (void *)(uintptr_t)network, NULL, running->strategy, run,
+                               &running->estimator, &err),
+        err);
+  running->dataset = make_dataset(running->context, network, request->batch);
+  check(tutti_session_open(running->estimator, running->dataset, NULL, NULL, NULL, &running->session, &err), err);
+  tutti_options_unref(options), tutti_options_unref(run);
+}
+
+static void measure(struct running *running, double seconds, int print) {
+  const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), wall = seconds_of(CLOCK_MONOTONIC);
+  int64_t steps = 0, stretch = 1;
+  tutti_error *err = NULL;
+  for (double last = wall; steps < 3 || last - wall < seconds;) {
+    check(tutti_session_run(running->session, stretch, NULL, &err), err);
+    steps += stretch;
+    const double now = seconds_of(CLOCK_MONOTONIC);
+    if (now - last < 0.01) stretch *= 2;
+    last = now;
+  }
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  if (!print) return;
+  printf("{\"cpu_ms\": %.6f, \"wall_ms\": %.6f, \"steps\": %lld, \"peak_mb\": %.3f}\n",
+         1e3 * (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)steps,
+         1e3 * (seconds_of(CLOCK_MONOTONIC) - wall) / (double)steps, (long long)steps,
+         (double)usage.ru_maxrss * 1.024e-3);
+}
+
+static void answer(struct running *running, const char *line) {
+  struct request request;
+  memset(&request, 0, sizeof request);
+  long long batch = 0, threads = 0;
+  double seconds = 0;
+  if (strncmp(line, "drop", 4) == 0) {
+    drop(running);
+    printf("{}\n");
+    return;
+  }
+  const int read = sscanf(line, "measure %31s %31s %lld %lld %31s %lf", request.form, request.model, &batch, &threads,
+                          request.configuration, &seconds);
+  const struct replica_network *network = read == 6 ? replica_network_find(request.model) : NULL;
+  const int together = strcmp(request.configuration, "one_device") == 0;
+  if (network == NULL || strcmp(request.form, "training") != 0) {
+    printf("{\"error\": \"not a request this program knows\"}\n");
+    return;
+  }
+  request.batch = batch;
+  request.devices = together ? 1 : threads;
+  request.threads_each = together ? threads : 1;
+  if (running->session == NULL || memcmp(&request, &running->request, sizeof request) != 0) {
+    drop(running);
+    running->request = request;
+    start(running, network);
+    measure(running, 0.2, 0);
+  }
+  measure(running, seconds, 1);
+}
+
+int main(void) {
+  struct running running;
+  memset(&running, 0, sizeof running);
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("{\"name\": \"tutti through the C API\"}\n");
+  char line[256];
+  while (fgets(line, sizeof line, stdin) != NULL)
+    answer(&running, line);
+  drop(&running);
+  return 0;
+}

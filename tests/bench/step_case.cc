@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "step_case.h"
+
+#include <utility>
+
+#include "meters.h"
+#include "runtime/backend_list.h"
+
+namespace tutti::testing {
+
+using impl::backend::Level;
+using impl::base::Result;
+using impl::base::Status;
+
+Result<StepCase> StepCase::create(const std::string &backend_name, const CaseSpec &spec,
+                                  const impl::backend::HostOptions &host, int32_t compile_flags) {
+  StepCase made;
+  made.spec_ = spec;
+  impl::backend::HostOptions options = host;
+  options.thread_budget = spec.threads;
+  TUTTI_ASSIGN(const auto backend, impl::runtime::open_backend(backend_name, "{}", options));
+  TUTTI_ASSIGN(const StepModel model, make_step_model(spec.model));
+  const double start = wall_seconds();
+  if (spec.form == "training") {
+    made.flops_ = model.dense_flops * static_cast<double>(spec.batch);
+    TUTTI_ASSIGN(made.trainer_,
+                 StepTrainer::create(backend, model, spec.batch, Level::fast, compile_flags, spec.threads));
+  } else if (spec.form == "inference") {
+    made.flops_ = model.forward_flops * static_cast<double>(spec.batch);
+    TUTTI_ASSIGN(made.predictor_,
+                 StepPredictor::create(backend, model, spec.batch, Level::fast, compile_flags, spec.threads));
+  } else {
+    return impl::base::invalid_argument("'", spec.form, "' is neither training nor inference");
+  }
+  made.build_seconds_ = wall_seconds() - start;
+  return made;
+}
+
+Result<Measured> StepCase::measure(double seconds) {
+  Measured result;
+  const double cpu = cpu_seconds(), wall = wall_seconds();
+  // A clock read costs as much as a small step: many of those go between two.
+  int64_t stretch = 1;
+  for (double last = wall; result.steps < 3 || last - wall < seconds;) {
+    for (int64_t i = 0; i < stretch; ++i)
+      TUTTI_TRY(run_once());
+    result.steps += stretch;
+    const double now = wall_seconds();
+    if (now - last < 1e-3) stretch *= 2;
+    last = now;
+  }
+  result.cpu_ms = (cpu_seconds() - cpu) / static_cast<double>(result.steps) * 1e3;
+  result.wall_ms = (wall_seconds() - wall) / static_cast<double>(result.steps) * 1e3;
+  return result;
+}
+
+int64_t StepCase::workspace_bytes() const {
+  return trainer_ ? trainer_->workspace_bytes() : predictor_->workspace_bytes();
+}
+
+std::vector<std::string> StepCase::reports() const {
+  if (predictor_) return {predictor_->report()};
+  return {trainer_->accumulate_report(), trainer_->finish_report()};
+}
+
+}  // namespace tutti::testing
