@@ -2,6 +2,7 @@
 #include "backend/cpu/convolution_choice.h"
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/convolution_parts.h"
 #include "backend/cpu/image_geometry.h"
 
 namespace tutti::impl::backend::cpu {
@@ -85,13 +86,15 @@ Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, 
   ConvolutionRequest request = candidate.request;
   request.bias = bias;
   request.relu = relu;
+  // Winograd kernels transform their weights in each part.
+  const int32_t parts_per_thread = candidate.family->fast_only ? 1 : 2;
   if (!layout.empty()) {
     request.kernel_layout = layout;
-    Result<ConvolutionPlanPointer> plan = candidate.family->make(request);
+    Result<ConvolutionPlanPointer> plan = make_convolution_parts(request, parts_per_thread, candidate.family->make);
     if (plan.ok()) return plan;
   }
   request.kernel_layout = "any";
-  return candidate.family->make(request);
+  return make_convolution_parts(request, parts_per_thread, candidate.family->make);
 }
 
 Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads) {

@@ -40,6 +40,7 @@ struct ConvolutionFamily {
   double rule_flops_per_second = 1e9;
   /// A quick look at shape, pass and layouts: is it worth calling make?
   bool (*suits)(const ConvolutionRequest &request) = nullptr;
+  /// For one thread, whatever the request says: make_plan cuts what several threads do (convolution_parts.h).
   base::Result<ConvolutionPlanPointer> (*make)(const ConvolutionRequest &request) = nullptr;
 };
 

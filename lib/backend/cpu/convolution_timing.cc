@@ -43,11 +43,11 @@ int64_t image_bytes(const ConvolutionShape &s, bool input) {
   return s.rows * positions * (input ? s.in_channels : s.out_channels) * static_cast<int64_t>(sizeof(float));
 }
 
-struct OpenMpThreads {
-  explicit OpenMpThreads(int32_t threads) : before(omp_get_max_threads()) { omp_set_num_threads(threads); }
-  ~OpenMpThreads() { omp_set_num_threads(before); }
-  OpenMpThreads(const OpenMpThreads &) = delete;
-  OpenMpThreads &operator=(const OpenMpThreads &) = delete;
+struct OneOpenMpThread {
+  OneOpenMpThread() : before(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneOpenMpThread() { omp_set_num_threads(before); }
+  OneOpenMpThread(const OneOpenMpThread &) = delete;
+  OneOpenMpThread &operator=(const OneOpenMpThread &) = delete;
   int before;
 };
 
@@ -120,7 +120,10 @@ double thread_seconds() {
 
 std::optional<double> time_candidate(const ConvolutionCandidate &candidate, double best_seconds, TimingMemory &memory) {
   const ConvolutionShape &s = candidate.request.shape;
-  const Result<ConvolutionPlanPointer> plan = make_plan(candidate, "", false, false);
+  // What several threads do is cut from what one does: the order of candidates is that of one thread.
+  ConvolutionCandidate alone = candidate;
+  alone.request.threads = 1;
+  const Result<ConvolutionPlanPointer> plan = make_plan(alone, "", false, false);
   if (!plan.ok()) return std::nullopt;
   const Result<int64_t> kernel_bytes = kernel_storage_bytes(
       (*plan)->kernel_layout(), {s.kernel_height, s.kernel_width, s.in_channels / s.groups, s.out_channels});
@@ -131,7 +134,7 @@ std::optional<double> time_candidate(const ConvolutionCandidate &candidate, doub
   const Result<std::unique_ptr<KernelState>> state = kernel->make_state();
   if (!state.ok()) return std::nullopt;
   const FloatingPointMode mode;
-  const OpenMpThreads threads(candidate.request.threads);
+  const OneOpenMpThread one_thread;
   RunContext context;
   context.buffers = operands.pointers;
   context.host = &quiet_host();

@@ -7,6 +7,7 @@
 #include "backend/cpu/floating_point_mode.h"
 #include "backend/cpu/layouts.h"
 #include "backend/cpu/lower.h"
+#include "backend/host_device.h"
 #include "base/text.h"
 
 namespace tutti::impl::backend::cpu {
@@ -58,6 +59,10 @@ Result<std::unique_ptr<CpuProgram>> CpuProgram::bind(const CpuExecutable &execut
   program->host_ = executable.host();
   program->threads_ = executable.threads();
   program->traces_ = executable.traces();
+  if (program->threads_ > 1) {
+    const HostDevice &device = HostDevice::of(request.device);
+    TUTTI_ASSIGN(program->team_, Team::of_device(device.backend, device.index, program->threads_));
+  }
   const CallList &list = executable.list();
   for (const BufferInfo &buffer : list.buffers) {
     const Location &at = buffer.location;
@@ -134,11 +139,12 @@ int32_t CpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, t
   for (const Port &port : outputs_)
     buffers_[static_cast<size_t>(port.buffer)] = arguments.outputs[port.index];
   const FloatingPointMode mode;
+  // Libraries run on one thread; parts are handed out here.
   const int threads_before = omp_get_max_threads();
-  if (threads_before != threads_) omp_set_num_threads(threads_);
-  const RunContext context{buffers_.data(), arguments.scalars, stream, host_, sink};
+  if (threads_before != 1) omp_set_num_threads(1);
+  const RunContext context{buffers_.data(), arguments.scalars, stream, host_, sink, team_.get(), threads_};
   const int32_t code = run_calls(segment, context);
-  if (threads_before != threads_) omp_set_num_threads(threads_before);
+  if (threads_before != 1) omp_set_num_threads(threads_before);
   return code;
 }
 

@@ -3,7 +3,8 @@
 // The backend's executables and programs: the list of kernel calls that lowering made, and the same bound to memory.
 //
 // A CpuExecutable is immutable and shared by its programs. A CpuProgram holds a table of pointers, one for each buffer,
-// of which only those of the run's inputs and outputs change, and the kernels' states; a run is a loop over calls.
+// of which only those of the run's inputs and outputs change, and the kernels' states; a run is a loop over calls. With
+// more than one thread it shares the team of its device (team.h) with the other programs there.
 // Threads: different programs may run at the same time, one program in one thread at a time.
 #ifndef TUTTI_BACKEND_CPU_CPU_EXECUTABLE_H_
 #define TUTTI_BACKEND_CPU_CPU_EXECUTABLE_H_
@@ -69,6 +70,7 @@ class CpuProgram {
 
   const tutti_backend_host *host_ = nullptr;
   int32_t threads_ = 1;
+  std::shared_ptr<Team> team_;  // null with one thread
   bool traces_ = false;
   std::vector<void *> buffers_;
   std::vector<Port> inputs_, outputs_;

@@ -24,13 +24,13 @@ const dnnl::engine &engine() {
   return *made;
 }
 
-/// Primitives are cut up for the number of threads that is set when they are made.
-class ThreadScope {
+/// Primitives are made for the number of threads that is set then: always one.
+class OneThread {
  public:
-  explicit ThreadScope(int32_t threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
-  ThreadScope(const ThreadScope &) = delete;
-  ThreadScope &operator=(const ThreadScope &) = delete;
-  ~ThreadScope() { omp_set_num_threads(before_); }
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  OneThread(const OneThread &) = delete;
+  OneThread &operator=(const OneThread &) = delete;
+  ~OneThread() { omp_set_num_threads(before_); }
 
  private:
   int before_;
@@ -381,7 +381,7 @@ Result<std::pair<memory::desc, memory::desc>> reorder_descs(std::string_view fro
 }  // namespace
 
 Result<std::shared_ptr<const ConvolutionPlan>> ConvolutionPlan::make(const ConvolutionRequest &request) {
-  const ThreadScope threads(request.threads);
+  const OneThread one_thread;
   return without_exceptions([&]() -> Result<std::shared_ptr<const ConvolutionPlan>> {
     auto plan = std::make_shared<Plan>();
     TUTTI_TRY(plan->prepare(request));
@@ -397,7 +397,7 @@ Result<int64_t> kernel_storage_bytes(std::string_view layout, const std::vector<
 Result<std::unique_ptr<Kernel>> make_kernel_reorder(std::string_view from_layout, std::string_view to_layout,
                                                     const std::vector<int64_t> &dims, BufferId from, BufferId to) {
   TUTTI_ASSIGN(const auto descs, reorder_descs(from_layout, to_layout, dims));
-  const ThreadScope threads(1);
+  const OneThread one_thread;
   return without_exceptions([&]() -> Result<std::unique_ptr<Kernel>> {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

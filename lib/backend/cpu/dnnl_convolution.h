@@ -47,7 +47,7 @@ struct ConvolutionRequest {
   bool relu = false;
   bool accept_plain = false;  ///< take plain loops where there is nothing else
   bool repeatable = false;    ///< ask for a deterministic implementation
-  int32_t threads = 1;
+  int32_t threads = 1;        ///< for make_convolution_parts (convolution_parts.h); libraries are given one
 };
 
 /// Buffers of one convolution: `input` is x or its gradient, and so on.
@@ -61,7 +61,7 @@ struct ConvolutionBuffers {
 
 class ConvolutionPlan {
  public:
-  /// UNIMPLEMENTED when the library has no real implementation for it.
+  /// For one thread. UNIMPLEMENTED when the library has no real implementation for it.
   static base::Result<std::shared_ptr<const ConvolutionPlan>> make(const ConvolutionRequest &request);
   virtual ~ConvolutionPlan() = default;
 

@@ -8,7 +8,8 @@
 //     BufferId x = l.read(node.inputs[0]);
 //     BufferId y = l.write(node.outputs[0], "", {node.inputs[0]});      // may lie on top of x
 //     int64_t n = l.value(node.outputs[0]).elements;
-//     l.emit("relu", [=](const RunContext &c) { relu(c.in(x), c.out(y), n); });
+//     l.emit_ranges("relu", n, kPartElements,
+//                   [=](const RunContext &c, Range r) { relu(c.in(x) + r.begin, c.out(y) + r.begin, r.size()); });
 //   }
 //
 // A layout is a name: "" is row-major, kBlocked16 below is for images, names made by oneDNN are for kernels
@@ -85,6 +86,8 @@ class Lowering {
   bool is_f32(graph::ValueId id) const { return value(id).dtype == tensor::DType::f32; }
   /// fast level: kernels may be chosen that round differently.
   bool fast() const { return graph_.level() == TUTTI_LEVEL_FAST; }
+  /// Threads of the program: thread numbers of parts are below it.
+  int32_t threads() const { return graph_.threads(); }
 
   /// The layout in which the value was computed; "" when it has no buffer yet.
   std::string layout_of(graph::ValueId id) const;
@@ -111,6 +114,23 @@ class Lowering {
   template <typename Function>
   void emit(std::string_view kernel_name, Function function) {
     emit_kernel(kernel_name, std::make_unique<FunctionKernel<Function>>(std::move(function)));
+  }
+  /// Emits a call that does `items` in parts of at least `grain` items: function(context, range[, thread]) does some of
+  /// them. With one thread, or when there are few, it is called once with all.
+  template <typename Function>
+  void emit_ranges(std::string_view kernel_name, int64_t items, int64_t grain, Function function) {
+    const Parts parts(items, grain, threads());
+    if constexpr (!std::is_invocable_v<Function &, const RunContext &, Range>) {
+      emit(kernel_name, [=, function = std::move(function)](const RunContext &c) {
+        c.for_parts(parts, [&](Range range, int32_t thread) { function(c, range, thread); });
+      });
+    } else if (parts.count() == 1) {
+      emit(kernel_name, [=, function = std::move(function)](const RunContext &c) { function(c, Range{0, items}); });
+    } else {
+      emit(kernel_name, [=, function = std::move(function)](const RunContext &c) {
+        c.for_parts(parts, [&](Range range) { function(c, range); });
+      });
+    }
   }
   void emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel> kernel);
   void count_fallback() { ++list_.fallbacks; }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/team.h"
+
+#include <linux/futex.h>
+#include <omp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <map>
+#include <utility>
+
+#include "backend/cpu/floating_point_mode.h"
+
+namespace tutti::impl::backend::cpu {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int64_t kSpinNanoseconds = 20'000;
+
+constexpr int kPartBits = 12;
+constexpr int kHelperBits = 8;
+constexpr uint64_t kPartMask = (uint64_t{1} << kPartBits) - 1;
+
+int32_t end_of(uint64_t word) { return static_cast<int32_t>(word & kPartMask); }
+int32_t first_of(uint64_t word) { return static_cast<int32_t>(word >> kPartBits & kPartMask); }
+int32_t helpers_of(uint64_t word) { return static_cast<int32_t>(word >> 2 * kPartBits & ((1 << kHelperBits) - 1)); }
+
+uint64_t next_job(uint64_t word, int32_t helpers, int32_t parts) {
+  const uint64_t number = (word >> 32) + 1;
+  return number << 32 | static_cast<uint64_t>(helpers) << 2 * kPartBits | static_cast<uint64_t>(parts);
+}
+
+template <typename Value>
+void sleep_while(std::atomic<Value> &word, Value value) {
+  static_assert(sizeof(word) == 4);
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+
+template <typename Value>
+void wake(std::atomic<Value> &word, int32_t count) {
+  static_assert(sizeof(word) == 4);
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// The teams in use, by backend and device.
+struct Teams {
+  std::mutex mutex;
+  std::map<std::pair<const void *, int32_t>, std::weak_ptr<Team>> teams;  // guarded by mutex
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Team>> Team::of_device(const void *backend, int32_t device, int32_t threads) {
+  static Teams *const all = new Teams;
+  std::shared_ptr<Team> team;
+  {
+    const std::lock_guard lock(all->mutex);
+    std::erase_if(all->teams, [](const auto &entry) { return entry.second.expired(); });
+    std::weak_ptr<Team> &known = all->teams[{backend, device}];
+    team = known.lock();
+    if (team == nullptr) known = team = std::make_shared<Team>();
+  }
+  TUTTI_TRY(team->grow(threads));
+  return team;
+}
+
+Status Team::grow(int32_t threads) {
+  threads = std::min(threads, kMostThreads);
+  const std::lock_guard lock(mutex_);
+  // With fewer cores than threads a spinning thread is in the way of one with work.
+  const bool spins = std::max(threads, size()) <= base::available_cores();
+  spin_ns_.store(spins ? kSpinNanoseconds : 0, std::memory_order_relaxed);
+  while (static_cast<int32_t>(threads_.size()) + 1 < threads) {
+    const auto number = static_cast<int32_t>(threads_.size()) + 1;
+    TUTTI_ASSIGN(base::Thread thread,
+                 base::Thread::start(base::concat("tutti-team-", number), [this, number] { work(number); }));
+    threads_.push_back(std::move(thread));
+    size_.store(number + 1, std::memory_order_relaxed);
+  }
+  return Status();
+}
+
+Team::~Team() {
+  closing_.store(true, std::memory_order_seq_cst);
+  bell_.fetch_add(1, std::memory_order_seq_cst);
+  wake(bell_, INT_MAX);
+}
+
+template <typename Condition>
+bool Team::spin(const Condition &condition) const {
+  const int64_t nanoseconds = spin_ns_.load(std::memory_order_relaxed);
+  if (nanoseconds == 0) return condition();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (condition()) return true;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+// ---- the caller ----------------------------------------------------------------------------------------------------
+
+void Team::run(int32_t parts, int32_t threads, Body body) {
+  const int32_t helpers = std::min({threads, size(), parts}) - 1;
+  if (helpers <= 0 || taken_.exchange(true, std::memory_order_acquire)) {
+    for (int32_t part = 0; part < parts; ++part)
+      body(part, 0);
+    return;
+  }
+  body_ = &body;
+  unfinished_.store(parts, std::memory_order_relaxed);
+  uint64_t word = next_job(word_.load(std::memory_order_relaxed), helpers, parts);
+  word_.store(word, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+    sleepers_.store(0, std::memory_order_seq_cst);
+    bell_.fetch_add(1, std::memory_order_seq_cst);
+    wake(bell_, INT_MAX);
+  }
+  int32_t done = 0;
+  for (;;) {
+    if (first_of(word) >= end_of(word)) break;
+    if (!word_.compare_exchange_weak(word, word + (uint64_t{1} << kPartBits), std::memory_order_acq_rel)) continue;
+    body(first_of(word), 0);
+    ++done;
+    word = word_.load(std::memory_order_acquire);
+  }
+  if (unfinished_.fetch_sub(done, std::memory_order_seq_cst) != done) wait_for_helpers();
+  taken_.store(false, std::memory_order_release);
+}
+
+void Team::wait_for_helpers() {
+  const auto all_done = [&] { return unfinished_.load(std::memory_order_acquire) == 0; };
+  if (spin(all_done)) return;
+  caller_sleeps_.store(1, std::memory_order_seq_cst);
+  for (;;) {
+    const int32_t left = unfinished_.load(std::memory_order_seq_cst);
+    if (left == 0) break;
+    sleep_while(unfinished_, left);
+  }
+  caller_sleeps_.store(0, std::memory_order_relaxed);
+}
+
+// ---- the others ----------------------------------------------------------------------------------------------------
+
+bool Team::may_help(uint64_t word, int32_t thread) const {
+  return first_of(word) < end_of(word) && thread <= helpers_of(word);
+}
+
+int32_t Team::help(int32_t thread) {
+  int32_t done = 0;
+  uint64_t word = word_.load(std::memory_order_acquire);
+  while (may_help(word, thread)) {
+    if (!word_.compare_exchange_weak(word, word - 1, std::memory_order_acq_rel)) continue;
+    // The job cannot end before this part, so the body is still that of this job.
+    (*body_)(end_of(word) - 1, thread);
+    ++done;
+    word = word_.load(std::memory_order_acquire);
+  }
+  return done;
+}
+
+void Team::work(int32_t thread) {
+  const FloatingPointMode mode;
+  omp_set_num_threads(1);
+  while (!closing_.load(std::memory_order_acquire)) {
+    const int32_t done = help(thread);
+    if (done == 0) {
+      wait_for_work(thread);
+    } else if (unfinished_.fetch_sub(done, std::memory_order_seq_cst) == done &&
+               caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
+      wake(unfinished_, 1);
+    }
+  }
+}
+
+void Team::wait_for_work(int32_t thread) {
+  const auto wanted = [&] {
+    return may_help(word_.load(std::memory_order_seq_cst), thread) || closing_.load(std::memory_order_seq_cst);
+  };
+  if (spin(wanted)) return;
+  // Whoever clears sleepers_ rings afterwards: a bell read before that is out of date then.
+  const uint32_t seen = bell_.load(std::memory_order_seq_cst);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (!wanted() && bell_.load(std::memory_order_seq_cst) == seen)
+    sleep_while(bell_, seen);
+}
+
+}  // namespace tutti::impl::backend::cpu
