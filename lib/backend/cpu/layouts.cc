@@ -54,7 +54,7 @@ bool is_same_memory(const LoweredValue &value, std::string_view a, std::string_v
 }
 
 Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::string_view from_layout,
-                                             std::string_view to_layout, BufferId from, BufferId to) {
+                                             std::string_view to_layout, BufferId from, BufferId to, int32_t threads) {
   if (value.dtype != tensor::DType::f32) {
     return base::invalid_argument("layout '", from_layout, "' is for f32, not ", value.dtype);
   }
@@ -67,8 +67,12 @@ Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::str
   }
   const int64_t rows = d[0], positions = d[1] * d[2], channels = d[3];
   const bool forward = from_layout.empty();
+  const Parts parts(rows, grain_of(2 * positions * channels), threads);
   auto move = [=](const RunContext &c) {
-    (forward ? to_blocked : from_blocked)(rows, positions, channels, c.in(from), c.out(to));
+    c.for_parts(parts, [&](Range range) {
+      const int64_t at = range.begin * positions * channels;
+      (forward ? to_blocked : from_blocked)(range.size(), positions, channels, c.in(from) + at, c.out(to) + at);
+    });
   };
   return std::unique_ptr<Kernel>(std::make_unique<FunctionKernel<decltype(move)>>(move));
 }

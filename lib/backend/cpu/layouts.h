@@ -22,9 +22,10 @@ int64_t storage_bytes(const LoweredValue &value, std::string_view layout);
 /// Are two layouts of a value the same bytes? Images of 16 channels are one block.
 bool is_same_memory(const LoweredValue &value, std::string_view a, std::string_view b);
 
-/// A kernel that copies a value from one layout to another.
+/// A kernel that copies a value from one layout to another, images on so many threads.
 base::Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::string_view from_layout,
-                                                   std::string_view to_layout, BufferId from, BufferId to);
+                                                   std::string_view to_layout, BufferId from, BufferId to,
+                                                   int32_t threads);
 
 /// to[i] += from[i] for any number dtype.
 std::function<void(const RunContext &)> make_plain_add(tensor::DType dtype, int64_t n, BufferId from, BufferId to);

@@ -90,35 +90,96 @@ Following following_nodes(const Lowering &l, const Group &group) {
   return following;
 }
 
+/// How the work of a dense layer is cut into parts: by products, or by the longer side of the result, so that the
+/// shorter operand is what several threads read.
+struct DenseCut {
+  enum class By : uint8_t { product, row, column };
+  By by = By::product;
+  int64_t unit = 1;  ///< rows or columns of an item
+  Parts parts;
+
+  static DenseCut make(const DenseShape &shape, int32_t threads) {
+    // About 7 us.
+    constexpr int64_t kPartFlops = 1'000'000;
+    constexpr int32_t kPartsPerThread = 2;
+    const GemmShape &g = shape.gemm;
+    const auto products = static_cast<int64_t>(shape.a_offsets.size());
+    DenseCut cut;
+    int64_t items = products;
+    int64_t flops = 2 * g.m * g.n * g.k;
+    if (products < threads) {
+      cut.by = g.m >= g.n ? By::row : By::column;
+      cut.unit = cut.by == By::row ? kRowUnit : kColumnUnit;
+      const int64_t side = cut.by == By::row ? g.m : g.n;
+      items = (side + cut.unit - 1) / cut.unit;
+      flops = flops / std::max<int64_t>(side, 1) * cut.unit * products;
+    }
+    cut.parts = Parts(items, kPartFlops / std::max<int64_t>(flops, 1) + 1, threads, kPartsPerThread);
+    return cut;
+  }
+
+  // What the kernel keeps in registers, or twice that.
+  static constexpr int64_t kRowUnit = 12;
+  static constexpr int64_t kColumnUnit = 32;
+};
+
+/// One dense layer: products with what follows them.
+struct Dense {
+  DenseShape shape;
+  DenseCut cut;
+  bool relu = false;
+  BufferId a = -1, b = -1, bias = -1, mask = -1, c = -1, scratch = -1;
+  int64_t scratch_floats = 0;
+
+  void run_part(const RunContext &context, Range range, int32_t thread) const {
+    const auto products = static_cast<int64_t>(shape.a_offsets.size());
+    const bool whole = cut.by == DenseCut::By::product;
+    GemmShape part = shape.gemm;
+    int64_t row = 0, column = 0;
+    if (cut.by == DenseCut::By::row) {
+      row = range.begin * cut.unit;
+      part.m = std::min(part.m, range.end * cut.unit) - row;
+    } else if (cut.by == DenseCut::By::column) {
+      column = range.begin * cut.unit;
+      part.n = std::min(part.n, range.end * cut.unit) - column;
+    }
+    for (int64_t i = whole ? range.begin : 0; i < (whole ? range.end : products); ++i) {
+      const int64_t at = i * shape.gemm.m * shape.gemm.n + row * part.c_row + column;
+      GemmEpilogue epilogue;
+      epilogue.bias = bias < 0 ? nullptr : context.in(bias) + column;
+      epilogue.relu = relu;
+      epilogue.mask = mask < 0 ? nullptr : context.in(mask) + at;
+      const auto product = static_cast<size_t>(i);
+      gemm(part, context.in(a) + shape.a_offsets[product] + row * part.a_row,
+           context.in(b) + shape.b_offsets[product] + column * part.b_column, context.out(c) + at, epilogue,
+           context.out(scratch) + thread * scratch_floats);
+    }
+  }
+};
+
 }  // namespace
 
 bool lower_dense(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.front());
   if (!l.is_f32(node.outputs[0])) return false;
-  const DenseShape shape = shape_of(l, node);
   const Following following = following_nodes(l, group);
-  const ValueId y = l.graph().step(group.steps.back()).outputs[0];
-  const BufferId a = l.read(node.inputs[0]);
-  const BufferId b = l.read(node.inputs[1]);
-  const BufferId bias = l.read(following.bias);
-  const BufferId mask = l.read(following.mask);
-  const BufferId c = l.write(y);
-  const BufferId scratch = l.scratch(gemm_scratch_floats(shape.gemm) * static_cast<int64_t>(sizeof(float)));
+  Dense dense;
+  dense.shape = shape_of(l, node);
+  dense.cut = DenseCut::make(dense.shape, l.threads());
+  dense.relu = following.relu;
+  dense.a = l.read(node.inputs[0]);
+  dense.b = l.read(node.inputs[1]);
+  dense.bias = l.read(following.bias);
+  dense.mask = l.read(following.mask);
+  dense.c = l.write(l.graph().step(group.steps.back()).outputs[0]);
+  dense.scratch_floats = (gemm_scratch_floats(dense.shape.gemm) + 15) / 16 * 16;
+  dense.scratch = l.scratch(dense.cut.parts.threads() * dense.scratch_floats * static_cast<int64_t>(sizeof(float)));
   std::string name = "simd:gemm";
-  if (bias >= 0) name += "+bias";
-  if (following.relu) name += "+relu";
-  if (mask >= 0) name += "+relu_gradient";
-  l.emit(name, [=](const RunContext &context) {
-    const int64_t matrix = shape.gemm.m * shape.gemm.n;
-    for (size_t i = 0; i < shape.a_offsets.size(); ++i) {
-      const int64_t at = static_cast<int64_t>(i) * matrix;
-      GemmEpilogue epilogue;
-      epilogue.bias = context.in_or_null(bias);
-      epilogue.relu = following.relu;
-      epilogue.mask = mask < 0 ? nullptr : context.in(mask) + at;
-      gemm(shape.gemm, context.in(a) + shape.a_offsets[i], context.in(b) + shape.b_offsets[i], context.out(c) + at,
-           epilogue, context.out(scratch));
-    }
+  if (dense.bias >= 0) name += "+bias";
+  if (dense.relu) name += "+relu";
+  if (dense.mask >= 0) name += "+relu_gradient";
+  l.emit(name, [dense = std::move(dense)](const RunContext &context) {
+    context.for_parts(dense.cut.parts, [&](Range range, int32_t thread) { dense.run_part(context, range, thread); });
   });
   return true;
 }

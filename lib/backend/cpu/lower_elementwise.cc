@@ -151,15 +151,22 @@ class ElementwiseLowering {
   void emit() {
     if (program_.boolean_result) overwrite_.clear();
     const BufferId out = l_.write(result_, layout_, overwrite_, true);
-    const BufferId scratch = l_.scratch(program_.scratch_floats() * static_cast<int64_t>(sizeof(float)));
+    const int64_t scratch_floats = program_.scratch_floats();
+    const int64_t steps = program_.steps();
+    const int64_t grain = grain_of(program_.step_elements());
+    const BufferId scratch =
+        l_.scratch(Parts(steps, grain, l_.threads()).threads() * scratch_floats * static_cast<int64_t>(sizeof(float)));
     std::string name = "simd:elementwise";
     if (group_.steps.size() > 1) name += base::concat("(", group_.steps.size(), ")");
-    l_.emit(name, [program = std::move(program_), buffers = std::move(buffers_), out, scratch](const RunContext &c) {
-      const void *inputs[64];
-      for (size_t i = 0; i < buffers.size(); ++i)
-        inputs[i] = c.buffers[buffers[i]];
-      run_elementwise(program, inputs, c.buffers[out], c.out(scratch));
-    });
+    l_.emit_ranges(name, steps, grain,
+                   [=, program = std::move(program_), buffers = std::move(buffers_)](const RunContext &c, Range range,
+                                                                                     int32_t thread) {
+                     const void *inputs[64];
+                     for (size_t i = 0; i < buffers.size(); ++i)
+                       inputs[i] = c.buffers[buffers[i]];
+                     run_elementwise(program, range.begin, range.end, inputs, c.buffers[out],
+                                     c.out(scratch) + thread * scratch_floats);
+                   });
   }
 
   Lowering &l_;

@@ -38,6 +38,18 @@ std::string_view image_layout(const Lowering &l, ValueId x) {
   return l.layout_of(x) == kBlocked16 ? kBlocked16 : std::string_view();
 }
 
+/// A pool over some of the images; function(context, part, offset of x, offset of y).
+template <typename Function>
+void emit_pool(Lowering &l, const char *name, const PoolShape &shape, Function function) {
+  const int64_t in = shape.in_height * shape.in_width * shape.channels;
+  const int64_t out = shape.out_height * shape.out_width * shape.channels;
+  l.emit_ranges(name, shape.images, grain_of(in + out), [=](const RunContext &c, Range images) {
+    PoolShape part = shape;
+    part.images = images.size();
+    function(c, part, images.begin * in, images.begin * out);
+  });
+}
+
 }  // namespace
 
 bool lower_max_pool(Lowering &l, const Node &node) {
@@ -46,7 +58,9 @@ bool lower_max_pool(Lowering &l, const Node &node) {
   const PoolShape shape = shape_of(l, node, node.inputs[0], node.outputs[0], layout);
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId y = l.write(node.outputs[0], layout);
-  l.emit("simd:max_pool", [=](const RunContext &c) { max_pool(shape, c.in(x), c.out(y)); });
+  emit_pool(l, "simd:max_pool", shape, [=](const RunContext &c, const PoolShape &part, int64_t x_at, int64_t y_at) {
+    max_pool(part, c.in(x) + x_at, c.out(y) + y_at);
+  });
   return true;
 }
 
@@ -59,8 +73,10 @@ bool lower_max_pool_gradient(Lowering &l, const Group &group) {
   const BufferId dy = l.read(node.inputs[0], layout), x = l.read(node.inputs[1], layout);
   const BufferId y = l.read(node.inputs[2], layout);
   const BufferId dx = l.write(l.graph().step(group.steps.back()).outputs[0], layout);
-  l.emit(relu ? "simd:max_pool_gradient+relu_gradient" : "simd:max_pool_gradient",
-         [=](const RunContext &c) { max_pool_gradient(shape, c.in(dy), c.in(x), c.in(y), relu, c.out(dx)); });
+  emit_pool(l, relu ? "simd:max_pool_gradient+relu_gradient" : "simd:max_pool_gradient", shape,
+            [=](const RunContext &c, const PoolShape &part, int64_t x_at, int64_t y_at) {
+              max_pool_gradient(part, c.in(dy) + y_at, c.in(x) + x_at, c.in(y) + y_at, relu, c.out(dx) + x_at);
+            });
   return true;
 }
 
@@ -70,7 +86,9 @@ bool lower_average_pool(Lowering &l, const Node &node) {
   const PoolShape shape = shape_of(l, node, node.inputs[0], node.outputs[0], layout);
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId y = l.write(node.outputs[0], layout);
-  l.emit("simd:average_pool", [=](const RunContext &c) { average_pool(shape, c.in(x), c.out(y)); });
+  emit_pool(l, "simd:average_pool", shape, [=](const RunContext &c, const PoolShape &part, int64_t x_at, int64_t y_at) {
+    average_pool(part, c.in(x) + x_at, c.out(y) + y_at);
+  });
   return true;
 }
 
@@ -79,7 +97,10 @@ bool lower_average_pool_gradient(Lowering &l, const Node &node) {
   const PoolShape shape = shape_of(l, node, node.outputs[0], node.inputs[0], "");
   const BufferId dy = l.read(node.inputs[0]);
   const BufferId dx = l.write(node.outputs[0]);
-  l.emit("simd:average_pool_gradient", [=](const RunContext &c) { average_pool_gradient(shape, c.in(dy), c.out(dx)); });
+  emit_pool(l, "simd:average_pool_gradient", shape,
+            [=](const RunContext &c, const PoolShape &part, int64_t x_at, int64_t y_at) {
+              average_pool_gradient(part, c.in(dy) + y_at, c.out(dx) + x_at);
+            });
   return true;
 }
 

@@ -11,13 +11,16 @@ using graph::ValueId;
 
 namespace {
 
-/// The rows of one run. Only for values whose rows lie one after the other (outer is 1).
-RandomArray array_of(const RandomRows &rows, const int64_t *scalars) {
+/// A random number costs as much as so many elements that are moved.
+constexpr int64_t kRandomCost = 4;
+
+/// Some of the rows of one run. Only for values whose rows lie one after the other (outer is 1).
+RandomArray array_of(const RandomRows &rows, const int64_t *scalars, Range range) {
   RandomArray array;
   array.key = rows.key(scalars).value;
-  array.first_row = rows.global_row(0, scalars);
   array.row_step = rows.has_batch ? 1 : 0;
-  array.rows = rows.rows;
+  array.first_row = rows.global_row(0, scalars) + static_cast<uint64_t>(range.begin) * array.row_step;
+  array.rows = range.size();
   array.width = rows.elements_per_row();
   return array;
 }
@@ -31,8 +34,11 @@ bool lower_dropout(Lowering &l, const Node &node) {
   const double rate = number(node, "rate");
   const BufferId in = l.read(x);
   const BufferId out = l.write(node.outputs[0], "", {x});
-  l.emit("simd:dropout",
-         [=](const RunContext &c) { random_dropout(array_of(rows, c.scalars), rate, c.in(in), c.out(out)); });
+  const int64_t width = rows.elements_per_row();
+  l.emit_ranges("simd:dropout", rows.rows, grain_of(kRandomCost * width), [=](const RunContext &c, Range range) {
+    const int64_t at = range.begin * width;
+    random_dropout(array_of(rows, c.scalars, range), rate, c.in(in) + at, c.out(out) + at);
+  });
   return true;
 }
 
@@ -42,7 +48,10 @@ bool lower_random_uniform(Lowering &l, const Node &node) {
   const bool is_unit = number(node, "low") == 0.0 && number(node, "high") == 1.0;
   if (!l.is_f32(y) || rows.outer != 1 || !is_unit) return false;
   const BufferId out = l.write(y);
-  l.emit("simd:random_uniform", [=](const RunContext &c) { random_uniform(array_of(rows, c.scalars), c.out(out)); });
+  const int64_t width = rows.elements_per_row();
+  l.emit_ranges("simd:random_uniform", rows.rows, grain_of(kRandomCost * width), [=](const RunContext &c, Range range) {
+    random_uniform(array_of(rows, c.scalars, range), c.out(out) + range.begin * width);
+  });
   return true;
 }
 

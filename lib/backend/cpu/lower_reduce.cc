@@ -50,6 +50,29 @@ bool as_shape(const std::vector<Run> &runs, ReduceShape &shape) {
   return i == runs.size();
 }
 
+/// Results one by one, or, where all elements come to one row of results, stretches of them whose results are reduced
+/// again: stretches by the shape alone, so that the sum does not depend on threads.
+void emit_reduce(Lowering &l, std::string_view name, ReduceKind kind, const ReduceShape &shape, BufferId in,
+                 BufferId out, float scale) {
+  constexpr int32_t kStretches = 16;
+  const Parts stretches(shape.middle, grain_of(shape.inner), kStretches, 1);
+  if (shape.outer != 1 || stretches.count() == 1) {
+    const int64_t row = shape.middle * shape.inner;
+    return l.emit_ranges(name, shape.outer, grain_of(row), [=](const RunContext &c, Range r) {
+      reduce(kind, {r.size(), shape.middle, shape.inner}, c.in(in) + r.begin * row, c.out(out) + r.begin * shape.inner,
+             scale);
+    });
+  }
+  const BufferId partial = l.scratch(stretches.count() * shape.inner * static_cast<int64_t>(sizeof(float)));
+  l.emit(name, [=](const RunContext &c) {
+    c.for_each(stretches.count(), [&](int32_t part, int32_t) {
+      const Range r = stretches[part];
+      reduce(kind, {1, r.size(), shape.inner}, c.in(in) + r.begin * shape.inner, c.out(partial) + part * shape.inner);
+    });
+    reduce(kind, {1, stretches.count(), shape.inner}, c.in(partial), c.out(out), scale);
+  });
+}
+
 }  // namespace
 
 bool lower_reduce(Lowering &l, const Node &node) {
@@ -73,8 +96,7 @@ bool lower_reduce(Lowering &l, const Node &node) {
   const BufferId in = l.read(x, blocked ? kBlocked16 : std::string_view());
   if (blocked) shape = {shape.outer * dims[3] / 16, shape.middle, 16};
   const BufferId out = l.write(y);
-  l.emit(blocked ? "simd:reduce_blocked" : "simd:reduce",
-         [=](const RunContext &c) { reduce(kind, shape, c.in(in), c.out(out), scale); });
+  emit_reduce(l, blocked ? "simd:reduce_blocked" : "simd:reduce", kind, shape, in, out, scale);
   return true;
 }
 
@@ -83,8 +105,12 @@ bool lower_all_finite(Lowering &l, const Node &node) {
   const int64_t n = l.value(node.inputs[0]).elements;
   const BufferId x = l.read(node.inputs[0]);
   const BufferId y = l.write(node.outputs[0]);
-  l.emit("simd:all_finite",
-         [=](const RunContext &c) { *static_cast<uint8_t *>(c.buffers[y]) = all_finite(c.in(x), n) ? 1 : 0; });
+  const Parts parts(n, kPartElements, l.threads());
+  l.emit("simd:all_finite", [=](const RunContext &c) {
+    FirstWrong wrong;
+    c.for_parts(parts, [&](Range r) { wrong.note(all_finite(c.in(x) + r.begin, r.size()) ? -1 : r.begin); });
+    *static_cast<uint8_t *>(c.buffers[y]) = wrong.get() < 0 ? 1 : 0;
+  });
   return true;
 }
 

@@ -21,13 +21,6 @@ int64_t element_bytes(const Lowering &l, ValueId id) {
 
 bool is_fixed_size(const Lowering &l, ValueId id) { return l.value(id).dtype != DType::bytes; }
 
-/// An attribute of dims, as numbers; false when it cannot be evaluated.
-bool evaluated(const Lowering &l, const Node &node, std::string_view name, std::vector<int64_t> &numbers) {
-  const auto result = l.graph().evaluate(attribute<graph::Dims>(node, name));
-  if (result.ok()) numbers = *result;
-  return result.ok();
-}
-
 /// Where a strided block begins, and its strides, in elements of the whole.
 struct BlockView {
   int64_t offset = 0;
@@ -67,9 +60,37 @@ int64_t index_at(const void *values, bool wide, int64_t i) {
   return wide ? read_index<int64_t>(values, i) : read_index<int32_t>(values, i);
 }
 
+/// What gather and its gradient report.
+int32_t check_index(const RunContext &c, const FirstWrong &wrong, BufferId indices, bool wide, int64_t limit,
+                    const std::string &node) {
+  const int64_t i = wrong.get();
+  if (i < 0) return 0;
+  return c.fail(base::invalid_argument(node, ": index ", index_at(c.buffers[indices], wide, i), " at position ", i,
+                                       " is not between 0 and ", limit - 1));
+}
+
 int64_t product(const std::vector<int64_t> &dims, size_t begin, size_t end) {
   return std::accumulate(dims.begin() + static_cast<ptrdiff_t>(begin), dims.begin() + static_cast<ptrdiff_t>(end),
                          int64_t{1}, std::multiplies<>());
+}
+
+Parts parts_of(const Lowering &l, const StridedCopy &copy) {
+  return Parts(copy.steps(), grain_of(copy.step_bytes() / 4), l.threads());
+}
+
+void run_copy(const RunContext &c, const Parts &parts, const StridedCopy &copy, BufferId in, BufferId out) {
+  c.for_parts(parts, [&](Range range) { copy.run(range.begin, range.end, c.buffers[in], c.buffers[out]); });
+}
+
+void emit_copy(Lowering &l, const char *name, const StridedCopy &copy, BufferId in, BufferId out) {
+  l.emit(name, [=, parts = parts_of(l, copy)](const RunContext &c) { run_copy(c, parts, copy, in, out); });
+}
+
+/// Fills a buffer with copies of a number.
+template <typename T>
+void run_fill(const RunContext &c, const Parts &parts, BufferId out, T value) {
+  c.for_parts(parts,
+              [&](Range range) { std::fill_n(static_cast<T *>(c.buffers[out]) + range.begin, range.size(), value); });
 }
 
 }  // namespace
@@ -87,7 +108,7 @@ bool lower_transpose(Lowering &l, const Node &node) {
   const StridedCopy copy = StridedCopy::make(dims, strides, 0, dense_strides(dims), 0, element_bytes(l, x));
   const BufferId in = l.read(x);
   const BufferId out = l.write(node.outputs[0]);
-  l.emit("copy:transpose", [=](const RunContext &c) { copy.run(c.buffers[in], c.buffers[out]); });
+  emit_copy(l, "copy:transpose", copy, in, out);
   return true;
 }
 
@@ -104,7 +125,7 @@ bool lower_broadcast_to(Lowering &l, const Node &node) {
   const StridedCopy copy = StridedCopy::make(dims, strides, 0, dense_strides(dims), 0, element_bytes(l, x));
   const BufferId in = l.read(x);
   const BufferId out = l.write(node.outputs[0]);
-  l.emit("copy:broadcast", [=](const RunContext &c) { copy.run(c.buffers[in], c.buffers[out]); });
+  emit_copy(l, "copy:broadcast", copy, in, out);
   return true;
 }
 
@@ -115,18 +136,24 @@ bool lower_concat(Lowering &l, const Node &node) {
   const int64_t asked = integer(node, "axis");
   const auto axis = static_cast<size_t>(asked < 0 ? asked + static_cast<int64_t>(dims.size()) : asked);
   const std::vector<int64_t> strides = dense_strides(dims);
-  std::vector<std::pair<BufferId, StridedCopy>> parts;
+  struct Piece {
+    BufferId in;
+    StridedCopy copy;
+    Parts parts;
+  };
+  std::vector<Piece> pieces;
   int64_t at = 0;
   for (ValueId input : node.inputs) {
     const std::vector<int64_t> &own = l.value(input).dims;
-    parts.emplace_back(l.read(input),
-                       StridedCopy::make(own, dense_strides(own), 0, strides, at * strides[axis], element_bytes(l, y)));
+    const StridedCopy copy =
+        StridedCopy::make(own, dense_strides(own), 0, strides, at * strides[axis], element_bytes(l, y));
+    pieces.push_back({l.read(input), copy, parts_of(l, copy)});
     at += own[axis];
   }
   const BufferId out = l.write(y);
-  l.emit("copy:concat", [parts = std::move(parts), out](const RunContext &c) {
-    for (const auto &[in, copy] : parts)
-      copy.run(c.buffers[in], c.buffers[out]);
+  l.emit("copy:concat", [pieces = std::move(pieces), out](const RunContext &c) {
+    for (const Piece &piece : pieces)
+      run_copy(c, piece.parts, piece.copy, piece.in, out);
   });
   return true;
 }
@@ -140,7 +167,7 @@ bool lower_slice(Lowering &l, const Node &node) {
       StridedCopy::make(dims, view.strides, view.offset, dense_strides(dims), 0, element_bytes(l, x));
   const BufferId in = l.read(x);
   const BufferId out = l.write(node.outputs[0]);
-  l.emit("copy:slice", [=](const RunContext &c) { copy.run(c.buffers[in], c.buffers[out]); });
+  emit_copy(l, "copy:slice", copy, in, out);
   return true;
 }
 
@@ -152,12 +179,12 @@ bool lower_slice_gradient(Lowering &l, const Node &node) {
   const std::vector<int64_t> &dims = l.value(dy).dims;
   const StridedCopy copy =
       StridedCopy::make(dims, dense_strides(dims), 0, view.strides, view.offset, element_bytes(l, dy));
-  const auto bytes = static_cast<size_t>(whole.bytes);
   const BufferId in = l.read(dy);
   const BufferId out = l.write(node.outputs[0]);
-  l.emit("copy:slice_gradient", [=](const RunContext &c) {
-    if (bytes > 0) std::memset(c.buffers[out], 0, bytes);
-    copy.run(c.buffers[in], c.buffers[out]);
+  const Parts all(whole.bytes, 4 * kPartElements, l.threads());
+  l.emit("copy:slice_gradient", [=, parts = parts_of(l, copy)](const RunContext &c) {
+    run_fill(c, all, out, '\0');
+    run_copy(c, parts, copy, in, out);
   });
   return true;
 }
@@ -174,12 +201,12 @@ bool lower_pad(Lowering &l, const Node &node) {
   const std::vector<int64_t> &dims = l.value(x).dims;
   const StridedCopy copy = StridedCopy::make(dims, dense_strides(dims), 0, strides, offset, element_bytes(l, x));
   const auto fill = static_cast<float>(number(node, "value"));
-  const int64_t n = y.elements;
   const BufferId in = l.read(x);
   const BufferId out = l.write(node.outputs[0]);
-  l.emit("copy:pad", [=](const RunContext &c) {
-    std::fill_n(c.out(out), n, fill);
-    copy.run(c.buffers[in], c.buffers[out]);
+  const Parts all(y.elements, kPartElements, l.threads());
+  l.emit("copy:pad", [=, parts = parts_of(l, copy)](const RunContext &c) {
+    run_fill(c, all, out, fill);
+    run_copy(c, parts, copy, in, out);
   });
   return true;
 }
@@ -198,20 +225,22 @@ bool lower_gather(Lowering &l, const Node &node) {
   const bool wide = indices.dtype == DType::i64;
   const BufferId from = l.read(params), at = l.read(node.inputs[1]);
   const BufferId to = l.write(node.outputs[0]);
+  const Parts parts(count, grain_of(outer * bytes / 4), l.threads());
   l.emit("copy:gather", [=, name = describe(node)](const RunContext &c) -> int32_t {
-    const char *source = static_cast<const char *>(c.buffers[from]);
-    char *target = static_cast<char *>(c.buffers[to]);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t index = index_at(c.buffers[at], wide, i);
-      if (index < 0 || index >= limit) {
-        return c.fail(
-            base::invalid_argument(name, ": index ", index, " at position ", i, " is not between 0 and ", limit - 1));
+    FirstWrong wrong;
+    c.for_parts(parts, [&](Range range) {
+      const char *source = static_cast<const char *>(c.buffers[from]);
+      char *target = static_cast<char *>(c.buffers[to]);
+      for (int64_t i = range.begin; i < range.end; ++i) {
+        const int64_t index = index_at(c.buffers[at], wide, i);
+        if (index < 0 || index >= limit) return wrong.note(i);
+        for (int64_t o = 0; o < outer; ++o) {
+          std::memcpy(target + (o * count + i) * bytes, source + (o * limit + index) * bytes,
+                      static_cast<size_t>(bytes));
+        }
       }
-      for (int64_t o = 0; o < outer; ++o) {
-        std::memcpy(target + (o * count + i) * bytes, source + (o * limit + index) * bytes, static_cast<size_t>(bytes));
-      }
-    }
-    return 0;
+    });
+    return check_index(c, wrong, at, wide, limit, name);
   });
   return true;
 }
@@ -229,19 +258,24 @@ bool lower_gather_gradient(Lowering &l, const Node &node) {
   const bool wide = indices.dtype == DType::i64;
   const BufferId dy = l.read(node.inputs[0]), at = l.read(node.inputs[1]);
   const BufferId out = l.write(node.outputs[0]);
+  // A part adds up what belongs to some rows of the table.
+  const int64_t work = outer * inner * (count + limit);
+  const int64_t grain = work > 0 ? std::max<int64_t>(1, kPartElements * limit / work) : 1;
+  const Parts parts(limit, grain, l.threads(), 1);
   l.emit("simd:gather_gradient", [=, name = describe(node)](const RunContext &c) -> int32_t {
-    std::fill_n(c.out(out), outer * limit * inner, 0.0f);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t index = index_at(c.buffers[at], wide, i);
-      if (index < 0 || index >= limit) {
-        return c.fail(
-            base::invalid_argument(name, ": index ", index, " at position ", i, " is not between 0 and ", limit - 1));
+    FirstWrong wrong;
+    c.for_parts(parts, [&](Range rows) {
+      for (int64_t o = 0; o < outer; ++o)
+        std::fill_n(c.out(out) + (o * limit + rows.begin) * inner, rows.size() * inner, 0.0f);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t index = index_at(c.buffers[at], wide, i);
+        if (index < 0 || index >= limit) return wrong.note(i);
+        if (index < rows.begin || index >= rows.end) continue;
+        for (int64_t o = 0; o < outer; ++o)
+          add_to(c.in(dy) + (o * count + i) * inner, c.out(out) + (o * limit + index) * inner, inner);
       }
-      for (int64_t o = 0; o < outer; ++o) {
-        add_to(c.in(dy) + (o * count + i) * inner, c.out(out) + (o * limit + index) * inner, inner);
-      }
-    }
-    return 0;
+    });
+    return check_index(c, wrong, at, wide, limit, name);
   });
   return true;
 }

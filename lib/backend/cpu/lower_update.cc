@@ -43,8 +43,9 @@ bool has_rate_dtype(const Lowering &l, ValueId id) {
 bool is_ok(const RunContext &c, BufferId ok) { return *static_cast<const uint8_t *>(c.buffers[ok]) != 0; }
 
 /// What an update leaves when it may not happen: its inputs.
-void keep(const RunContext &c, BufferId from, BufferId to, int64_t n) {
-  if (c.buffers[from] != c.buffers[to]) std::memmove(c.buffers[to], c.buffers[from], static_cast<size_t>(n) * 4);
+void keep(const RunContext &c, BufferId from, BufferId to, Range r) {
+  if (c.buffers[from] == c.buffers[to]) return;
+  std::memmove(c.out(to) + r.begin, c.in(from) + r.begin, static_cast<size_t>(r.size()) * sizeof(float));
 }
 
 }  // namespace
@@ -79,9 +80,10 @@ bool lower_sgd_update(Lowering &l, const Node &node) {
   const BufferId ok = l.read(node.inputs[3]);
   const BufferId w_out = l.write(node.outputs[0], "", {node.inputs[0]}, true);
   const auto decay = static_cast<float>(number(node, "weight_decay"));
-  l.emit("simd:sgd", [=](const RunContext &c) {
-    if (!is_ok(c, ok)) return keep(c, w, w_out, n);
-    sgd_update({static_cast<float>(rate.get(c)), decay}, n, c.in(w), c.in(g), c.out(w_out));
+  l.emit_ranges("simd:sgd", n, grain_of(2), [=](const RunContext &c, Range r) {
+    if (!is_ok(c, ok)) return keep(c, w, w_out, r);
+    const int64_t at = r.begin;
+    sgd_update({static_cast<float>(rate.get(c)), decay}, r.size(), c.in(w) + at, c.in(g) + at, c.out(w_out) + at);
   });
   return true;
 }
@@ -98,14 +100,15 @@ bool lower_momentum_update(Lowering &l, const Node &node) {
   rule.momentum = static_cast<float>(number(node, "momentum"));
   rule.weight_decay = static_cast<float>(number(node, "weight_decay"));
   rule.nesterov = flag(node, "nesterov");
-  l.emit("simd:momentum", [=](const RunContext &c) {
+  l.emit_ranges("simd:momentum", n, grain_of(3), [=](const RunContext &c, Range r) {
     if (!is_ok(c, ok)) {
-      keep(c, w, w_out, n);
-      return keep(c, v, v_out, n);
+      keep(c, w, w_out, r);
+      return keep(c, v, v_out, r);
     }
     MomentumRule now = rule;
     now.learning_rate = static_cast<float>(rate.get(c));
-    momentum_update(now, n, c.in(w), c.in(g), c.in(v), c.out(w_out), c.out(v_out));
+    const int64_t at = r.begin;
+    momentum_update(now, r.size(), c.in(w) + at, c.in(g) + at, c.in(v) + at, c.out(w_out) + at, c.out(v_out) + at);
   });
   return true;
 }
@@ -124,15 +127,17 @@ bool lower_adam_update(Lowering &l, const Node &node) {
   const double beta1 = number(node, "beta1"), beta2 = number(node, "beta2");
   const double epsilon = number(node, "epsilon"), decay = number(node, "weight_decay");
   const BufferId w = in[0], g = in[1], m = in[2], v = in[3], w_out = out[0], m_out = out[1], v_out = out[2];
-  l.emit("simd:adam", [=](const RunContext &c) {
+  l.emit_ranges("simd:adam", n, grain_of(4), [=](const RunContext &c, Range r) {
     if (!is_ok(c, ok)) {
-      keep(c, w, w_out, n);
-      keep(c, m, m_out, n);
-      return keep(c, v, v_out, n);
+      keep(c, w, w_out, r);
+      keep(c, m, m_out, r);
+      return keep(c, v, v_out, r);
     }
     const int64_t t = *static_cast<const int64_t *>(c.buffers[iteration]);
     const AdamRule rule = AdamRule::at(rate.get(c), beta1, beta2, epsilon, decay, t);
-    adam_update(rule, n, c.in(w), c.in(g), c.in(m), c.in(v), c.out(w_out), c.out(m_out), c.out(v_out));
+    const int64_t at = r.begin;
+    adam_update(rule, r.size(), c.in(w) + at, c.in(g) + at, c.in(m) + at, c.in(v) + at, c.out(w_out) + at,
+                c.out(m_out) + at, c.out(v_out) + at);
   });
   return true;
 }

@@ -179,9 +179,12 @@ void Lowering::emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel>
 void Lowering::copy(BufferId from, BufferId to, int64_t bytes, std::string_view kernel_name) {
   touch(from);
   touch(to);
-  emit(kernel_name, [=](const RunContext &c) {
-    if (bytes > 0) std::memcpy(c.buffers[to], c.buffers[from], static_cast<size_t>(bytes));
-  });
+  emit_ranges(kernel_name, bytes, kPartElements * static_cast<int64_t>(sizeof(float)),
+              [=](const RunContext &c, Range r) {
+                if (r.size() == 0) return;
+                std::memcpy(static_cast<char *>(c.buffers[to]) + r.begin,
+                            static_cast<const char *>(c.buffers[from]) + r.begin, static_cast<size_t>(r.size()));
+              });
 }
 
 void Lowering::reorder(ValueId id, BufferId from, std::string_view from_layout, BufferId to,
@@ -190,7 +193,7 @@ void Lowering::reorder(ValueId id, BufferId from, std::string_view from_layout, 
   std::string pending = std::exchange(written_layout_, std::string(to_layout));
   touch(from);
   touch(to);
-  auto kernel = make_reorder(value(id), from_layout, to_layout, from, to);
+  auto kernel = make_reorder(value(id), from_layout, to_layout, from, to, threads());
   if (!kernel.ok()) {
     if (status_.ok()) status_ = kernel.status().wrap(describe(graph_.step(step_)));
     return;
@@ -306,7 +309,9 @@ void Lowering::lower_state_write(int32_t step) {
   touch(to);
   if (value(x).dtype == DType::f32) {
     const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
-    return emit("add_to", [=](const RunContext &c) { add_to(c.in(from), c.out(to), n); });
+    return emit_ranges("add_to", n, kPartElements, [=](const RunContext &c, Range r) {
+      add_to(c.in(from) + r.begin, c.out(to) + r.begin, r.size());
+    });
   }
   emit("add_to",
        make_plain_add(value(x).dtype, bytes / static_cast<int64_t>(tensor::size_bytes(value(x).dtype)), from, to));

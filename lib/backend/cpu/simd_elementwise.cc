@@ -426,20 +426,18 @@ struct Run {
   }
 };
 
-void run_program(const ElementProgram &program, const void *const *inputs, void *output, float *scratch) {
-  const int64_t total = program.rows * program.columns;
-  if (total <= 0) return;
+void run_program(const ElementProgram &program, int64_t first, int64_t end, const void *const *inputs, void *output,
+                 float *scratch) {
+  if (first >= end) return;
   Run run{program, inputs, output, scratch, {}};
   run.start();
-  if (program.tile >= program.columns || program.rows == 1) {
-    for (int64_t at = 0; at < total; at += program.tile)
-      run.run_tile(at, HWY_MIN(program.tile, total - at));
-    return;
-  }
-  for (int64_t row = 0; row < program.rows; ++row) {
-    for (int64_t at = 0; at < program.columns; at += program.tile) {
-      run.run_tile(row * program.columns + at, HWY_MIN(program.tile, program.columns - at));
-    }
+  const int64_t step = program.step_elements();
+  const int64_t stop = HWY_MIN(end * step, program.rows * program.columns);
+  // A step is a tile or several of them, the last of which may be shorter.
+  for (int64_t begin = first * step; begin < stop; begin += step) {
+    const int64_t step_end = HWY_MIN(begin + step, stop);
+    for (int64_t at = begin; at < step_end; at += program.tile)
+      run.run_tile(at, HWY_MIN(program.tile, step_end - at));
   }
 }
 
@@ -451,8 +449,9 @@ namespace tutti::impl::backend::cpu {
 
 HWY_EXPORT(run_program);
 
-void run_elementwise(const ElementProgram &program, const void *const *inputs, void *output, float *scratch) {
-  HWY_DYNAMIC_DISPATCH(run_program)(program, inputs, output, scratch);
+void run_elementwise(const ElementProgram &program, int64_t first, int64_t end, const void *const *inputs, void *output,
+                     float *scratch) {
+  HWY_DYNAMIC_DISPATCH(run_program)(program, first, end, inputs, output, scratch);
 }
 
 }  // namespace tutti::impl::backend::cpu

@@ -9,7 +9,7 @@
 //   program.inputs = {{ElementAccess::dense}, {ElementAccess::column}};
 //   program.instructions = {{ElementOp::add, 2, 0, 1}, {ElementOp::relu, 3, 2}};
 //   program.finish();
-//   run_elementwise(program, inputs, output, scratch);          // element_scratch_floats() floats
+//   run_elementwise(program, 0, program.steps(), inputs, output, scratch);          // scratch_floats() floats
 //
 // Registers 0 .. inputs-1 are the inputs, instruction i defines register inputs + i; the last one is the result.
 // Booleans are bytes 0 or 1 in memory and 0.0 or 1.0 in registers. Immutable after finish(); any number of threads may
@@ -123,10 +123,15 @@ struct ElementProgram {
 
   void finish();
   int64_t scratch_floats() const { return buffer_count * (tile + 64); }
+  /// Tiles, or rows where a row takes several: what a run can be cut into.
+  int64_t steps() const { return step_elements() > 0 ? (rows * columns + step_elements() - 1) / step_elements() : 0; }
+  int64_t step_elements() const { return tile >= columns || rows == 1 ? tile : columns; }
 };
 
-/// The result may lie on top of a dense f32 input.
-void run_elementwise(const ElementProgram &program, const void *const *inputs, void *output, float *scratch);
+/// Steps first .. end - 1 (finish() says how many there are). The result may lie on top of a dense f32 input. Several
+/// threads may do steps of one run, each with scratch of its own.
+void run_elementwise(const ElementProgram &program, int64_t first, int64_t end, const void *const *inputs, void *output,
+                     float *scratch);
 
 }  // namespace tutti::impl::backend::cpu
 

@@ -82,11 +82,23 @@ void StridedCopy::run_axis(size_t axis, const char *from, char *to) const {
   }
 }
 
-void StridedCopy::run(const void *from, void *to) const {
-  if (empty_) return;
+int64_t StridedCopy::step_bytes() const {
+  int64_t bytes = run_bytes_;
+  for (size_t axis = 1; axis < dims_.size(); ++axis)
+    bytes *= dims_[axis];
+  return bytes;
+}
+
+void StridedCopy::run(int64_t first, int64_t end, const void *from, void *to) const {
+  if (first >= end) return;
   const char *source = static_cast<const char *>(from) + from_offset_;
   char *target = static_cast<char *>(to) + to_offset_;
-  dims_.empty() ? run_rows(1, 0, 0, source, target) : run_axis(0, source, target);
+  if (dims_.empty()) return run_rows(1, 0, 0, source, target);
+  source += first * from_strides_[0];
+  target += first * to_strides_[0];
+  if (dims_.size() == 1) return run_rows(end - first, from_strides_[0], to_strides_[0], source, target);
+  for (int64_t i = first; i < end; ++i, source += from_strides_[0], target += to_strides_[0])
+    run_axis(1, source, target);
 }
 
 }  // namespace tutti::impl::backend::cpu

@@ -6,7 +6,7 @@
 //   StridedCopy copy = StridedCopy::make({2, 3}, {1, 2}, 0, {3, 1}, 0, sizeof(float));   // transposes [3, 2]
 //   copy.run(from, to);
 //
-// Immutable once made; one thread per run.
+// Immutable once made.
 #ifndef TUTTI_BACKEND_CPU_STRIDED_COPY_H_
 #define TUTTI_BACKEND_CPU_STRIDED_COPY_H_
 
@@ -26,7 +26,11 @@ class StridedCopy {
                           int64_t from_offset, const std::vector<int64_t> &to_strides, int64_t to_offset,
                           int64_t element_bytes);
 
-  void run(const void *from, void *to) const;
+  void run(const void *from, void *to) const { run(0, steps(), from, to); }
+  /// Steps first .. end - 1 of the outermost axis; several threads may do steps of one copy.
+  void run(int64_t first, int64_t end, const void *from, void *to) const;
+  int64_t steps() const { return empty_ ? 0 : dims_.empty() ? 1 : dims_[0]; }
+  int64_t step_bytes() const;
 
  private:
   void run_axis(size_t axis, const char *from, char *to) const;

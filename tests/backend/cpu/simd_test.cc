@@ -129,7 +129,7 @@ void chains_agree(void **) {
         const Scratch scratch(program.scratch_floats());
         std::vector<float> y(x.size());
         const void *inputs[] = {x.data(), by_column.data(), by_row.data(), &factor};
-        run_elementwise(program, inputs, y.data(), scratch.memory.get());
+        run_elementwise(program, 0, program.steps(), inputs, y.data(), scratch.memory.get());
         std::vector<double> expected;
         for (int64_t i = 0; i < rows * columns; ++i) {
           const double sum =

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cases of backend_ops_test on the CPU backend with several threads and everything cut that can be cut, however
+// small: equal to the reference backend for any number of threads, bitwise equal from run to run, and bitwise equal to
+// one thread but for gradients of kernels, which are sums of parts.
+#include <cstring>
+
+#include "backend/cpu/kernel.h"
+#include "backend/graph_executor.h"
+#include "backend_cases.h"
+#include "backend_under_test.h"
+#include "base/text.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using conformance::BackendUnderTest;
+using conformance::OpCase;
+using conformance::ShapeDims;
+using graph::GraphBuilder;
+using tensor::DType;
+using tensor::Tensor;
+
+namespace {
+
+BackendUnderTest *tested = nullptr;
+
+constexpr int32_t kThreads[] = {1, 2, 3, 4};
+constexpr int kRepeats = 2;
+
+base::Result<std::vector<Tensor>> run(const backend::DeviceRef &device, const OpCase &one,
+                                      const std::vector<Tensor> &inputs, int32_t threads, int repeats) {
+  const auto plain = [&](GraphBuilder &builder, const GraphBuilder::Values &values) {
+    return builder.op_n(one.op, values, one.attributes);
+  };
+  TUTTI_ASSIGN(const graph::Graph graph, conformance::build_graph(inputs, one.build ? one.build : plain));
+  backend::GraphExecutorOptions options;
+  options.threads = threads;
+  TUTTI_ASSIGN(const backend::GraphExecutorRef executor, backend::GraphExecutor::create(device, graph, options));
+  backend::RunScalars scalars;
+  scalars.set(backend::RunScalar::seed, 42).set(backend::RunScalar::batch_counter, 3);
+  TUTTI_ASSIGN(std::vector<Tensor> results, executor->run(inputs, scalars));
+  for (int i = 1; i < repeats; ++i) {
+    TUTTI_ASSIGN(const std::vector<Tensor> again, executor->run(inputs, scalars));
+    for (size_t k = 0; k < results.size(); ++k) {
+      if (std::memcmp(results[k].data(), again[k].data(), results[k].size_bytes()) != 0)
+        return base::internal_error("result ", k, " differs from run to run");
+    }
+  }
+  return results;
+}
+
+bool is_sum_of_parts(const OpCase &one) { return one.op.find("gradient") != std::string::npos; }
+
+base::Status check_threads(const OpCase &one, const std::vector<Tensor> &inputs, const std::vector<Tensor> &expected,
+                           std::vector<Tensor> &alone, int32_t threads) {
+  auto results = run(tested->device, one, inputs, threads, kRepeats);
+  if (results.code() == base::Code::unimplemented && conformance::is_optional(inputs, one.attributes)) return {};
+  TUTTI_TRY(results);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i].dtype() == DType::f32) {
+      TUTTI_TRY(tensor::compare_close((*results)[i], expected[i], one.relative == 0 ? 2e-5 : one.relative,
+                                      one.absolute == 0 ? 2e-5 : one.absolute));
+    }
+    if (threads == 1 || is_sum_of_parts(one)) continue;
+    if (std::memcmp((*results)[i].data(), alone[i].data(), alone[i].size_bytes()) != 0)
+      return base::internal_error("result ", i, " is not bitwise that of one thread");
+  }
+  if (threads == 1) alone = std::move(results).value();
+  return {};
+}
+
+base::Status check_case(const OpCase &one) {
+  std::vector<Tensor> inputs, alone;
+  for (size_t i = 0; i < one.inputs.size(); ++i) {
+    TUTTI_ASSIGN(Tensor input, conformance::make_operand(one.inputs[i], 100 + i));
+    inputs.push_back(std::move(input));
+  }
+  TUTTI_ASSIGN(const std::vector<Tensor> expected, run(tested->oracle, one, inputs, 1, 1));
+  for (int32_t threads : kThreads) {
+    const base::Status status = check_threads(one, inputs, expected, alone, threads);
+    if (!status.ok()) return status.wrap(base::concat(threads, " threads"));
+    if (alone.empty()) break;
+  }
+  return {};
+}
+
+void check_family(void **state) {
+  int failures = 0;
+  for (const OpCase &one : reinterpret_cast<std::vector<OpCase> (*)()> (*state)()) {
+    const base::Status status = check_case(one);
+    if (status.ok()) continue;
+    if (++failures <= 20) print_error("%s: %s\n", one.describe().c_str(), status.to_string().c_str());
+  }
+  assert_int_equal(failures, 0);
+}
+
+/// conv2d and its gradients on images as many as threads, more and fewer.
+void add_convolution(std::vector<OpCase> &cases, ShapeDims image, ShapeDims kernel, graph::Attributes attributes) {
+  const conformance::Operand x = conformance::whole(DType::f32, image, -2, 3);
+  const conformance::Operand w = conformance::whole(DType::f32, kernel, -2, 3);
+  const conformance::Operand bias = conformance::whole(DType::f32, {kernel[3]}, -2, 3);
+  const auto relu = [=](GraphBuilder &builder, const GraphBuilder::Values &inputs) -> GraphBuilder::Values {
+    return {builder.unary("relu", builder.op("conv2d", inputs, attributes))};
+  };
+  // Neither large nor a jump: Winograd may round y.
+  const auto gradient_of = [=](GraphBuilder &builder, const GraphBuilder::Values &inputs) {
+    return builder.op("mul", {builder.op("conv2d", inputs, attributes), builder.constant(1.0 / 32, DType::f32)});
+  };
+  const auto dx = [=](GraphBuilder &builder, const GraphBuilder::Values &inputs) -> GraphBuilder::Values {
+    graph::Attributes own = attributes;
+    own.emplace("input_dims", graph::to_dims(image));
+    const graph::ValueId dy = gradient_of(builder, inputs);
+    return {builder.op("conv2d_input_gradient", {dy, inputs[1]}, own)};
+  };
+  const auto dw = [=](GraphBuilder &builder, const GraphBuilder::Values &inputs) -> GraphBuilder::Values {
+    graph::Attributes own = attributes;
+    own.emplace("kernel_dims", graph::to_dims(kernel));
+    const graph::ValueId dy = gradient_of(builder, inputs);
+    return {builder.op("conv2d_kernel_gradient", {inputs[0], dy}, own),
+            builder.op("reduce_sum", {dy}, {{"axes", std::vector<int64_t>{0, 1, 2}}})};
+  };
+  cases.push_back({"conv2d + bias + relu", {x, w, bias}, attributes, relu, 1e-3, 1e-3});
+  cases.push_back({"conv2d, dx", {x, w}, attributes, dx, 1e-3, 1e-2});
+  cases.push_back({"conv2d, gradient of the kernel", {x, w}, attributes, dw, 1e-3, 1e-2});
+}
+
+std::vector<OpCase> convolution_cases() {
+  using Ints = std::vector<int64_t>;
+  const auto same = [](Ints stride, int64_t groups = 1) {
+    return graph::Attributes{{"stride", std::move(stride)}, {"padding", std::string("same")}, {"groups", groups}};
+  };
+  const graph::Attributes shifted{{"padding", std::string("explicit")},
+                                  {"pads", Ints{1, 2, 0, 1}},
+                                  {"dilation", Ints{2, 1}},
+                                  {"stride", Ints{1, 2}}};
+  std::vector<OpCase> cases;
+  for (int64_t rows : {1, 2, 3, 5, 9}) {
+    add_convolution(cases, {rows, 9, 7, 3}, {3, 3, 3, 32}, same({1, 1}));
+    add_convolution(cases, {rows, 12, 12, 32}, {3, 3, 32, 64}, same({1, 1}));  // may be Winograd
+    add_convolution(cases, {rows, 4, 4, 48}, {3, 3, 48, 80}, same({1, 1}));
+    add_convolution(cases, {rows, 13, 11, 16}, {5, 3, 16, 24}, {{"padding", std::string("valid")}});
+    add_convolution(cases, {rows, 14, 14, 16}, {3, 3, 16, 32}, same({2, 2}));
+    add_convolution(cases, {rows, 10, 10, 32}, {3, 3, 1, 32}, same({1, 1}, 32));
+    add_convolution(cases, {rows, 8, 8, 64}, {1, 1, 64, 48}, same({1, 1}));
+    add_convolution(cases, {rows, 7, 8, 4}, {2, 3, 4, 3}, shifted);
+  }
+  return cases;
+}
+
+}  // namespace
+
+int main() {
+  char program[] = "cpu_parts_test", backend_name[] = "cpu";
+  char *arguments[] = {program, backend_name};
+  auto opened = conformance::open_backend_under_test(2, arguments);
+  if (!opened.ok()) {
+    std::fprintf(stderr, "%s\n", opened.status().to_string().c_str());
+    return 1;
+  }
+  tested = &*opened;
+  backend::cpu::cut_everything = true;
+  const auto family = [](const char *name, std::vector<OpCase> (*make)()) {
+    return CMUnitTest{name, check_family, nullptr, nullptr, reinterpret_cast<void *>(make)};
+  };
+  const CMUnitTest tests[] = {
+      family("elementwise", conformance::elementwise_cases),
+      family("reductions", conformance::reduction_cases),
+      family("shapes", conformance::shape_cases),
+      family("products", conformance::product_cases),
+      family("normalization", conformance::normalization_cases),
+      family("losses", conformance::loss_cases),
+      family("training", conformance::training_cases),
+      family("convolutions", convolution_cases),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
