@@ -18,40 +18,17 @@ Runtime. The peer is the fastest of all their listed configurations, chosen befo
 form of PyTorch is not among them, its ratio stands beside. How ratios are taken: method.py.
 """
 import argparse
-import math
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
 import cases
+import footprint
 import method
 import programs
-from report import Report, verdict
-
-
-class Bench:
-    """The programs of this build and the settings of this run."""
-
-    def __init__(self, arguments):
-        self.arguments = arguments
-        self.report = Report(f'{arguments.what}', arguments.json, arguments.markdown, arguments.bound)
-        self.steps = self.open('step_bench')
-
-    def open(self, name, *words, threads=1):
-        path = os.path.join(self.arguments.programs, name)
-        return programs.Program([path, *(words or ('--serve',))], threads, OMP_WAIT_POLICY='passive')
-
-    def peers(self, threads=1):
-        return programs.Peers(self.arguments.python or ['/usr/bin/python3'], self.arguments.onnx_python, threads)
-
-    def selected(self, listed):
-        return cases.selected(listed, self.arguments.cases)
-
-    def compare(self, meter, ours, theirs, case):
-        return method.quadruples(meter, ours, theirs, case, self.arguments.quadruples, self.arguments.seconds)
+import two_cores
+from report import verdict
+from run_settings import Bench
 
 
 def share(flops, milliseconds, ceiling):
@@ -101,120 +78,6 @@ def print_tried(report):
         listed = '; '.join(f'{name} {"-" if ms is None else f"{ms:.4g}"}' for name, ms in row['tried'].items())
         report.say(f'* {row["case"]}: {listed}')
     report.save()
-
-
-def threads(bench):
-    """Two cores: one device with two threads, two devices with one, and PyTorch."""
-    peers, meter = bench.peers(2), method.Meter(2, bench.steps)
-    one = programs.Candidate(bench.open('replica_bench', threads=2), 'one_device', (), 2)
-    two = programs.Candidate(bench.open('replica_bench', threads=2), 'two_devices', (), 2)
-    report = bench.report
-    report.table('case', 'what', 'ms', 'other ms', 'ratio', '90 % interval', 'verdict')
-
-    def row(case, what, ours, theirs, gate, aim, tried):
-        result = bench.compare(meter, ours, theirs, case)
-        result.update(case=case.name, what=what, tried=tried, dropped_blocks=meter.dropped,
-                      verdict=verdict(result, gate, aim, bench.arguments.bound))
-        report.row(result, case.name, what, f'{result["ms"]:.4g}', f'{result["peer_ms"]:.4g}', f'{result["ratio"]:.2f}',
-                   f'{result["low"]:.2f}..{result["high"]:.2f}', result['verdict'])
-
-    for case in bench.selected(cases.TRAINING):
-        peer, tried = method.fastest(meter, peers.candidates(case), case, bench.arguments.seconds)
-        row(case, f'one device, two threads; {peer.name}', one, peer, case.gate, case.aim, tried)
-        row(case, f'two devices; {peer.name}', two, peer, case.gate, case.aim, tried)
-        peer.program.drop()
-        row(case, 'two devices; one device, two threads', two, one, 0.95, 1, {})
-        with half_busy_core(0):
-            loaded = method.Meter(1, bench.steps)
-            fair_share(bench, report, loaded, two, case)
-        for candidate in (one, two):
-            candidate.program.drop()
-    peers.close()
-
-
-class half_busy_core:
-    """A process that keeps a core busy half the time, in turns of ten milliseconds."""
-
-    LOOP = ('import os,sys,time\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True:\n'
-            ' end=time.perf_counter()+0.01\n while time.perf_counter()<end: pass\n time.sleep(0.01)\n')
-
-    def __init__(self, core):
-        self.core = core
-
-    def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, '-c', self.LOOP, str(self.core)])
-        time.sleep(0.2)
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-
-def fair_share(bench, report, _meter, two, case):
-    """Throughput beside the busy process over what three of four half cores should give."""
-    def median_ms():
-        return statistics.median(two.measure(case, bench.arguments.seconds)['wall_ms']
-                                 for _ in range(bench.arguments.quadruples))
-    loaded = median_ms()
-    free = next(row['ms'] for row in reversed(report.rows) if row['case'] == case.name)
-    fraction = free / loaded / 0.75
-    report.row({'case': case.name, 'what': 'fair share', 'share': fraction, 'ms': loaded, 'free_ms': free, 'tried': {}},
-               case.name, 'two devices beside a half busy core, of the fair share', f'{loaded:.4g}', f'{free:.4g}',
-               f'{fraction:.2f}', '-', 'holds 0.9' if fraction >= 0.9 else 'below 0.9')
-
-
-def memory(bench):
-    report, seconds = bench.report, bench.arguments.seconds
-    case = next(case for case in cases.TRAINING if case.model == 'resnet18')
-    report.table('what', 'MB', 'of PyTorch', 'workspace MB', 'lower bound MB', 'workspace / bound')
-    smallest = math.inf
-    for python in bench.arguments.python or ['/usr/bin/python3']:
-        for configuration in cases.configurations(case):
-            program = programs.Program([python, os.path.join(programs.HERE, 'torch_peer.py')], OPENBLAS_CORETYPE='SkylakeX')
-            answer = programs.Candidate(program, configuration).measure(case, seconds)
-            smallest = min(smallest, answer.get('peak_mb', math.inf))
-            report.row({'program': program.name, 'configuration': configuration, **answer},
-                       f'{program.name}, {configuration}', f'{answer.get("peak_mb", math.nan):.0f}', '', '', '', '')
-            program.close()
-    answer = programs.Candidate(bench.steps, 'one_thread').measure(case, seconds)
-    ratio, fill = answer['peak_mb'] / smallest, answer['workspace_mb'] / answer['lower_bound_mb']
-    report.row({'program': 'tutti', 'of_peer': ratio, **answer}, f'tutti, {case.name}', f'{answer["peak_mb"]:.0f}',
-               f'{ratio:.2f}', f'{answer["workspace_mb"]:.1f}', f'{answer["lower_bound_mb"]:.1f}', f'{fill:.2f}')
-    second_device(bench, case, answer)
-
-
-def second_device(bench, case, single):
-    """What the second of two devices adds: its workspace and gradients only, at the same rows for each."""
-    peaks = []
-    for configuration, batch in (('one_device', case.batch), ('two_devices', 2 * case.batch)):
-        program = bench.open('replica_bench')
-        words = ('measure', case.form, case.model, batch, 1 if configuration == 'one_device' else 2, configuration)
-        peaks.append(program.ask(*words, bench.arguments.seconds)['peak_mb'])
-        program.close()
-    gradients = single['state_mb'] / 4
-    expected = single['workspace_mb'] + gradients
-    bench.report.row({'program': 'tutti', 'second_device_mb': peaks[1] - peaks[0], 'expected_mb': expected},
-                     f'second device adds (workspace and gradients: {expected:.0f})', f'{peaks[1] - peaks[0]:.0f}',
-                     '', '', '', '')
-
-
-def overhead(bench):
-    report = bench.report
-    report.table('case', 'step us', 'executor us', 'kernel calls', 'us per call')
-    for case in bench.selected([c for c in cases.TRAINING + cases.INFERENCE if c.model in ('toy', 'mlp')]):
-        answer = bench.steps.ask('overhead', case.form, case.model, case.batch)
-        report.row({'case': case.name, 'form': case.form, **answer}, f'{case.form} {case.name}', f'{answer["step_us"]:.2f}',
-                   f'{answer["executor_us"]:.2f}', answer['kernel_calls'],
-                   f'{answer["executor_us"] / answer["kernel_calls"]:.3f}')
-    report.say()
-    report.table('build of the training program of', 'ms cold', 'ms again in a new process')
-    for case in bench.selected(cases.TRAINING):
-        times = []
-        for _ in range(2):
-            program = bench.open('step_bench')
-            times.append(program.ask('measure', case.form, case.model, case.batch, 1, '-', 0)['build_ms'])
-            program.close()
-        report.row({'case': case.name, 'build_ms': times}, case.name, *(f'{ms:.0f}' for ms in times))
 
 
 def profile(bench):
@@ -280,7 +143,8 @@ def main():
     if arguments.what in ('steps', 'inference'):
         compare_rows(bench, cases.TRAINING if arguments.what == 'steps' else cases.INFERENCE)
         return 0
-    run = {'threads': threads, 'memory': memory, 'overhead': overhead, 'profile': profile, 'values': values}
+    run = {'threads': two_cores.threads, 'memory': footprint.memory, 'overhead': footprint.overhead, 'profile': profile,
+           'values': values}
     return 1 if run[arguments.what](bench) else 0
 
 

@@ -15,6 +15,7 @@ import statistics
 CALIBRATION_SECONDS = 0.05
 FREE = 0.95
 ATTEMPTS = 40
+NEAR = 1.15
 
 
 def interval(values, draws=2000):
@@ -49,11 +50,15 @@ class Meter:
 
 
 def fastest(meter, candidates, case, seconds):
-    """The best of the list, and what each took; None for what does not work."""
+    """The best of the list, and what each took; None for what does not work. Those near the best get a second chance."""
     tried = {}
     for index, candidate in enumerate(candidates):
-        tried[index] = min(meter(candidate, case, seconds) for _ in range(2))
+        tried[index] = meter(candidate, case, seconds)
         candidate.program.drop()
+    near = [index for index in tried if tried[index] < NEAR * min(tried.values())]
+    for index in near if len(near) > 1 else []:
+        tried[index] = min(tried[index], meter(candidates[index], case, seconds))
+        candidates[index].program.drop()
     best = min(tried, key=tried.get)
     listed = {candidates[i].name: None if ms == float('inf') else ms for i, ms in tried.items()}
     return (candidates[best] if tried[best] != float('inf') else None), listed

@@ -6,11 +6,11 @@ import sys
 import time
 
 
-def measure(run, seconds):
-    """Costs of run() in the mean over `seconds`, and at least three calls."""
+def measure(run, seconds, least=1):
+    """Costs of run() in the mean over `seconds`, and at least so many calls."""
     steps, cpu, wall = 0, time.process_time(), time.perf_counter()
     deadline = wall + seconds
-    while steps < 3 or time.perf_counter() < deadline:
+    while steps < least or time.perf_counter() < deadline:
         run()
         steps += 1
     return {
@@ -39,7 +39,7 @@ class Measurer:
             self.key = self.run = None
             self.run = self.make(*key)
             self.key = key
-            measure(self.run, 0.2)
+            measure(self.run, 0.2, 2)
         return measure(self.run, float(seconds))
 
 

@@ -11,6 +11,8 @@ import tempfile
 import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# What did not work is said once.
+COMPLAINTS = set()
 # An OpenBLAS may not know its processor; the other kernels are tried too.
 CORE_TYPES = ['SkylakeX', 'Zen', 'Haswell', '']
 
@@ -57,7 +59,10 @@ class Candidate:
         answer = self.program.ask('measure', case.form, case.model, case.batch, self.threads, self.configuration,
                                   seconds, *self.extra)
         if 'error' in answer:
-            print(f'{case.name}: {self.name}: {answer["error"]}', file=sys.stderr)
+            complaint = f'{self.name}: {answer["error"]}'
+            if complaint not in COMPLAINTS:
+                print(f'{case.name}: {complaint}', file=sys.stderr)
+            COMPLAINTS.add(complaint)
             return {'cpu_ms': math.inf, 'wall_ms': math.inf}
         return answer
 

@@ -110,11 +110,11 @@ static void start(struct running *running, const struct replica_network *network
   tutti_options_unref(options), tutti_options_unref(run);
 }
 
-static void measure(struct running *running, double seconds, int print) {
+static void measure(struct running *running, double seconds, int64_t least, int print) {
   const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), wall = seconds_of(CLOCK_MONOTONIC);
   int64_t steps = 0, stretch = 1;
   tutti_error *err = NULL;
-  for (double last = wall; steps < 3 || last - wall < seconds;) {
+  for (double last = wall; steps < least || last - wall < seconds;) {
     check(tutti_session_run(running->session, stretch, NULL, &err), err);
     steps += stretch;
     const double now = seconds_of(CLOCK_MONOTONIC);
@@ -155,9 +155,9 @@ static void answer(struct running *running, const char *line) {
     drop(running);
     running->request = request;
     start(running, network);
-    measure(running, 0.2, 0);
+    measure(running, 0.2, 2, 0);
   }
-  measure(running, seconds, 1);
+  measure(running, seconds, 1, 1);
 }
 
 int main(void) {

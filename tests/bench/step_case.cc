@@ -36,12 +36,12 @@ Result<StepCase> StepCase::create(const std::string &backend_name, const CaseSpe
   return made;
 }
 
-Result<Measured> StepCase::measure(double seconds) {
+Result<Measured> StepCase::measure(double seconds, int64_t least) {
   Measured result;
   const double cpu = cpu_seconds(), wall = wall_seconds();
   // A clock read costs as much as a small step: many of those go between two.
   int64_t stretch = 1;
-  for (double last = wall; result.steps < 3 || last - wall < seconds;) {
+  for (double last = wall; result.steps < least || last - wall < seconds;) {
     for (int64_t i = 0; i < stretch; ++i)
       TUTTI_TRY(run_once());
     result.steps += stretch;

@@ -46,8 +46,8 @@ class StepCase {
 
   const CaseSpec &spec() const { return spec_; }
   impl::base::Status run_once() { return trainer_ ? trainer_->step() : predictor_->predict(); }
-  /// For `seconds`, and at least three times.
-  impl::base::Result<Measured> measure(double seconds);
+  /// For `seconds`, and at least so many times.
+  impl::base::Result<Measured> measure(double seconds, int64_t least = 1);
 
   /// Of one step: multiplications and additions of convolutions and matrix products.
   double flops() const { return flops_; }

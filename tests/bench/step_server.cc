@@ -115,7 +115,7 @@ class Server {
     if (!current_ || !(current_->spec() == spec)) {
       current_.reset();
       TUTTI_ASSIGN(current_, StepCase::create(backend_, spec));
-      TUTTI_TRY(current_->measure(0.2));
+      TUTTI_TRY(current_->measure(0.2, 2));
     }
     TUTTI_ASSIGN(const Measured cost, current_->measure(seconds));
     TUTTI_ASSIGN(const int64_t lower_bound, largest_of_reports(*current_, "workspace_lower_bound_bytes"));

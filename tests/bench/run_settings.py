@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run of compare.py works with: the programs of this build, the other libraries, the report."""
+import os
+
+import cases
+import method
+import programs
+from report import Report
+
+
+class Bench:
+    """The programs of this build and the settings of this run."""
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.report = Report(f'{arguments.what}', arguments.json, arguments.markdown, arguments.bound)
+        self.steps = self.open('step_bench')
+
+    def open(self, name, *words, threads=1):
+        path = os.path.join(self.arguments.programs, name)
+        return programs.Program([path, *(words or ('--serve',))], threads)
+
+    def peers(self, threads=1):
+        return programs.Peers(self.arguments.python or ['/usr/bin/python3'], self.arguments.onnx_python, threads)
+
+    def selected(self, listed):
+        return cases.selected(listed, self.arguments.cases)
+
+    def compare(self, meter, ours, theirs, case):
+        return method.quadruples(meter, ours, theirs, case, self.arguments.quadruples, self.arguments.seconds)
