@@ -2,7 +2,6 @@
 #include "base/thread.h"
 
 #include <cxxabi.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -81,13 +80,6 @@ Thread &Thread::operator=(Thread &&other) noexcept {
 
 void Thread::join() {
   if (std::exchange(running_, false)) pthread_join(thread_, nullptr);
-}
-
-int32_t available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 Status check_not_forked() {

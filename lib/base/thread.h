@@ -49,7 +49,7 @@ class Thread {
   bool running_ = false;
 };
 
-/// Cores this process may use (its affinity mask), at least 1.
+/// Cores this process may use by its affinity mask and its control group, at least 1.
 int32_t available_cores();
 
 /// From the first call on, remembers the process; in a forked child of it: FAILED_PRECONDITION. Costs one load.

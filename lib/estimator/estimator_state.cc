@@ -27,10 +27,14 @@ EstimatorState::EstimatorState(ModelFunction function, RunConfig run_config, dis
       standing_hooks(std::move(hooks)),
       models(std::move(function)) {}
 
+ThreadShares EstimatorState::thread_shares() const {
+  return share_threads(environment, strategy->replica_count(), config.threads_per_replica);
+}
+
 distribute::PredictOptions EstimatorState::predict_options() const {
   distribute::PredictOptions options;
   options.level = config.level;
-  options.threads_per_replica = static_cast<int32_t>(config.threads_per_replica);
+  options.threads_per_replica = thread_shares().per_device;
   options.program_cache_size = static_cast<int32_t>(config.program_cache_size);
   return options;
 }
@@ -40,7 +44,7 @@ data::IteratorContext EstimatorState::iterator_context(Ref<base::CancelToken> ca
   context.cancel = std::move(cancel);
   context.seed = config.seed;
   context.epoch = epoch;
-  context.threads = environment.pipeline_threads;
+  context.threads = thread_shares().pipeline;
   context.graphs = environment.graphs;
   return context;
 }

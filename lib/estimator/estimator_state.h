@@ -43,6 +43,7 @@ class EstimatorState : public base::Object {
   ModelSource models;
 
   const base::Logger &logger() const { return *environment.logger; }
+  ThreadShares thread_shares() const;
   distribute::PredictOptions predict_options() const;
   data::IteratorContext iterator_context(base::Ref<base::CancelToken> cancel, int64_t epoch) const;
 

@@ -89,6 +89,7 @@ Status TrainSession::prepare_trainer() {
     run_ = *state_->run_state;
   } else {
     distribute::TrainerOptions options = state_->config.trainer_options();
+    options.threads_per_replica = state_->thread_shares().per_device;
     const int64_t batch_size = request_.dataset->spec().batch_size;
     if (batch_size > 0) options.typical_rows = batch_size;
     TUTTI_ASSIGN(trainer_, distribute::Trainer::open(*model, state_->strategy, options));

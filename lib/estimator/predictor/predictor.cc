@@ -125,6 +125,10 @@ Result<bool> ResultStream::next(ResultBatch &batch) {
 Predictor::Predictor(distribute::StrategyRef strategy, PredictorOptions options, Environment environment)
     : strategy_(std::move(strategy)), options_(std::move(options)), environment_(with_logger(std::move(environment))) {}
 
+ThreadShares Predictor::thread_shares() const {
+  return share_threads(environment_, strategy_->replica_count(), options_.threads_per_device);
+}
+
 Result<Ref<Predictor>> Predictor::open(const std::string &path, distribute::StrategyRef strategy,
                                        const PredictorOptions &options, const Environment &environment) {
   TUTTI_TRY(options.check());
@@ -154,7 +158,7 @@ Result<Predictor::LoadedRef> Predictor::load(graph::Model model, std::string gra
   TUTTI_ASSIGN(const graph::Model selected, select_outputs(std::move(model), options_.outputs));
   distribute::PredictOptions options;
   options.level = options_.level;
-  options.threads_per_replica = static_cast<int32_t>(options_.threads_per_device);
+  options.threads_per_replica = thread_shares().per_device;
   options.program_cache_size = static_cast<int32_t>(options_.program_cache_size);
   options.stream_depth = static_cast<int32_t>(options_.look_ahead);
   Loaded loaded;
@@ -223,7 +227,7 @@ Result<std::unique_ptr<ResultStream>> Predictor::stream(const data::DatasetRef &
   Ref<base::CancelToken> own = base::CancelToken::create_child(std::move(cancel));
   data::IteratorContext context;
   context.cancel = own;
-  context.threads = environment_.pipeline_threads;
+  context.threads = thread_shares().pipeline;
   context.graphs = environment_.graphs;
   TUTTI_ASSIGN(auto iterator, dataset->make_iterator(context));
   TUTTI_ASSIGN(auto computing, current->engine->stream(std::move(iterator), own));

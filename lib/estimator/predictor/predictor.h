@@ -112,6 +112,7 @@ class Predictor : public base::Object {
                                base::Ref<checkpoint::WeightVersion> version) const;
   base::Result<LoadedRef> load_checkpoint(const std::string &path, const Loaded *current) const;
   LoadedRef loaded() const;
+  ThreadShares thread_shares() const;
   void replace(LoadedRef loaded);
   base::Result<std::vector<tensor::Tensor>> zero_rows(const Loaded &loaded) const;
 
