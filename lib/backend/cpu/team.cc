@@ -127,10 +127,10 @@ void Team::run(int32_t parts, int32_t threads, Body body) {
   unfinished_.store(parts, std::memory_order_relaxed);
   uint64_t word = next_job(word_.load(std::memory_order_relaxed), helpers, parts);
   word_.store(word, std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_seq_cst) > 0) {
-    sleepers_.store(0, std::memory_order_seq_cst);
+  if (const int32_t wakes = std::min(helpers, sleepers_.load(std::memory_order_seq_cst)); wakes > 0) {
+    sleepers_.fetch_sub(wakes, std::memory_order_seq_cst);
     bell_.fetch_add(1, std::memory_order_seq_cst);
-    wake(bell_, INT_MAX);
+    wake(bell_, wakes);
   }
   int32_t done = 0;
   for (;;) {
@@ -194,7 +194,8 @@ void Team::wait_for_work(int32_t thread) {
     return may_help(word_.load(std::memory_order_seq_cst), thread) || closing_.load(std::memory_order_seq_cst);
   };
   if (spin(wanted)) return;
-  // Whoever clears sleepers_ rings afterwards: a bell read before that is out of date then.
+  // Whoever takes from sleepers_ rings afterwards: a bell read before that is out of date then. A thread that finds
+  // work now stays counted, which costs the next job a call of the system and no more.
   const uint32_t seen = bell_.load(std::memory_order_seq_cst);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   while (!wanted() && bell_.load(std::memory_order_seq_cst) == seen)
