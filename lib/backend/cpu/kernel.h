@@ -92,8 +92,9 @@ inline int64_t grain_of(int64_t elements_per_item) {
 /// The first of the items that are wrong, found by parts in any order.
 class FirstWrong {
  public:
-  /// -1 = none in this part.
-  void note(int64_t item) {
+  /// A wrong item counted from `first`; -1 = none in this part.
+  void note(int64_t item, int64_t first = 0) {
+    if (item >= 0) item += first;
     int64_t known = item_.load(std::memory_order_relaxed);
     while (item >= 0 && (known < 0 || item < known) &&
            !item_.compare_exchange_weak(known, item, std::memory_order_relaxed)) {

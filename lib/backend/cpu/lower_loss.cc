@@ -18,6 +18,21 @@ RowShape rows_of(const LoweredValue &value) {
   return shape;
 }
 
+/// An exponential costs as much as so many elements that are moved.
+constexpr int64_t kExpCost = 4;
+
+Parts row_parts(const Lowering &l, const RowShape &shape) {
+  return Parts(shape.rows, grain_of(kExpCost * shape.classes), l.threads());
+}
+
+/// function(context, rows, first row, offset of the first row in [rows, classes]).
+template <typename Function>
+void emit_rows(Lowering &l, std::string_view name, const RowShape &shape, Function function) {
+  l.emit_ranges(name, shape.rows, grain_of(kExpCost * shape.classes), [=](const RunContext &c, Range r) {
+    function(c, RowShape{r.size(), shape.classes}, r.begin, r.begin * shape.classes);
+  });
+}
+
 bool is_last_axis(const Lowering &l, const Node &node) {
   const auto rank = static_cast<int64_t>(l.value(node.inputs[0]).dims.size());
   const int64_t axis = integer(node, "axis");
@@ -44,7 +59,9 @@ bool lower_softmax(Lowering &l, const Node &node) {
   const BufferId x = l.read(node.inputs[0]);
   const BufferId y = l.write(node.outputs[0], "", {node.inputs[0]});
   const auto function = node.op == "softmax" ? softmax : log_softmax;
-  l.emit("simd:" + node.op, [=](const RunContext &c) { function(shape, c.in(x), c.out(y)); });
+  emit_rows(l, "simd:" + node.op, shape, [=](const RunContext &c, const RowShape &rows, int64_t, int64_t at) {
+    function(rows, c.in(x) + at, c.out(y) + at);
+  });
   return true;
 }
 
@@ -55,7 +72,9 @@ bool lower_softmax_gradient(Lowering &l, const Node &node) {
   const BufferId y = l.read(node.inputs[1]);
   const BufferId dx = l.write(node.outputs[0], "", {node.inputs[0]});
   const auto function = node.op == "softmax_gradient" ? softmax_gradient : log_softmax_gradient;
-  l.emit("simd:" + node.op, [=](const RunContext &c) { function(shape, c.in(dy), c.in(y), c.out(dx)); });
+  emit_rows(l, "simd:" + node.op, shape, [=](const RunContext &c, const RowShape &rows, int64_t, int64_t at) {
+    function(rows, c.in(dy) + at, c.in(y) + at, c.out(dx) + at);
+  });
   return true;
 }
 
@@ -67,10 +86,16 @@ bool lower_sparse_cross_entropy(Lowering &l, const Node &node) {
   const BufferId logits = l.read(node.inputs[0]);
   const BufferId classes = l.read(node.inputs[1]);
   const BufferId loss = l.write(node.outputs[0]);
+  const Parts parts = row_parts(l, shape);
   l.emit("simd:sparse_cross_entropy", [=, name = describe(node)](const RunContext &c) {
     const Labels labels{c.buffers[classes], wide};
-    const int64_t bad = sparse_cross_entropy(shape, c.in(logits), labels, smoothing, c.out(loss));
-    return check_labels(c, bad, labels, shape.classes, name);
+    FirstWrong bad;
+    c.for_parts(parts, [&](Range r) {
+      const float *from = c.in(logits) + r.begin * shape.classes;
+      const RowShape rows{r.size(), shape.classes};
+      bad.note(sparse_cross_entropy(rows, from, labels.from(r.begin), smoothing, c.out(loss) + r.begin), r.begin);
+    });
+    return check_labels(c, bad.get(), labels, shape.classes, name);
   });
   return true;
 }
@@ -84,11 +109,18 @@ bool lower_sparse_cross_entropy_gradient(Lowering &l, const Node &node) {
   const BufferId logits = l.read(node.inputs[1]);
   const BufferId classes = l.read(node.inputs[2]);
   const BufferId dlogits = l.write(node.outputs[0]);
+  const Parts parts = row_parts(l, shape);
   l.emit("simd:sparse_cross_entropy_gradient", [=, name = describe(node)](const RunContext &c) {
     const Labels labels{c.buffers[classes], wide};
-    const int64_t bad =
-        sparse_cross_entropy_gradient(shape, c.in(dloss), c.in(logits), labels, smoothing, nullptr, c.out(dlogits));
-    return check_labels(c, bad, labels, shape.classes, name);
+    FirstWrong bad;
+    c.for_parts(parts, [&](Range r) {
+      const int64_t at = r.begin * shape.classes;
+      const RowShape rows{r.size(), shape.classes};
+      bad.note(sparse_cross_entropy_gradient(rows, c.in(dloss) + r.begin, c.in(logits) + at, labels.from(r.begin),
+                                             smoothing, nullptr, c.out(dlogits) + at),
+               r.begin);
+    });
+    return check_labels(c, bad.get(), labels, shape.classes, name);
   });
   return true;
 }
@@ -100,8 +132,9 @@ bool lower_cross_entropy(Lowering &l, const Node &node) {
   const BufferId logits = l.read(node.inputs[0]);
   const BufferId targets = l.read(node.inputs[1]);
   const BufferId loss = l.write(node.outputs[0]);
-  l.emit("simd:cross_entropy",
-         [=](const RunContext &c) { cross_entropy(shape, c.in(logits), c.in(targets), smoothing, c.out(loss)); });
+  emit_rows(l, "simd:cross_entropy", shape, [=](const RunContext &c, const RowShape &rows, int64_t first, int64_t at) {
+    cross_entropy(rows, c.in(logits) + at, c.in(targets) + at, smoothing, c.out(loss) + first);
+  });
   return true;
 }
 
@@ -113,9 +146,11 @@ bool lower_cross_entropy_gradient(Lowering &l, const Node &node) {
   const BufferId logits = l.read(node.inputs[1]);
   const BufferId targets = l.read(node.inputs[2]);
   const BufferId dlogits = l.write(node.outputs[0]);
-  l.emit("simd:cross_entropy_gradient", [=](const RunContext &c) {
-    cross_entropy_gradient(shape, c.in(dloss), c.in(logits), c.in(targets), smoothing, c.out(dlogits));
-  });
+  emit_rows(l, "simd:cross_entropy_gradient", shape,
+            [=](const RunContext &c, const RowShape &rows, int64_t first, int64_t at) {
+              cross_entropy_gradient(rows, c.in(dloss) + first, c.in(logits) + at, c.in(targets) + at, smoothing,
+                                     c.out(dlogits) + at);
+            });
   return true;
 }
 

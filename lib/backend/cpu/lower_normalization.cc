@@ -2,8 +2,10 @@
 #include <cmath>
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/channel_parts.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/simd_norm.h"
+#include "backend/cpu/simd_reduce.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -95,6 +97,7 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
   const Following following = following_nodes(l, group);
   const std::string_view layout = image_layout(l, node.inputs[0]);
   const ChannelShape shape = shape_of(value, layout);
+  const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
@@ -103,10 +106,11 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
   const BufferId y = l.write(following.y, layout, overwrite);
   const BufferId mean = l.write(node.outputs[1]), variance = l.write(node.outputs[2]);
   const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
+  const BufferId sums = l.scratch(parts.scratch_bytes());
   l.emit(name_of("batch_norm", following), [=, relu = following.relu](const RunContext &c) {
     double *sum = scratch.doubles(c, 0);
     double *squares = scratch.doubles(c, 1);
-    channel_moments(shape, c.in(x), sum, squares);
+    parts.moments(c, sums, c.in(x), sum, squares);
     const auto count = static_cast<double>(shape.count());
     for (int64_t i = 0; i < shape.channels(); ++i) {
       const double average = sum[i] / count;
@@ -116,7 +120,7 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
     float *a = scratch.floats(c, 0);
     float *b = scratch.floats(c, 1);
     fold_statistics(shape.channels(), c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
-    channel_apply(shape, c.in(x), a, b, c.in_or_null(other), relu, c.out(y));
+    parts.apply(c, c.in(x), a, b, c.in_or_null(other), relu, c.out(y));
   });
   return true;
 }
@@ -126,6 +130,7 @@ bool lower_batch_norm_inference(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
   const std::string_view layout = image_layout(l, node.inputs[0]);
   const ChannelShape shape = shape_of(value, layout);
+  const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
@@ -136,7 +141,7 @@ bool lower_batch_norm_inference(Lowering &l, const Node &node) {
     float *a = scratch.floats(c, 0);
     float *b = scratch.floats(c, 1);
     fold_statistics(shape.channels(), c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
-    channel_apply(shape, c.in(x), a, b, nullptr, false, c.out(y));
+    parts.apply(c, c.in(x), a, b, nullptr, false, c.out(y));
   });
   return true;
 }
@@ -145,10 +150,12 @@ bool lower_batch_norm_moments(Lowering &l, const Node &node) {
   if (!l.is_f32(node.inputs[0])) return false;
   const std::string_view layout = image_layout(l, node.inputs[0]);
   const ChannelShape shape = shape_of(l.value(node.inputs[0]), layout);
+  const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId sum = l.write(node.outputs[0]), squares = l.write(node.outputs[1]);
+  const BufferId sums = l.scratch(parts.scratch_bytes());
   l.emit("simd:batch_norm_moments", [=](const RunContext &c) {
-    channel_moments(shape, c.in(x), static_cast<double *>(c.buffers[sum]), static_cast<double *>(c.buffers[squares]));
+    parts.moments(c, sums, c.in(x), static_cast<double *>(c.buffers[sum]), static_cast<double *>(c.buffers[squares]));
   });
   return true;
 }
@@ -157,12 +164,14 @@ bool lower_batch_norm_gradient_moments(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 3)) return false;
   const std::string_view layout = image_layout(l, node.inputs[1]);
   const ChannelShape shape = shape_of(l.value(node.inputs[1]), layout);
+  const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const BufferId dy = l.read(node.inputs[0], layout), x = l.read(node.inputs[1], layout);
   const BufferId mean = l.read(node.inputs[2]);
   const BufferId sum_dy = l.write(node.outputs[0]), sum_dy_xc = l.write(node.outputs[1]);
+  const BufferId sums = l.scratch(parts.scratch_bytes());
   l.emit("simd:batch_norm_gradient_moments", [=](const RunContext &c) {
-    channel_gradient_moments(shape, c.in(dy), c.in(x), c.in(mean), {}, static_cast<double *>(c.buffers[sum_dy]),
-                             static_cast<double *>(c.buffers[sum_dy_xc]));
+    parts.gradient_moments(c, sums, c.in(dy), c.in(x), c.in(mean), {}, static_cast<double *>(c.buffers[sum_dy]),
+                           static_cast<double *>(c.buffers[sum_dy_xc]));
   });
   return true;
 }
@@ -197,12 +206,14 @@ bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
   }
   const bool masked = group.steps.size() > 1;
   const ChannelShape shape = shape_of(value, layout);
+  const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
   const BufferId dy = l.read(gradient, layout), x = l.read(node.inputs[1], layout);
   const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
   const BufferId dx = l.write(node.outputs[0], layout, {gradient});
   const BufferId dscale = l.write(node.outputs[1]), doffset = l.write(node.outputs[2]);
   const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
+  const BufferId sums = l.scratch(parts.scratch_bytes());
   l.emit(masked ? "simd:batch_norm_gradient+relu" : "simd:batch_norm_gradient", [=](const RunContext &c) {
     float *a = scratch.floats(c, 0), *b = scratch.floats(c, 1);
     float *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
@@ -211,10 +222,10 @@ bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
                     masked ? b : nullptr);
     const ChannelMask mask = masked ? ChannelMask{a, b} : ChannelMask{};
     double *sum_dy = scratch.doubles(c, 0), *sum_dy_xc = scratch.doubles(c, 1);
-    channel_gradient_moments(shape, c.in(dy), c.in(x), c.in(mean), mask, sum_dy, sum_dy_xc);
+    parts.gradient_moments(c, sums, c.in(dy), c.in(x), c.in(mean), mask, sum_dy, sum_dy_xc);
     fold_gradient(channels, static_cast<double>(shape.count()), c.in(variance), epsilon, a, sum_dy, sum_dy_xc, slope,
                   shift);
-    channel_gradient_apply(shape, c.in(dy), c.in(x), c.in(mean), a, slope, shift, mask, c.out(dx));
+    parts.gradient_apply(c, c.in(dy), c.in(x), c.in(mean), a, slope, shift, mask, c.out(dx));
     for (int64_t i = 0; i < channels; ++i) {
       const double r = 1.0 / std::sqrt(static_cast<double>(c.in(variance)[i]) + epsilon);
       c.out(dscale)[i] = static_cast<float>(sum_dy_xc[i] * r);
@@ -229,6 +240,7 @@ bool lower_batch_norm_gradient_apply(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
   const std::string_view layout = image_layout(l, node.inputs[1]);
   const ChannelShape shape = shape_of(value, layout);
+  const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
   const BufferId dy = l.read(node.inputs[0], layout), x = l.read(node.inputs[1], layout);
   const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
@@ -241,7 +253,7 @@ bool lower_batch_norm_gradient_apply(Lowering &l, const Node &node) {
     fold_gradient(shape.channels(), *static_cast<const double *>(c.buffers[count]), c.in(variance), epsilon, a,
                   static_cast<const double *>(c.buffers[sum_dy]), static_cast<const double *>(c.buffers[sum_dy_xc]),
                   slope, shift);
-    channel_gradient_apply(shape, c.in(dy), c.in(x), c.in(mean), a, slope, shift, {}, c.out(dx));
+    parts.gradient_apply(c, c.in(dy), c.in(x), c.in(mean), a, slope, shift, {}, c.out(dx));
   });
   return true;
 }
@@ -256,8 +268,10 @@ bool lower_layer_norm(Lowering &l, const Node &node) {
   const BufferId x = l.read(node.inputs[0]), scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
   const BufferId y = l.write(node.outputs[0], "", {node.inputs[0]});
   const BufferId mean = l.write(node.outputs[1]), rstd = l.write(node.outputs[2]);
-  l.emit("simd:layer_norm", [=](const RunContext &c) {
-    layer_norm(rows, width, c.in(x), c.in(scale), c.in(offset), epsilon, c.out(y), c.out(mean), c.out(rstd));
+  l.emit_ranges("simd:layer_norm", rows, grain_of(4 * width), [=](const RunContext &c, Range r) {
+    const int64_t at = r.begin * width;
+    layer_norm(r.size(), width, c.in(x) + at, c.in(scale), c.in(offset), epsilon, c.out(y) + at, c.out(mean) + r.begin,
+               c.out(rstd) + r.begin);
   });
   return true;
 }
@@ -274,9 +288,22 @@ bool lower_layer_norm_gradient(Lowering &l, const Node &node) {
   const BufferId dx = l.write(node.outputs[0], "", {node.inputs[0]});
   const BufferId dscale = l.write(node.outputs[1]), doffset = l.write(node.outputs[2]);
   const BufferId dy = in[0], x = in[1], scale = in[2], mean = in[3], rstd = in[4];
+  // Stretches of rows by the shape alone: sums do not depend on threads.
+  constexpr int32_t kStretches = 16;
+  const Parts stretches(rows, grain_of(2 * width), kStretches, 1);
+  const int64_t sums_bytes = stretches.count() * width * static_cast<int64_t>(sizeof(float));
+  const BufferId dscales = l.scratch(sums_bytes), doffsets = l.scratch(sums_bytes);
   l.emit("simd:layer_norm_gradient", [=](const RunContext &c) {
-    layer_norm_gradient(rows, width, c.in(dy), c.in(x), c.in(scale), c.in(mean), c.in(rstd), c.out(dx), c.out(dscale),
-                        c.out(doffset));
+    c.for_each(stretches.count(), [&](int32_t part, int32_t) {
+      const Range r = stretches[part];
+      const int64_t at = r.begin * width;
+      layer_norm_gradient(r.size(), width, c.in(dy) + at, c.in(x) + at, c.in(scale), c.in(mean) + r.begin,
+                          c.in(rstd) + r.begin, c.out(dx) + at, c.out(dscales) + part * width,
+                          c.out(doffsets) + part * width);
+    });
+    const ReduceShape sums{1, stretches.count(), width};
+    reduce(ReduceKind::sum, sums, c.in(dscales), c.out(dscale));
+    reduce(ReduceKind::sum, sums, c.in(doffsets), c.out(doffset));
   });
   return true;
 }

@@ -22,6 +22,10 @@ struct Labels {
   int64_t operator[](int64_t row) const {
     return wide ? static_cast<const int64_t *>(values)[row] : static_cast<const int32_t *>(values)[row];
   }
+  /// Those of row `first` and after it.
+  Labels from(int64_t first) const {
+    return {static_cast<const char *>(values) + first * (wide ? sizeof(int64_t) : sizeof(int32_t)), wide};
+  }
 };
 
 void softmax(const RowShape &shape, const float *x, float *y);
