@@ -53,4 +53,4 @@ def compiled_configurations(case):
     images = case.model not in ('toy', 'mlp')
     if case.form == 'inference':
         return ['compiled'] + (['compiled+channels_last'] if images else [])
-    return ['channels_last+compiled' if images else 'eager+compiled']
+    return ['channels_last+fused+compiled' if images else 'eager+fused+compiled']

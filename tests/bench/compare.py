@@ -43,6 +43,14 @@ def beside(bench, meter, candidates, case, milliseconds):
     return min(ms for ms in tried.values() if ms is not None) / milliseconds if best else None
 
 
+def compiled_cell(case, ratio):
+    """Of training there is a gate against the compiled form too."""
+    if ratio is None:
+        return '-'
+    gate = cases.COMPILED_GATE.get(case.model, cases.COMPILED_GATE_ELSE)
+    return f'{ratio:.2f}' + (f', below {gate:g}' if case.form == 'training' and ratio < gate else '')
+
+
 def compare_rows(bench, listed):
     peers, meter = bench.peers(), method.Meter(1, bench.steps)
     ours = programs.Candidate(bench.steps, 'one_thread')
@@ -61,7 +69,7 @@ def compare_rows(bench, listed):
                       verdict=verdict(result, case.gate, case.aim, bench.arguments.bound))
         peer.program.drop()
         result['compiled_ratio'] = beside(bench, meter, peers.compiled(case), case, result['ms'])
-        compiled = f'{result["compiled_ratio"]:.2f}' if result['compiled_ratio'] else '-'
+        compiled = compiled_cell(case, result['compiled_ratio'])
         report.row(result, case.name, f'{result["ms"]:.4g}', f'{result["peer_ms"]:.4g}', f'{result["ratio"]:.2f}',
                    f'{result["low"]:.2f}..{result["high"]:.2f}', f'{case.gate:g} / {case.aim:g}', result['verdict'],
                    compiled, f'{result["of_ceiling"]:.0f} %', f'{result["peer_of_ceiling"]:.0f} %', peer.name)

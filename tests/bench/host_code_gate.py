@@ -6,8 +6,9 @@ usage: host_code_gate.py STEP_BENCH BASELINE OPTIMIZATION SANITIZER
 
 Counts with callgrind, which gives the same number on a loaded machine: a run of many steps less one of few, divided by
 the difference, for each function; those of the vector kernels (compiled once for each instruction set, in a namespace
-N_...) and what they call in the C library are left out. The model is the smallest, where the host code weighs most. BASELINE holds the instructions of one
-step; more than BOUND times as many fail. Compilers and library versions differ by less than the bound.
+N_...) and what they call in the C library are left out. The model is the smallest, where the host code weighs most.
+BASELINE holds the instructions of one step; more than BOUND times as many fail. Compilers and library versions differ by
+less than the bound.
 
 Write what is printed into BASELINE when a change is meant. Skipped without valgrind, optimisation or with a sanitizer.
 """

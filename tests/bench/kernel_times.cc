@@ -69,6 +69,22 @@ double empty_span_seconds(const HostOptions &hooks, Spans &spans) {
   return median(seconds);
 }
 
+/// Seconds of one step in its kernels: the sum of the median of each, which a pause in one of many steps leaves alone.
+Result<double> traced_seconds(StepCase &one, Spans &spans, int steps, double nothing) {
+  std::vector<std::vector<double>> by_kernel;
+  for (int i = 0; i < steps; ++i) {
+    spans.clear();
+    TUTTI_TRY(one.run_once());
+    by_kernel.resize(spans.all().size());
+    for (size_t k = 0; k < by_kernel.size(); ++k)
+      by_kernel[k].push_back(spans.all()[k].seconds - nothing);
+  }
+  double sum = 0;
+  for (const std::vector<double> &seconds : by_kernel)
+    sum += median(seconds);
+  return sum;
+}
+
 }  // namespace
 
 Result<std::vector<KernelTime>> kernel_times(const std::string &backend, const CaseSpec &spec) {
@@ -100,23 +116,14 @@ Result<Overhead> executor_overhead(const std::string &backend, const CaseSpec &s
   constexpr int kSteps = 500;
   std::vector<double> steps, kernels;
   for (int round = -1; round < rounds; ++round) {
-    const double start = wall_seconds();
+    const double start = thread_seconds();
     for (int i = 0; i < kSteps; ++i)
       TUTTI_TRY(plain.run_once());
-    const double step = (wall_seconds() - start) / kSteps;
-    const double nothing = empty_span_seconds(hooks, spans);
-    std::vector<double> sums;
-    for (int i = 0; i < kSteps; ++i) {
-      spans.clear();
-      TUTTI_TRY(traced.run_once());
-      double sum = 0;
-      for (const Spans::Span &span : spans.all())
-        sum += span.seconds - nothing;
-      sums.push_back(sum);
-    }
+    const double step = (thread_seconds() - start) / kSteps;
+    TUTTI_ASSIGN(const double in_kernels, traced_seconds(traced, spans, kSteps / 5, empty_span_seconds(hooks, spans)));
     if (round < 0) continue;
     steps.push_back(step * 1e6);
-    kernels.push_back(median(sums) * 1e6);
+    kernels.push_back(in_kernels * 1e6);
   }
   return Overhead{median(steps), median(kernels), static_cast<int64_t>(spans.all().size())};
 }

@@ -7,14 +7,15 @@ wider than a stated bound is called inconclusive.
 
 With one thread the time is the processor time of the process. With more it is the wall clock, and before and after each
 block a loop of multiply-adds on as many threads tells whether the cores were free: a block is dropped and done again
-when either ran more than 5 % below the best seen.
+when either ran more than 5 % below the best seen. A row with a block that never met free cores is inconclusive.
 """
 import random
 import statistics
 
 CALIBRATION_SECONDS = 0.05
+FIRST_CALIBRATIONS = 40
 FREE = 0.95
-ATTEMPTS = 40
+ATTEMPTS = 12
 NEAR = 1.15
 
 
@@ -30,9 +31,12 @@ class Meter:
 
     def __init__(self, threads, calibrator):
         self.threads, self.calibrator = threads, calibrator
-        self.best, self.dropped = 0.0, 0
+        self.best, self.dropped, self.spoiled = 0.0, 0, 0
+        for _ in range(FIRST_CALIBRATIONS if threads > 1 else 0):
+            self.calibrate()
 
     def calibrate(self):
+        """GF/s of the loop."""
         gflops = self.calibrator.ask('calibrate', self.threads, CALIBRATION_SECONDS)['gflops']
         self.best = max(self.best, gflops)
         return gflops
@@ -46,6 +50,7 @@ class Meter:
             if min(before, self.calibrate()) >= FREE * self.best:
                 return milliseconds
             self.dropped += 1
+        self.spoiled += 1
         return milliseconds
 
 
@@ -66,7 +71,7 @@ def fastest(meter, candidates, case, seconds):
 
 def quadruples(meter, ours, theirs, case, count, seconds):
     """Ratios with their interval, and the median times of both sides."""
-    ratios, mine, others = [], [], []
+    ratios, mine, others, spoiled = [], [], [], meter.spoiled
     for candidate in (ours, theirs):
         candidate.measure(case, 0)
     for _ in range(count):
@@ -76,4 +81,4 @@ def quadruples(meter, ours, theirs, case, count, seconds):
         ratios.append((block[1] + block[2]) / (block[0] + block[3]))
     low, high = interval(ratios)
     return {'ratio': statistics.median(ratios), 'low': low, 'high': high, 'ratios': ratios,
-            'ms': statistics.median(mine), 'peer_ms': statistics.median(others)}
+            'ms': statistics.median(mine), 'peer_ms': statistics.median(others), 'cores_were_free': meter.spoiled == spoiled}

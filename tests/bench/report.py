@@ -56,6 +56,8 @@ class Report:
 
 def verdict(result, gate, aim, bound):
     """What a row says of its gate; an inconclusive one says nothing."""
+    if not result['cores_were_free']:
+        return 'inconclusive: cores were not free'
     if (result['high'] - result['low']) / result['ratio'] > 2 * bound:
         return 'inconclusive'
     if result['ratio'] < gate:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run of compare.py works with: the programs of this build, the other libraries, the report."""
 import os
+import tempfile
 
 import cases
 import method
@@ -14,11 +15,14 @@ class Bench:
     def __init__(self, arguments):
         self.arguments = arguments
         self.report = Report(f'{arguments.what}', arguments.json, arguments.markdown, arguments.bound)
+        # Times of kernels are measured anew for each run, by this build.
+        self.cache = tempfile.TemporaryDirectory(prefix='tutti-bench-')
         self.steps = self.open('step_bench')
 
-    def open(self, name, *words, threads=1):
+    def open(self, name, threads=1, cache=None):
+        """`cache`: folder of remembered times, else that of this run."""
         path = os.path.join(self.arguments.programs, name)
-        return programs.Program([path, *(words or ('--serve',))], threads)
+        return programs.Program([path, '--serve'], threads, TUTTI_CACHE_DIR=cache or self.cache.name)
 
     def peers(self, threads=1):
         return programs.Peers(self.arguments.python or ['/usr/bin/python3'], self.arguments.onnx_python, threads)

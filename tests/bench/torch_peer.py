@@ -84,8 +84,7 @@ def make_case(form, model, batch, threads, configuration):
 def export(model, batch, path):
     network, x, _ = random_batch(model, int(batch))
     # A release that exports through a package of its own is asked for the older way first.
-    with contextlib.redirect_stdout(open(os.devnull, 'w', encoding='utf-8')), warnings.catch_warnings():
-        warnings.simplefilter('ignore')
+    with contextlib.redirect_stdout(open(os.devnull, 'w', encoding='utf-8')):
         try:
             torch.onnx.export(network.eval(), x, path, dynamo=False, input_names=['image'], output_names=['logits'])
         except TypeError:
@@ -122,6 +121,7 @@ def check(_form, model, _batch, path):
 
 
 def main():
+    warnings.simplefilter('ignore')  # TorchScript is deprecated, and in the list all the same
     blas = 'MKL' if torch.backends.mkl.is_available() else 'OpenBLAS'
     core = os.environ.get('OPENBLAS_CORETYPE')
     name = f'PyTorch {torch.__version__}, {blas}' + (f' as {core}' if blas == 'OpenBLAS' and core else '')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training on two cores: one device with two threads, two devices with one thread each, and PyTorch with two threads."""
+import os
 import subprocess
 import sys
 import time
@@ -62,6 +63,8 @@ class Table:
 
 
 def threads(bench):
+    if len(os.sched_getaffinity(0)) < THREADS:
+        sys.exit('threads: needs two cores')
     peers, meter = bench.peers(THREADS), method.Meter(THREADS, bench.steps)
     one = programs.Candidate(bench.open('replica_bench', threads=THREADS), 'one_device', (), THREADS)
     two = programs.Candidate(bench.open('replica_bench', threads=THREADS), 'two_devices', (), THREADS)
