@@ -22,6 +22,7 @@ constexpr int64_t kAlignment = 64;
 constexpr int64_t kPattern = 1 << 14;  // numbers that are repeated
 constexpr int kRuns = 3;
 constexpr double kClearlyMore = 1.5;
+constexpr double kEnoughSeconds = 6e-3;  // of runs of one candidate
 
 int64_t rounded_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -138,14 +139,16 @@ std::optional<double> time_candidate(const ConvolutionCandidate &candidate, doub
   RunContext context;
   context.buffers = operands.pointers;
   context.host = &quiet_host();
-  double least = 0;
+  double least = 0, spent = 0;
   for (int run = 0; run <= kRuns; ++run) {
     const double start = thread_seconds();
     if (kernel->run(context, state->get()) != 0) return std::nullopt;
     const double seconds = thread_seconds() - start;
+    spent += seconds;
     least = run <= 1 ? seconds : std::min(least, seconds);
     // The first run also pays for caches and pages, so it has to be worse by more.
     if (seconds > (run == 0 ? 2 * kClearlyMore : kClearlyMore) * best_seconds) break;
+    if (run > 0 && spent > kEnoughSeconds) break;
   }
   return least;
 }

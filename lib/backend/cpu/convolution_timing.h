@@ -44,8 +44,8 @@ class TimingMemory {
 /// Processor time of the calling thread in seconds.
 double thread_seconds();
 
-/// Seconds of one run of the candidate's request: the least of up to three after one to warm up; fewer when it is
-/// clear that it takes more than `best_seconds`. No value when there is no plan for it.
+/// Seconds of one run of the candidate's request: the least of up to three after one to warm up; fewer when they are
+/// long, or when it is clear that it takes more than `best_seconds`. No value when there is no plan for it.
 std::optional<double> time_candidate(const ConvolutionCandidate &candidate, double best_seconds, TimingMemory &memory);
 
 /// Seconds for each byte of an image to be copied from row-major to blocked layout.
