@@ -34,6 +34,7 @@ Result<backend::BackendRef> open(const ResolvedOptions &options, const backend::
   const int64_t devices = options.i64("logical_devices");
   base::Json settings = base::JsonObject{};
   if (devices > 0) settings.set("logical_devices", devices);
+  if (!options.text("plan_cache").empty()) settings.set("plan_cache", options.text("plan_cache"));
   if (!options.text("plugin").empty())
     return runtime::load_plugin(options.text("plugin"), settings.dump(), host, backend::build_id());
   const std::string_view best = runtime::linked_backends().front().name;

@@ -141,6 +141,24 @@ static void test_consumers_report(void **state) {
   tutti_options_unref(options);
 }
 
+static void test_plan_cache(void **state) {
+  (void)state;
+  tutti_context *context = NULL;
+  tutti_options *options = make_options("context", "{\"plan_cache\": \"somewhere\"}");
+  assert_error(TUTTI_INVALID_ARGUMENT, "expected an absolute path or 'off'",
+               tutti_context_create(options, &context, &err));
+  assert_null(context);
+  tutti_options_unref(options);
+  static const char *const good[] = {"off", "/some/where", ""};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    options = make_options("context", "{}");
+    tutti_options_set_string(options, "plan_cache", good[i]);
+    assert_ok(tutti_context_create(options, &context, &err));
+    tutti_context_unref(context);
+    tutti_options_unref(options);
+  }
+}
+
 static void test_consumers_copy(void **state) {
   (void)state;
   tutti_options *options = make_options("context", "{\"backend\": \"reference\", \"logical_devices\": 2}");
@@ -163,6 +181,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_json),
     cmocka_unit_test(test_mistakes_are_kept_until_used),
     cmocka_unit_test(test_consumers_report),
+    cmocka_unit_test(test_plan_cache),
     cmocka_unit_test(test_consumers_copy),
 };
 CAPI_TEST_MAIN(tests)
