@@ -36,6 +36,14 @@ TUTTI_API int64_t tutti_predictor_get_step(const tutti_predictor *predictor);
 /* A JSON object: inputs and outputs with names, types and shapes. */
 TUTTI_API const char *tutti_predictor_get_signature(const tutti_predictor *predictor);
 
+/* How `rows` rows are computed on the first device, as JSON: {"step", "rows", "device", "workspace_bytes", "kernels":
+ * [{"node", "op", "kernel", "layout", "bytes"}, ...]}, kernels in the order in which they run, "kernel" naming the
+ * implementation. With `timed_runs` > 0 each kernel, and the whole, has "seconds", those of the fastest of so many runs
+ * over zeros. For people and tools: names and layouts may change with any release. Lent until the next call of this
+ * function on the predictor. */
+TUTTI_API int32_t tutti_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,
+                                                tutti_cancel *cancel, const char **out, tutti_error **err);
+
 /* Predicts the rows of named tensors, which share their first dimension. */
 TUTTI_API int32_t tutti_predictor_run(tutti_predictor *predictor, const char *const *names, tutti_tensor *const *inputs,
                                       int64_t count, tutti_cancel *cancel, tutti_batch **out, tutti_error **err);

@@ -144,6 +144,18 @@ const char *tutti_predictor_get_signature(const tutti_predictor *predictor) {
   return object ? object->signature().c_str() : nullptr;
 }
 
+int32_t tutti_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,
+                                      tutti_cancel *cancel, const char **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<PredictorObject> object, find(predictor, predictor_handles, "predictor"));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
+    TUTTI_ASSIGN(const base::Json plan, object->predictor().plan(rows, timed_runs, token.get()));
+    *out = object->keep_plan(plan.dump());
+    return Status();
+  });
+}
+
 int32_t tutti_predictor_run(tutti_predictor *predictor, const char *const *names, tutti_tensor *const *inputs,
                             int64_t count, tutti_cancel *cancel, tutti_batch **out, tutti_error **err) {
   return guard(err, [&]() -> Status {

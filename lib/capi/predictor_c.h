@@ -27,11 +27,19 @@ class PredictorObject : public base::Object {
   prediction::Predictor &predictor() const { return *predictor_; }
   /// JSON of inputs and outputs.
   const std::string &signature() const { return signature_; }
+  /// Keeps the text of the last plan, and lends it.
+  const char *keep_plan(std::string text) {
+    const std::lock_guard lock(mutex_);
+    plan_ = std::move(text);
+    return plan_.c_str();
+  }
 
  private:
   const std::shared_ptr<ContextCore> core_;
   const Ref<prediction::Predictor> predictor_;
   const std::string signature_;
+  std::mutex mutex_;
+  std::string plan_;  // guarded by mutex_
 };
 
 class PredictionStreamObject : public base::Object {

@@ -9,6 +9,7 @@
 #include "distribute/device_pool.h"
 #include "distribute/input_binding.h"
 #include "distribute/loaded_weights.h"
+#include "distribute/predict_plan.h"
 #include "distribute/step_graphs.h"
 #include "distribute/train_programs.h"
 #include "graph/serialize.h"
@@ -65,6 +66,7 @@ class Engine : public PredictEngine {
   base::Json describe() const override {
     return base::JsonObject{{"strategy", strategy_->describe()}, {"executables", executables_.describe()}};
   }
+  Result<base::Json> plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) override;
 
   int32_t device_count() const { return static_cast<int32_t>(devices_.size()); }
   Result<std::shared_ptr<const LoadedVersion>> current() const;
@@ -328,6 +330,36 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   return std::unique_ptr<PredictStream>(std::make_unique<Stream>(std::move(self), std::move(version),
                                                                  std::move(iterator), std::move(binding),
                                                                  std::move(cancel), static_cast<size_t>(depth)));
+}
+
+Result<base::Json> Engine::plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) {
+  TUTTI_TRY(base::check_not_forked());
+  if (rows < 1 || timed_runs < 0)
+    return base::invalid_argument("a plan is for 1 row or more, got ", rows, ", with 0 timed runs or more, got ",
+                                  timed_runs);
+  const graph::SymbolBindings bindings = {{std::string(graph::kBatchSymbol), rows}};
+  for (const graph::InputSpec &feature : model_.features) {
+    const auto dims = graph::evaluate(feature.dims, bindings);
+    if (!dims.ok()) return dims.status().wrap(base::concat("feature '", feature.name, "'"));
+  }
+  struct Answer {
+    JobGroup job;
+    base::Json plan;
+  };
+  TUTTI_ASSIGN(const std::shared_ptr<const LoadedVersion> version, current());
+  const auto answer = std::make_shared<Answer>();
+  answer->job.add(1);
+  pool_->submit(0, [this, version, answer, bindings, rows, timed_runs](int32_t device) {
+    LoadedWeights &loaded = *version->devices[static_cast<size_t>(device)];
+    Result<base::Json> plan = describe_predict_plan(source_, bindings, loaded, rows, timed_runs);
+    if (plan.ok()) answer->plan = std::move(plan).value();
+    answer->job.done(plan.status());
+  });
+  TUTTI_TRY(answer->job.wait(cancel));
+  base::Json whole = base::JsonObject{{"step", version->step}, {"rows", rows}, {"device", devices_.front()->name()}};
+  for (auto &[key, value] : answer->plan.object())
+    whole.set(key, std::move(value));
+  return whole;
 }
 
 PredictCounters Engine::counters() const {

@@ -90,6 +90,9 @@ class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
                                                               base::Ref<base::CancelToken> cancel) = 0;
   virtual PredictCounters counters() const = 0;
   virtual base::Json describe() const = 0;
+  /// How `rows` rows are computed on the first device: {"step", "rows", "device"} and what describe_predict_plan
+  /// (predict_plan.h) says. An error when a feature has another dim that varies. Compiles, so it takes its time.
+  virtual base::Result<base::Json> plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) = 0;
 };
 
 struct EvaluateReport {

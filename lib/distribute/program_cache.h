@@ -91,6 +91,7 @@ class ProgramCache {
       : executables_(executables), device_(std::move(device)), capacity_(capacity) {}
 
   void set_arenas(const ArenaPointers &arenas) { arenas_ = arenas; }
+  const ArenaPointers &arenas() const { return arenas_; }
 
   /// Finds or makes programs of several graphs for one shape; they stay valid until the next call. A repeated shape
   /// allocates nothing.

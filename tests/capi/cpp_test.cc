@@ -236,6 +236,7 @@ void test_session_variables_and_stream(void **) {
   tutti::Predictor predictor(estimator);
   assert_int_equal(predictor.step(), 2);
   assert_contains(predictor.signature(), "logits");
+  assert_contains(predictor.plan(3), "\"kernels\":[{");
   tutti::PredictionStream stream(predictor, dataset);
   int64_t rows = 0;
   while (const tutti::Batch batch = stream.next())

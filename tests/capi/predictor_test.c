@@ -116,6 +116,36 @@ static void test_run(void **state) {
   tutti_predictor_unref(predictor);
 }
 
+static void test_plan(void **state) {
+  (void)state;
+  tutti_estimator *estimator = trained(NULL);
+  tutti_predictor *predictor = predictor_of(estimator);
+  tutti_estimator_unref(estimator);
+  const char *plan = NULL;
+  assert_ok(tutti_predictor_describe_plan(predictor, 5, 0, NULL, &plan, &err));
+  static const char *const parts[] = {"{\"step\":1,\"rows\":5,\"device\":\"cpu:0\"",
+                                      "\"workspace_bytes\":", "\"kernels\":[{\"node\":", "\"layout\":\"row-major\"",
+                                      "\"bytes\":"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    assert_contains(plan, parts[i]);
+  assert_null(strstr(plan, "seconds"));
+  assert_ok(tutti_predictor_describe_plan(predictor, 5, 2, NULL, &plan, &err));
+  assert_contains(plan, "\"seconds\":");
+  assert_error(TUTTI_INVALID_ARGUMENT, "1 row or more, got 0",
+               tutti_predictor_describe_plan(predictor, 0, 0, NULL, &plan, &err));
+  assert_null(plan);
+  assert_error(TUTTI_INVALID_ARGUMENT, "0 timed runs or more, got -1",
+               tutti_predictor_describe_plan(predictor, 1, -1, NULL, &plan, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "'out' is NULL",
+               tutti_predictor_describe_plan(predictor, 1, 0, NULL, NULL, &err));
+  /* It leaves the predictor as it was. */
+  tutti_batch *batch = NULL;
+  assert_ok(run_rows(predictor, 5, &batch, &err));
+  assert_true(holds(batch, 0, 5, 2));
+  tutti_batch_unref(batch);
+  tutti_predictor_unref(predictor);
+}
+
 static void test_outputs_live_as_long_as_they_are_held(void **state) {
   (void)state;
   tutti_estimator *estimator = trained(NULL);
@@ -413,6 +443,7 @@ static void test_sharded_over_devices(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_run),
+    cmocka_unit_test(test_plan),
     cmocka_unit_test(test_outputs_live_as_long_as_they_are_held),
     cmocka_unit_test(test_run_mistakes),
     cmocka_unit_test(test_stream),

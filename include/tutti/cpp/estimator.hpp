@@ -170,9 +170,10 @@ class Predictor : public detail::Handle<tutti_predictor, tutti_predictor_ref, tu
     detail::check([&](tutti_error **err) { return tutti_predictor_from_estimator(estimator, nullptr, out(), err); });
   }
   /// From a checkpoint or a model directory.
-  explicit Predictor(const std::string &path, tutti_strategy *strategy = nullptr, tutti_context *context = nullptr) {
+  explicit Predictor(const std::string &path, tutti_strategy *strategy = nullptr, tutti_context *context = nullptr,
+                     const tutti_options *options = nullptr) {
     detail::check(
-        [&](tutti_error **err) { return tutti_predictor_open(context, path.c_str(), strategy, nullptr, out(), err); });
+        [&](tutti_error **err) { return tutti_predictor_open(context, path.c_str(), strategy, options, out(), err); });
   }
   /// The rows of named tensors.
   Batch run(const std::vector<std::pair<std::string, Tensor>> &inputs, tutti_cancel *cancel = nullptr) {
@@ -198,6 +199,13 @@ class Predictor : public detail::Handle<tutti_predictor, tutti_predictor_ref, tu
   int64_t step() const { return tutti_predictor_get_step(get()); }
   /// Inputs and outputs, as JSON.
   std::string signature() const { return detail::copied(tutti_predictor_get_signature(get())); }
+  /// How `rows` rows are computed, kernel by kernel, as JSON; with times when `timed_runs` is not 0.
+  std::string plan(int64_t rows, int64_t timed_runs = 0, tutti_cancel *cancel = nullptr) {
+    const char *text = nullptr;
+    detail::check(
+        [&](tutti_error **err) { return tutti_predictor_describe_plan(get(), rows, timed_runs, cancel, &text, err); });
+    return detail::copied(text);
+  }
 };
 
 /// Predictions of a dataset, batch by batch: while (Batch batch = stream.next()) use(batch);

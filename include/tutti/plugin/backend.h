@@ -242,7 +242,8 @@ typedef struct tutti_executable_table {
   ///                   "arena": index or -1 = workspace, "offset", "elements", "dtype"}, ...],
   ///    "report": {...}}
   /// There is one segment more than externals: the host runs external i, in place, between segments i and i + 1. The
-  /// report is for people and tests: {"kernels": [{"node", "op", "kernel"}, ...], "workspace_lower_bound_bytes", ...}.
+  /// report is for people and tests: {"kernels": [{"node", "op", "kernel", "layout", "bytes"}, ...],
+  /// "workspace_lower_bound_bytes", ...}; the last two of a kernel may be missing.
   int32_t (*describe)(tutti_executable *executable, tutti_text_writer write, void *user, tutti_error_sink *sink);
 } tutti_executable_table;
 

@@ -304,4 +304,8 @@ int64_t Predictor::step() const { return loaded()->version->step(); }
 
 distribute::PredictCounters Predictor::counters() const { return loaded()->engine->counters(); }
 
+Result<base::Json> Predictor::plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) const {
+  return loaded()->engine->plan(rows, timed_runs, cancel);
+}
+
 }  // namespace tutti::impl::estimator::predictor

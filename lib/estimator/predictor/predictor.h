@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/json.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "data/dataset.h"
@@ -98,6 +99,8 @@ class Predictor : public base::Object {
   /// The step of the weights that a call starting now would use.
   int64_t step() const;
   distribute::PredictCounters counters() const;
+  /// How `rows` rows are computed, as PredictEngine::plan().
+  base::Result<base::Json> plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) const;
 
  private:
   // What is swapped as one: an engine with its weights, and the model it was made from.
