@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `tutti` command: looks into what tutti wrote. Exit status 0 = done, 1 = it failed, 2 = wrong arguments.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <tutti/tutti.hpp>
+#include <vector>
+
+#include "tool/inspect_plan.h"
+
+namespace {
+
+constexpr int kWrongArguments = 2;
+
+void print_usage(std::FILE *to) {
+  std::fprintf(to, "usage: tutti COMMAND\n\n%s  tutti version\n  tutti help\n", tutti::tool::kInspectPlanUsage);
+}
+
+int run(const std::vector<std::string> &arguments) {
+  const auto is = [&](size_t index, const char *word) { return index < arguments.size() && arguments[index] == word; };
+  if (is(0, "inspect") && is(1, "plan")) return tutti::tool::inspect_plan({arguments.begin() + 2, arguments.end()});
+  if (is(0, "version")) {
+    std::printf("%s\n", tutti_version());
+    return EXIT_SUCCESS;
+  }
+  if (is(0, "help") || is(0, "--help")) {
+    print_usage(stdout);
+    return EXIT_SUCCESS;
+  }
+  if (arguments.empty()) throw tutti::tool::UsageError{"which command?"};
+  throw tutti::tool::UsageError{"there is no command '" + arguments[0] + "'"};
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const tutti::tool::UsageError &error) {
+    std::fprintf(stderr, "tutti: %s\n\n", error.text.c_str());
+    print_usage(stderr);
+    return kWrongArguments;
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "tutti: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}

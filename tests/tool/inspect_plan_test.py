@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The `tutti` command on checkpoints of earlier releases. usage: inspect_plan_test.py TUTTI CHECKPOINTS"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+TUTTI, CHECKPOINTS = sys.argv[1], sys.argv[2]
+
+
+def tutti(*arguments):
+    return subprocess.run([TUTTI, *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+def checkpoints():
+    """Model directories, and a checkpoint in one."""
+    directories = sorted(glob.glob(os.path.join(CHECKPOINTS, '*', 'trained')))
+    return directories + sorted(glob.glob(os.path.join(directories[0], 'checkpoint-*')))
+
+
+class InspectPlan(unittest.TestCase):
+    def plan(self, path, *arguments):
+        done = tutti('inspect', 'plan', path, '--json', *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_every_kernel_is_listed(self):
+        self.assertTrue(checkpoints())
+        for path in checkpoints():
+            plan = self.plan(path, '--rows', '5')
+            self.assertEqual(plan['rows'], 5)
+            self.assertGreater(len(plan['kernels']), 0)
+            for kernel in plan['kernels']:
+                self.assertEqual(list(kernel), ['node', 'op', 'kernel', 'layout', 'bytes'])
+                self.assertGreater(kernel['bytes'], 0)
+
+    def test_times_come_when_asked_for(self):
+        plan = self.plan(checkpoints()[0], '--time', '2')
+        self.assertEqual(plan['rows'], 64)
+        self.assertAlmostEqual(plan['seconds'], sum(kernel['seconds'] for kernel in plan['kernels']))
+        self.assertGreater(plan['seconds'], 0)
+
+    def test_the_table_has_a_line_for_each(self):
+        path = checkpoints()[0]
+        done = tutti('inspect', 'plan', path, '--time', '1')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertIn('64 rows on cpu:0', lines[0])
+        self.assertEqual(lines[1].split(), ['node', 'op', 'kernel', 'layout', 'bytes', 'ms'])
+        self.assertEqual(len(lines), 3 + len(self.plan(path)['kernels']))
+        self.assertTrue(lines[-1].startswith('total'))
+        # Numbers end in the same column.
+        self.assertEqual({len(line) for line in lines[1:]}, {len(lines[1])})
+
+    def test_wrong_arguments_are_told(self):
+        for arguments, text in [((), 'which command'), (('dance',), "no command 'dance'"),
+                                (('inspect', 'plan'), 'which checkpoint'),
+                                (('inspect', 'plan', 'x', '--rows'), '--rows takes a value'),
+                                (('inspect', 'plan', 'x', '--rows', 'many'), "got 'many'"),
+                                (('inspect', 'plan', 'x', 'y'), "unknown argument 'y'"),
+                                (('inspect', 'plan', 'x', '--fast'), "unknown argument '--fast'")]:
+            done = tutti(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(text, done.stderr)
+            self.assertIn('usage:', done.stderr)
+            self.assertEqual(done.stdout, '')
+
+    def test_failures_are_told(self):
+        done = tutti('inspect', 'plan', '/no/such/place')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('/no/such/place', done.stderr)
+        done = tutti('inspect', 'plan', checkpoints()[0], '--determinism', 'sometimes')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('determinism', done.stderr)
+
+    def test_version_and_help(self):
+        self.assertRegex(tutti('version').stdout, r'^\d+\.\d+\.\d+\n$')
+        self.assertIn('inspect plan', tutti('help').stdout)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
