@@ -54,7 +54,7 @@ def second_device(bench, case, single):
 def overhead(bench):
     report = bench.report
     report.table('case', 'step us', 'executor us', 'kernel calls', 'us per call')
-    for case in bench.selected([c for c in cases.TRAINING + cases.INFERENCE if c.model in ('toy', 'mlp')]):
+    for case in bench.selected([case for case in cases.TRAINING + cases.INFERENCE if case.model == 'toy']):
         answer = bench.steps.ask('overhead', case.form, case.model, case.batch)
         report.row({'case': case.name, 'form': case.form, **answer}, f'{case.form} {case.name}', f'{answer["step_us"]:.2f}',
                    f'{answer["executor_us"]:.2f}', answer['kernel_calls'],
