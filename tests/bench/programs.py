@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that are measured: processes that answer requests as step_server.h says."""
 import dataclasses
+import itertools
 import json
 import math
 import os
@@ -19,7 +20,7 @@ CORE_TYPES = ['SkylakeX', 'Zen', 'Haswell', '']
 
 class Program:
     def __init__(self, command, threads=1, **environment):
-        settings = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), **environment)
+        settings = {**os.environ, 'OMP_NUM_THREADS': str(threads), 'OPENBLAS_NUM_THREADS': str(threads), **environment}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings)
         self.name = self.answer(command[0])['name']
 
@@ -77,24 +78,29 @@ class Peers:
         self.models = tempfile.TemporaryDirectory(prefix='tutti-bench-')
 
     def open_torch(self, python):
-        """With the kernels of its BLAS that are fastest here."""
+        """With the kernels, and the threads, of its BLAS that are fastest here."""
         opened = {}
-        for core_type in CORE_TYPES:
-            environment = {'OPENBLAS_CORETYPE': core_type} if core_type else {}
+        for core_type, blas_threads in itertools.product(CORE_TYPES, {1, self.threads}):
+            environment = {'OPENBLAS_NUM_THREADS': str(blas_threads)}
+            if core_type:
+                environment['OPENBLAS_CORETYPE'] = core_type
             program = Program([python, os.path.join(HERE, 'torch_peer.py')], self.threads, **environment)
             if 'OpenBLAS' not in program.name:
-                for other in opened:
-                    other.close()
                 return program
-            answers = [program.ask('measure', 'training', 'mlp', 256, self.threads, 'eager', 0.3) for _ in range(2)]
-            opened[program] = min(answer['cpu_ms'] for answer in answers)
+            if self.threads > 1:
+                program.name += f' with {blas_threads} threads'
+            opened[program] = self.typical_ms(program)
+            program.drop()
         best = min(opened, key=opened.get)
         for program, milliseconds in opened.items():
             print(f'# {program.name}: {milliseconds:.2f} ms for a step of mlp b256', file=sys.stderr)
-            program.drop()
             if program is not best:
                 program.close()
         return best
+
+    def typical_ms(self, program):
+        words = ('measure', 'training', 'mlp', 256, self.threads, 'eager', 0.3)
+        return min(program.ask(*words)['cpu_ms' if self.threads == 1 else 'wall_ms'] for _ in range(2))
 
     def candidates(self, case):
         found = [Candidate(program, configuration, (), self.threads) for program in self.torch
