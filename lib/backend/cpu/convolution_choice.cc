@@ -41,9 +41,9 @@ Result<ConvolutionPlanPointer> make_plain(const ConvolutionRequest &request) {
 }
 
 constexpr ConvolutionFamily kFamilies[] = {
-    {"dnnl_winograd", true, false, 300e9, suits_dnnl_winograd, make_dnnl_winograd},
-    {"dnnl_direct", false, false, 150e9, suits_anything, ConvolutionPlan::make},
-    {"dnnl_plain", false, true, 1e9, suits_plain, make_plain},
+    {"dnnl_winograd", true, true, false, 300e9, suits_dnnl_winograd, make_dnnl_winograd},
+    {"dnnl_direct", false, false, false, 150e9, suits_anything, ConvolutionPlan::make},
+    {"dnnl_plain", false, false, true, 1e9, suits_plain, make_plain},
 };
 
 struct ImageLayouts {

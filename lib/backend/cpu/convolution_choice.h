@@ -34,6 +34,8 @@ struct ConvolutionFamily {
   std::string_view name;
   /// Rounds otherwise than the direct algorithm: level `fast` only.
   bool fast_only = false;
+  /// Transforms each kernel in every run: what a run takes does not grow with the rows alone.
+  bool transforms_kernels = false;
   /// Plain loops: looked at only when nothing else can do it.
   bool is_last_resort = false;
   /// What it is taken to do where nothing was measured.

@@ -16,7 +16,7 @@ using base::Status;
 
 namespace {
 
-constexpr double kSecondsToTime = 1e-3;
+constexpr double kSecondsToTime = 0.6e-3;
 /// What takes longer is not tried but estimated.
 constexpr double kMostSecondsToTime = 30e-3;
 constexpr double kGuessedFlopsPerSecond = 150e9, kGuessedBytesPerSecond = 10e9;
@@ -72,18 +72,40 @@ bool covers(const TimesByCandidate &times, const std::vector<ConvolutionCandidat
   });
 }
 
-/// By the number of operations, for what there is a plan.
+/// By the number of operations; a kernel becomes four times as large when it is transformed.
+RunTime estimated(const ConvolutionCandidate &candidate) {
+  const ConvolutionShape &s = candidate.request.shape;
+  const double per_rows = flops_of(s) / candidate.family->rule_flops_per_second;
+  if (!candidate.family->transforms_kernels) return {per_rows, 0};
+  const auto kernel = static_cast<double>(s.kernel_height * s.kernel_width * s.in_channels * s.out_channels);
+  const double fixed = 5 * sizeof(float) * kernel / kGuessedBytesPerSecond;
+  return {per_rows + fixed, fixed};
+}
+
+/// For what there is a plan.
 TimesByCandidate estimate(const std::vector<ConvolutionCandidate> &candidates) {
   TimesByCandidate times;
   bool found = false;
   for (const ConvolutionCandidate &candidate : candidates) {
-    std::optional<double> &seconds = times[label(candidate)];
+    std::optional<RunTime> &time = times[label(candidate)];
     if (found && candidate.family->is_last_resort) continue;
     if (!candidate.family->make(candidate.request).ok()) continue;
-    seconds = flops_of(candidate.request.shape) / candidate.family->rule_flops_per_second;
+    time = estimated(candidate);
     found = true;
   }
   return times;
+}
+
+/// What does not grow with the rows, from a second measurement with other rows.
+double fixed_part(const ConvolutionCandidate &candidate, double seconds, TimingMemory &memory) {
+  constexpr double kMost = 0.9;
+  ConvolutionCandidate other = candidate;
+  const int64_t rows = candidate.request.shape.rows;
+  other.request.shape.rows = rows > 1 ? rows / 2 : 2;
+  const std::optional<double> other_seconds = time_candidate(other, kMaximumSeconds, memory);
+  if (!other_seconds.has_value()) return 0;
+  const auto a = static_cast<double>(rows), b = static_cast<double>(other.request.shape.rows);
+  return std::clamp((*other_seconds * a - seconds * b) / (a - b), 0.0, kMost * seconds);
 }
 
 }  // namespace
@@ -116,7 +138,7 @@ void ConvolutionTimes::load(const PlanCache &cache, const Log &log) {
     if (key == kReorder) {
       const auto seconds = candidates.find(kImage);
       if (seconds != candidates.end() && reorder_seconds_per_byte_ == 0) {
-        reorder_seconds_per_byte_ = seconds->second.value_or(0);
+        reorder_seconds_per_byte_ = seconds->second.value_or(RunTime()).seconds;
       }
     } else if (const auto rows = split_key(key)) {
       table_[rows->second].try_emplace(rows->first, std::move(candidates));
@@ -129,10 +151,12 @@ void ConvolutionTimes::time(const ConvolutionQuestion &question, TimingMemory &m
   double best = kMaximumSeconds;
   const int64_t rows = rows_to_time(question.shape);
   for (const ConvolutionCandidate &candidate : candidates_of(question, rows)) {
-    std::optional<double> &seconds = times[label(candidate)];
+    std::optional<RunTime> &time = times[label(candidate)];
     if (best < kMaximumSeconds && candidate.family->is_last_resort) continue;
-    seconds = time_candidate(candidate, best, memory);
-    best = std::min(best, seconds.value_or(kMaximumSeconds));
+    const std::optional<double> seconds = time_candidate(candidate, best, memory);
+    if (!seconds.has_value()) continue;
+    time = RunTime{*seconds, candidate.family->transforms_kernels ? fixed_part(candidate, *seconds, memory) : 0};
+    best = std::min(best, *seconds);
   }
   table_[question_name(question)][rows] = std::move(times);
   ++measured_;
@@ -161,7 +185,7 @@ void ConvolutionTimes::measure(std::span<const ConvolutionQuestion> questions, c
   TimesByShape fresh;
   const double start = thread_seconds();
   if (reorder_seconds_per_byte_ == 0) reorder_seconds_per_byte_ = time_reorder(memory);
-  fresh[std::string(kReorder)][std::string(kImage)] = reorder_seconds_per_byte_;
+  fresh[std::string(kReorder)][std::string(kImage)] = RunTime{reorder_seconds_per_byte_, 0};
   for (const auto &[key, question] : largest) {
     if (thread_seconds() - start > kBudgetSeconds) break;
     time(question, memory);
@@ -187,8 +211,8 @@ const TimesByCandidate &ConvolutionTimes::known(const ConvolutionQuestion &quest
     factor = ratio;
   }
   TimesByCandidate times = nearest != nullptr ? *nearest : estimate(candidates);
-  for (auto &[label, seconds] : times) {
-    if (seconds.has_value() && nearest != nullptr) *seconds *= factor;
+  for (auto &[label, time] : times) {
+    if (time.has_value() && nearest != nullptr) time = time->scaled(factor);
   }
   return by_rows[rows] = std::move(times);
 }
@@ -202,7 +226,7 @@ std::vector<TimedCandidate> ConvolutionTimes::of(const ConvolutionQuestion &ques
   for (ConvolutionCandidate &candidate : candidates_of(question, question.shape.rows)) {
     const auto found = times.find(label(candidate));
     if (found == times.end() || !found->second.has_value()) continue;
-    list.push_back({std::move(candidate), *found->second * factor});
+    list.push_back({std::move(candidate), found->second->scaled(factor).seconds});
   }
   return list;
 }

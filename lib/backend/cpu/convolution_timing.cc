@@ -22,7 +22,7 @@ constexpr int64_t kAlignment = 64;
 constexpr int64_t kPattern = 1 << 14;  // numbers that are repeated
 constexpr int kRuns = 3;
 constexpr double kClearlyMore = 1.5;
-constexpr double kEnoughSeconds = 6e-3;  // of runs of one candidate
+constexpr double kEnoughSeconds = 4e-3;  // of runs of one candidate
 
 int64_t rounded_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 

@@ -24,7 +24,7 @@ using base::Status;
 
 namespace {
 
-constexpr int64_t kFormat = 1;
+constexpr int64_t kFormat = 2;
 constexpr int64_t kMaximumBytes = int64_t{8} << 20;
 constexpr size_t kMaximumShapes = 8192;
 constexpr size_t kMaximumVersions = 8;
@@ -44,9 +44,11 @@ Result<TimesByCandidate> parse_candidates(const JsonReader &reader) {
       times[name] = std::nullopt;
       continue;
     }
-    TUTTI_ASSIGN(const double seconds, value.as_double());
-    if (!(seconds > 0 && seconds < kMaximumSeconds)) return value.wrong("seconds");
-    times[name] = seconds;
+    TUTTI_ASSIGN(const std::vector<double> numbers, value.as_doubles());
+    const bool good = numbers.size() == 2 && numbers[0] > 0 && numbers[0] < kMaximumSeconds && numbers[1] >= 0 &&
+                      numbers[1] <= numbers[0];
+    if (!good) return value.wrong("seconds");
+    times[name] = RunTime{numbers[0], numbers[1]};
   }
   return times;
 }
@@ -65,8 +67,8 @@ Json to_json(const TimesByShape &times) {
   JsonObject shapes;
   for (const auto &[shape, candidates] : times) {
     JsonObject one;
-    for (const auto &[name, seconds] : candidates)
-      one.emplace_back(name, seconds.has_value() ? Json(*seconds) : Json());
+    for (const auto &[name, time] : candidates)
+      one.emplace_back(name, time.has_value() ? Json(base::JsonArray{time->seconds, time->fixed}) : Json());
     shapes.emplace_back(shape, Json(std::move(one)));
   }
   return shapes;

@@ -3,8 +3,8 @@
 // Times of kernels that outlive the process: one private JSON file for each kind of processor, shared by processes and
 // library versions.
 //
-//   {"format": 1, "processor": "...", "checksum": crc32c of the text of "times",
-//    "times": {"<library> / <oneDNN>": {"<shape>": {"<candidate>": seconds, ...}, ...}}}
+//   {"format": 2, "processor": "...", "checksum": crc32c of the text of "times",
+//    "times": {"<library> / <oneDNN>": {"<shape>": {"<candidate>": [seconds, fixed seconds], ...}, ...}}}
 //
 // The folder is the backend's option "plan_cache", else $TUTTI_CACHE_DIR, else $XDG_CACHE_HOME/tutti, else
 // ~/.cache/tutti; "off" keeps nothing. Files are replaced as a whole; of two processes that write at the same time the
@@ -24,8 +24,17 @@
 
 namespace tutti::impl::backend::cpu {
 
-/// Seconds by candidate; none = it cannot do this.
-using TimesByCandidate = std::map<std::string, std::optional<double>, std::less<>>;
+/// What a run takes, and the part of it that is the same for any number of rows.
+struct RunTime {
+  double seconds = 0;
+  double fixed = 0;
+
+  /// With so many times the rows.
+  RunTime scaled(double factor) const { return {fixed + (seconds - fixed) * factor, fixed}; }
+  friend bool operator==(const RunTime &, const RunTime &) = default;
+};
+/// By candidate; none = it cannot do this.
+using TimesByCandidate = std::map<std::string, std::optional<RunTime>, std::less<>>;
 /// By shape, pass and threads.
 using TimesByShape = std::map<std::string, TimesByCandidate, std::less<>>;
 

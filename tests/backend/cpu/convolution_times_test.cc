@@ -128,9 +128,12 @@ void rows_nearby_share_times(void **) {
   assert_int_equal(four.size(), one.size());
   assert_int_equal(four.size(), five.size());
   for (size_t i = 0; i < four.size(); ++i) {
+    assert_int_equal(five[i].candidate.request.shape.rows, 5);
+    assert_true(one[i].seconds < four[i].seconds && four[i].seconds < five[i].seconds);
+    // Only what transforms kernels takes more than the rows make it.
+    if (four[i].candidate.family->transforms_kernels) continue;
     assert_true(std::abs(one[i].seconds * 4 / four[i].seconds - 1) < 1e-12);
     assert_true(std::abs(five[i].seconds * 4 / (5 * four[i].seconds) - 1) < 1e-12);
-    assert_int_equal(five[i].candidate.request.shape.rows, 5);
   }
 }
 

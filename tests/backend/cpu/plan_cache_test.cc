@@ -17,12 +17,13 @@ namespace {
 
 using tutti::impl::backend::cpu::plan_cache_folder;
 using tutti::impl::backend::cpu::PlanCache;
+using tutti::impl::backend::cpu::RunTime;
 using tutti::impl::backend::cpu::TimesByShape;
 using tutti::testing::TemporaryDirectory;
 namespace base = tutti::impl::base;
 
 TimesByShape sample(const std::string &shape, double seconds) {
-  return {{shape, {{"direct", seconds}, {"none", std::nullopt}}}};
+  return {{shape, {{"direct", RunTime{seconds, seconds / 4}}, {"none", std::nullopt}}}};
 }
 
 void what_was_stored_comes_back(void **) {
@@ -75,7 +76,7 @@ void damaged_and_foreign_files_are_no_files(void **) {
   } damages[] = {
       {"{", "[", "line"},
       {"0.25", "0.5", "checksum"},
-      {"\"format\": 1", "\"format\": 2", "format"},
+      {"\"format\": 2", "\"format\": 1", "format"},
       {"a processor", "a processor!", "another processor"},
       {"\"checksum\"", "\"sum\"", "checksum"},
   };
@@ -99,6 +100,16 @@ void times_make_sense(void **) {
     assert_ok(cache.store(sample("x", wrong)));
     assert_error_contains(cache.load(), "seconds");
   }
+}
+
+void fixed_parts_are_parts(void **) {
+  const TemporaryDirectory directory;
+  const PlanCache cache(directory.path(), "a processor", "1");
+  for (const RunTime wrong : {RunTime{1, 2}, RunTime{1, -1}}) {
+    assert_ok(cache.store({{"x", {{"direct", wrong}}}}));
+    assert_error_contains(cache.load(), "seconds");
+  }
+  assert_true((RunTime{3, 1}.scaled(2) == RunTime{5, 1}));
 }
 
 void folders_that_cannot_be_written_are_an_error(void **) {
@@ -140,6 +151,7 @@ int main() {
       cmocka_unit_test(versions_and_processors_are_apart),
       cmocka_unit_test(damaged_and_foreign_files_are_no_files),
       cmocka_unit_test(times_make_sense),
+      cmocka_unit_test(fixed_parts_are_parts),
       cmocka_unit_test(folders_that_cannot_be_written_are_an_error),
       cmocka_unit_test(nothing_is_kept_when_it_is_off),
       cmocka_unit_test(folders_come_from_option_and_environment),
