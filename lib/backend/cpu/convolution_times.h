@@ -8,9 +8,9 @@
 //   for (const TimedCandidate &one : table.of(question)) ...    // anywhere: never times anything
 //
 // Images are timed with as many rows as make a run of about half a millisecond; what a shape with more rows takes
-// follows, a part that is the same for all rows being told apart where there is one. What has not been measured is taken
-// from the nearest number of rows that has, or is an estimate from the number of operations; an answer once given stays,
-// so that two compilations of one process agree.
+// follows, a part that is the same for all rows being told apart where there is one. What has not been measured is
+// taken from the nearest number of rows that has, or is an estimate from the number of operations; an answer once given
+// stays, so that two compilations of one process agree.
 //
 // Threads: all functions may be called from any thread; who asks while another measures waits.
 #ifndef TUTTI_BACKEND_CPU_CONVOLUTION_TIMES_H_
