@@ -19,8 +19,9 @@ namespace {
 
 using PlanPointer = std::shared_ptr<const ConvolutionPlan>;
 
-/// Work worth handing out: about 15 us.
-constexpr int64_t kPartFlops = 2'000'000;
+/// Work worth handing out: about 8 us.
+constexpr int64_t kPartFlops = 1'000'000;
+constexpr int64_t kBlock = 16;
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 /// One part: a convolution, and where its arrays begin in those of the whole, in floats.
@@ -126,7 +127,10 @@ class Cutter {
     const int64_t wanted = Parts(flops_of(s), kPartFlops, threads_, 1).count();
     const auto per_image = static_cast<int32_t>((wanted + s.rows - 1) / s.rows);
     if (per_image < 2) return {};
-    if (request_.blocked_input || request_.blocked_output) return cut_filters(per_image);
+    // Images of one block are row-major as well.
+    const bool row_major =
+        (!request_.blocked_input || s.in_channels == kBlock) && (!request_.blocked_output || s.out_channels == kBlock);
+    if (!row_major) return cut_filters(per_image);
     std::vector<Piece> pieces;
     const Parts lines(s.out_height, 1, per_image, 1);
     for (int64_t image = 0; image < s.rows; ++image) {
@@ -147,7 +151,7 @@ class Cutter {
     if (!whole.ok()) return {};
     const std::string &layout = (*whole)->kernel_layout();
     const int64_t block = filter_block(layout);
-    if (block == 0 || block % 16 != 0 || s.out_channels % block != 0) return {};
+    if (block == 0 || block % kBlock != 0 || s.out_channels % block != 0) return {};
     const Result<int64_t> bytes =
         kernel_storage_bytes(layout, {s.kernel_height, s.kernel_width, s.in_channels, s.out_channels});
     if (!bytes.ok()) return {};

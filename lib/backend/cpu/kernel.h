@@ -65,6 +65,7 @@ class Parts {
         count_(threads <= 1 ? 1 : most(items, grain, threads, parts_per_thread)),
         threads_(std::clamp(threads, 1, count_)) {}
 
+  int64_t items() const { return items_; }
   int32_t count() const { return count_; }
   /// How many threads can work at once: scratch is needed for so many.
   int32_t threads() const { return threads_; }
@@ -82,8 +83,8 @@ class Parts {
   int32_t threads_ = 1;
 };
 
-/// Elements that pass through a kernel in about 10 us, several times what handing out a part costs.
-inline constexpr int64_t kPartElements = 32768;
+/// Elements that pass through a kernel in about 8 us, several times what handing out a part costs.
+inline constexpr int64_t kPartElements = 65536;
 /// The grain for items of so many elements.
 inline int64_t grain_of(int64_t elements_per_item) {
   return std::max<int64_t>(1, kPartElements / std::max<int64_t>(elements_per_item, 1));
@@ -118,19 +119,21 @@ struct RunContext {
   /// Calls body(range, thread) or body(range) for every part.
   template <typename Body>
   void for_parts(const Parts &parts, const Body &body) const {
-    const auto run_part = [&](int32_t part, int32_t thread) {
+    const auto run_range = [&](Range range, int32_t thread) {
       if constexpr (std::is_invocable_v<const Body &, Range, int32_t>) {
-        body(parts[part], thread);
+        body(range, thread);
       } else {
-        body(parts[part]);
+        body(range);
       }
     };
-    for_each(parts.count(), run_part);
+    if (parts.count() == 1) return run_range(Range{0, parts.items()}, 0);
+    for_each(parts.count(), [&](int32_t part, int32_t thread) { run_range(parts[part], thread); });
   }
   /// Calls body(part, thread) for part 0 .. count - 1.
   template <typename Body>
   void for_each(int32_t count, const Body &body) const {
-    if (count > 1 && team != nullptr) return team->run(count, threads, body);
+    if (count == 1) return body(0, 0);
+    if (team != nullptr) return team->run(count, threads, body);
     for (int32_t part = 0; part < count; ++part)
       body(part, 0);
   }

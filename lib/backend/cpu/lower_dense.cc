@@ -99,14 +99,14 @@ struct DenseCut {
   Parts parts;
 
   static DenseCut make(const DenseShape &shape, int32_t threads) {
-    // About 7 us.
-    constexpr int64_t kPartFlops = 1'000'000;
+    // About 7 us. With few rows B's elements have to come from memory as fast.
+    constexpr int64_t kPartFlops = 1'000'000, kFlopsPerElement = 16;
     constexpr int32_t kPartsPerThread = 2;
     const GemmShape &g = shape.gemm;
     const auto products = static_cast<int64_t>(shape.a_offsets.size());
     DenseCut cut;
     int64_t items = products;
-    int64_t flops = 2 * g.m * g.n * g.k;
+    int64_t flops = 2 * g.m * g.n * g.k + kFlopsPerElement * g.n * g.k;
     if (products < threads) {
       cut.by = g.m >= g.n ? By::row : By::column;
       cut.unit = cut.by == By::row ? kRowUnit : kColumnUnit;
@@ -123,35 +123,52 @@ struct DenseCut {
   static constexpr int64_t kColumnUnit = 32;
 };
 
+/// What a part does: some products, or some of the rows or columns of each.
+struct DenseSlice {
+  GemmShape gemm;
+  int64_t first_product = 0, end_product = 0;
+  int64_t row = 0, column = 0;
+};
+
+std::vector<DenseSlice> slices_of(const DenseShape &shape, const DenseCut &cut) {
+  std::vector<DenseSlice> slices;
+  for (int32_t i = 0; i < cut.parts.count(); ++i) {
+    const Range range = cut.parts[i];
+    DenseSlice slice{shape.gemm, 0, static_cast<int64_t>(shape.a_offsets.size())};
+    if (cut.by == DenseCut::By::product) {
+      slice.first_product = range.begin;
+      slice.end_product = range.end;
+    } else if (cut.by == DenseCut::By::row) {
+      slice.row = range.begin * cut.unit;
+      slice.gemm.m = std::min(shape.gemm.m, range.end * cut.unit) - slice.row;
+    } else {
+      slice.column = range.begin * cut.unit;
+      slice.gemm.n = std::min(shape.gemm.n, range.end * cut.unit) - slice.column;
+    }
+    slices.push_back(slice);
+  }
+  return slices;
+}
+
 /// One dense layer: products with what follows them.
 struct Dense {
   DenseShape shape;
-  DenseCut cut;
+  std::vector<DenseSlice> slices;
   bool relu = false;
   BufferId a = -1, b = -1, bias = -1, mask = -1, c = -1, scratch = -1;
   int64_t scratch_floats = 0;
 
-  void run_part(const RunContext &context, Range range, int32_t thread) const {
-    const auto products = static_cast<int64_t>(shape.a_offsets.size());
-    const bool whole = cut.by == DenseCut::By::product;
-    GemmShape part = shape.gemm;
-    int64_t row = 0, column = 0;
-    if (cut.by == DenseCut::By::row) {
-      row = range.begin * cut.unit;
-      part.m = std::min(part.m, range.end * cut.unit) - row;
-    } else if (cut.by == DenseCut::By::column) {
-      column = range.begin * cut.unit;
-      part.n = std::min(part.n, range.end * cut.unit) - column;
-    }
-    for (int64_t i = whole ? range.begin : 0; i < (whole ? range.end : products); ++i) {
-      const int64_t at = i * shape.gemm.m * shape.gemm.n + row * part.c_row + column;
+  void run(const RunContext &context, const DenseSlice &slice, int32_t thread) const {
+    const int64_t matrix = shape.gemm.m * shape.gemm.n;
+    for (int64_t i = slice.first_product; i < slice.end_product; ++i) {
+      const int64_t at = i * matrix + slice.row * slice.gemm.c_row + slice.column;
+      const auto product = static_cast<size_t>(i);
       GemmEpilogue epilogue;
-      epilogue.bias = bias < 0 ? nullptr : context.in(bias) + column;
+      epilogue.bias = bias < 0 ? nullptr : context.in(bias) + slice.column;
       epilogue.relu = relu;
       epilogue.mask = mask < 0 ? nullptr : context.in(mask) + at;
-      const auto product = static_cast<size_t>(i);
-      gemm(part, context.in(a) + shape.a_offsets[product] + row * part.a_row,
-           context.in(b) + shape.b_offsets[product] + column * part.b_column, context.out(c) + at, epilogue,
+      gemm(slice.gemm, context.in(a) + shape.a_offsets[product] + slice.row * slice.gemm.a_row,
+           context.in(b) + shape.b_offsets[product] + slice.column * slice.gemm.b_column, context.out(c) + at, epilogue,
            context.out(scratch) + thread * scratch_floats);
     }
   }
@@ -165,21 +182,25 @@ bool lower_dense(Lowering &l, const Group &group) {
   const Following following = following_nodes(l, group);
   Dense dense;
   dense.shape = shape_of(l, node);
-  dense.cut = DenseCut::make(dense.shape, l.threads());
+  const DenseCut cut = DenseCut::make(dense.shape, l.threads());
+  dense.slices = slices_of(dense.shape, cut);
   dense.relu = following.relu;
   dense.a = l.read(node.inputs[0]);
   dense.b = l.read(node.inputs[1]);
   dense.bias = l.read(following.bias);
   dense.mask = l.read(following.mask);
   dense.c = l.write(l.graph().step(group.steps.back()).outputs[0]);
-  dense.scratch_floats = (gemm_scratch_floats(dense.shape.gemm) + 15) / 16 * 16;
-  dense.scratch = l.scratch(dense.cut.parts.threads() * dense.scratch_floats * static_cast<int64_t>(sizeof(float)));
+  for (const DenseSlice &slice : dense.slices)
+    dense.scratch_floats = std::max(dense.scratch_floats, (gemm_scratch_floats(slice.gemm) + 15) / 16 * 16);
+  dense.scratch = l.scratch(cut.parts.threads() * dense.scratch_floats * static_cast<int64_t>(sizeof(float)));
   std::string name = "simd:gemm";
   if (dense.bias >= 0) name += "+bias";
   if (dense.relu) name += "+relu";
   if (dense.mask >= 0) name += "+relu_gradient";
   l.emit(name, [dense = std::move(dense)](const RunContext &context) {
-    context.for_parts(dense.cut.parts, [&](Range range, int32_t thread) { dense.run_part(context, range, thread); });
+    context.for_each(static_cast<int32_t>(dense.slices.size()), [&](int32_t part, int32_t thread) {
+      dense.run(context, dense.slices[static_cast<size_t>(part)], thread);
+    });
   });
   return true;
 }
