@@ -86,15 +86,14 @@ Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, 
   ConvolutionRequest request = candidate.request;
   request.bias = bias;
   request.relu = relu;
-  // Winograd kernels transform their weights in each part.
-  const int32_t parts_per_thread = candidate.family->fast_only ? 1 : 2;
+  const bool transforms_kernel = candidate.family->transforms_kernels;
   if (!layout.empty()) {
     request.kernel_layout = layout;
-    Result<ConvolutionPlanPointer> plan = make_convolution_parts(request, parts_per_thread, candidate.family->make);
+    Result<ConvolutionPlanPointer> plan = make_convolution_parts(request, transforms_kernel, candidate.family->make);
     if (plan.ok()) return plan;
   }
   request.kernel_layout = "any";
-  return make_convolution_parts(request, parts_per_thread, candidate.family->make);
+  return make_convolution_parts(request, transforms_kernel, candidate.family->make);
 }
 
 Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads) {

@@ -21,6 +21,8 @@ using PlanPointer = std::shared_ptr<const ConvolutionPlan>;
 
 /// Work worth handing out: about 8 us.
 constexpr int64_t kPartFlops = 1'000'000;
+/// Two, so that who is held up leaves one to another.
+constexpr int32_t kPartsPerThread = 2;
 constexpr int64_t kBlock = 16;
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
@@ -91,8 +93,8 @@ int64_t filter_block(std::string_view layout) {
 
 class Cutter {
  public:
-  Cutter(const ConvolutionRequest &request, int32_t parts_per_thread, const ConvolutionMaker &make_one)
-      : make_one_(make_one), request_(request), threads_(request.threads), parts_per_thread_(parts_per_thread) {
+  Cutter(const ConvolutionRequest &request, bool transforms_kernel, const ConvolutionMaker &make_one)
+      : make_one_(make_one), request_(request), threads_(request.threads), transforms_kernel_(transforms_kernel) {
     request_.threads = 1;
   }
 
@@ -115,10 +117,17 @@ class Cutter {
       std::vector<Piece> pieces = cut_inside_images();
       if (pieces.size() > 1) return pieces;
     }
-    // Each partial gradient needs memory.
-    const int32_t per_thread = request_.pass == ConvolutionPass::kernel_gradient ? 1 : parts_per_thread_;
     const int64_t grain = kPartFlops * s.rows / std::max<int64_t>(flops_of(s), 1) + 1;
-    return cut_images(s, Parts(s.rows, grain, threads_, per_thread));
+    return cut_images(s, Parts(s.rows, grain, threads_, is_kernel_light() ? kPartsPerThread : 1));
+  }
+
+  /// Is what each part does for the kernel, once more than one thread would, little beside the rest? Partial gradients
+  /// are added up, Winograd kernels transform their weights in each part.
+  bool is_kernel_light() const {
+    const ConvolutionShape &s = request_.shape;
+    if (request_.pass != ConvolutionPass::kernel_gradient && !transforms_kernel_) return true;
+    constexpr int64_t kPositionsPerChannel = 256;
+    return s.rows * s.out_height * s.out_width >= kPositionsPerChannel * std::max(s.in_channels, s.out_channels);
   }
 
   /// Empty when that does not work.
@@ -196,7 +205,8 @@ class Cutter {
 
   const ConvolutionMaker &make_one_;
   ConvolutionRequest request_;
-  int32_t threads_ = 1, parts_per_thread_ = 1;
+  int32_t threads_ = 1;
+  bool transforms_kernel_ = false;
 };
 
 // ---- running it ----------------------------------------------------------------------------------------------------
@@ -355,10 +365,10 @@ class PartsPlan final : public ConvolutionPlan {
 }  // namespace
 
 Result<std::shared_ptr<const ConvolutionPlan>> make_convolution_parts(const ConvolutionRequest &request,
-                                                                      int32_t parts_per_thread,
+                                                                      bool transforms_kernel,
                                                                       const ConvolutionMaker &make_one) {
   if (request.threads <= 1) return make_one(request);
-  TUTTI_ASSIGN(std::vector<Piece> pieces, Cutter(request, parts_per_thread, make_one).run());
+  TUTTI_ASSIGN(std::vector<Piece> pieces, Cutter(request, transforms_kernel, make_one).run());
   if (pieces.size() == 1) return pieces[0].plan;
   return PartsPlan::make(request, std::move(pieces));
 }

@@ -6,7 +6,7 @@
 //   forward           by images; with fewer images than threads, by lines of row-major images and by blocks of output
 //                     channels of blocked ones. Bitwise what one thread computes.
 //   input_gradient    by images; the same.
-//   kernel_gradient   by images, one stretch for each thread: partial gradients, added up in order.
+//   kernel_gradient   by images: partial gradients, added up in order.
 //
 // What is too small, or cannot be cut, stays whole. Immutable once made.
 #ifndef TUTTI_BACKEND_CPU_CONVOLUTION_PARTS_H_
@@ -24,10 +24,10 @@ namespace tutti::impl::backend::cpu {
 using ConvolutionMaker =
     std::function<base::Result<std::shared_ptr<const ConvolutionPlan>>(const ConvolutionRequest &)>;
 
-/// A plan for request.threads threads, cut into at most `parts_per_thread` for each. Scratch is needed for each thread,
-/// and for all but one partial gradient.
+/// A plan for request.threads threads. `transforms_kernel`: each part works on the whole kernel first, so there should
+/// be no more than needed. Scratch is needed for each thread, and for all but one partial gradient.
 base::Result<std::shared_ptr<const ConvolutionPlan>> make_convolution_parts(const ConvolutionRequest &request,
-                                                                            int32_t parts_per_thread,
+                                                                            bool transforms_kernel,
                                                                             const ConvolutionMaker &make_one);
 
 }  // namespace tutti::impl::backend::cpu
