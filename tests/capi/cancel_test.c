@@ -152,7 +152,7 @@ static void end_by(const struct ender *ender) {
 }
 
 static void *end_later(void *user) {
-  usleep(20000);
+  sleep_microseconds(20000);
   end_by(user);
   return NULL;
 }
@@ -370,7 +370,7 @@ static int32_t note_step(void *user, const tutti_hook_event *event, tutti_error 
 
 static void wait_for_step(struct stopper *stopper) {
   while (stopper->step < 1)
-    usleep(1000);
+    sleep_microseconds(1000);
 }
 
 static void *end_at_step(void *user) {
@@ -520,7 +520,7 @@ struct reader {
 static void *read_once(void *user) {
   struct reader *reader = user;
   while ((reader->code = reader->call(reader->scene, NULL, NULL)) == TUTTI_FAILED_PRECONDITION)
-    usleep(100);
+    sleep_microseconds(100);
   return NULL;
 }
 
@@ -539,7 +539,7 @@ static void test_a_second_reader_is_refused(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, read_once, &reader), 0);
     int32_t code;
     do {
-      usleep(5000); /* the other one's turn */
+      sleep_microseconds(5000); /* the other one's turn */
       assert_ok(tutti_cancel_set_deadline(cancel, 2, &err));
       code = reading[i](&s, cancel, NULL);
     } while (code == TUTTI_DEADLINE_EXCEEDED);
@@ -555,7 +555,7 @@ static void test_a_second_reader_is_refused(void **state) {
 
 /* Closing a stream ends a call that waits on it. */
 static void *close_later(void *user) {
-  usleep(20000);
+  sleep_microseconds(20000);
   (void)tutti_prediction_stream_close(user, NULL, NULL);
   return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <ftw.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 void check_error(int32_t code, const char *needle, int32_t answer, tutti_error *err, const char *call, const char *file,
@@ -16,6 +17,11 @@ void check_error(int32_t code, const char *needle, int32_t answer, tutti_error *
   }
   tutti_error_unref(err);
   if (!right) _fail(file, line);
+}
+
+void sleep_microseconds(long microseconds) {
+  const struct timespec pause = {.tv_nsec = microseconds * 1000};
+  nanosleep(&pause, NULL);
 }
 
 static int64_t live_objects_before;

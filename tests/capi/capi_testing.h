@@ -43,6 +43,9 @@ int assert_nothing_left(void **state);
 #define CAPI_TEST_MAIN(tests) \
   int main(void) { return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left); }
 
+/* Less than a second. */
+void sleep_microseconds(long microseconds);
+
 /* Tensors with a copy of the values; the test fails when they cannot be made. */
 tutti_tensor *make_tensor(int32_t dtype, int64_t rank, const int64_t *dims, const void *values);
 tutti_tensor *make_vector(int32_t dtype, int64_t count, const void *values);

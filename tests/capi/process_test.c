@@ -106,7 +106,7 @@ static int exit_while_training(void) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, train_for_ever, estimator) != 0) return 3;
   while (atomic_load(&steps_seen) < 3)
-    usleep(1000);
+    sleep_microseconds(1000);
   return 0; /* runs what is registered to run at exit, with training under way */
 }
 

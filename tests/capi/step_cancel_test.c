@@ -3,7 +3,6 @@
  * last complete step, and the estimator trains on. */
 #include <math.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "dense_fixtures.h"
 
@@ -43,8 +42,7 @@ static void push_rows(tutti_feed *feed, int64_t count) {
 }
 
 static void *cancel_soon(void *user) {
-  const struct timespec pause = {.tv_nsec = 50000000};
-  nanosleep(&pause, NULL);
+  sleep_microseconds(50000);
   tutti_cancel_request(user, TUTTI_CANCEL_CANCEL, NULL);
   return NULL;
 }
