@@ -29,8 +29,16 @@ constexpr int64_t kDirectRows = 96;
 // Rows of C that stay in registers with two vectors of columns each.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
+// Rows of A whose distance is a power of two fall into the same sets of the first-level cache; copied ones do not.
+constexpr int64_t kCopyStride = kBlockK + 16;
+// Columns of C from which copying rows of A costs little beside the product.
+constexpr int64_t kCopyColumns = 128;
+
+// Tiles of A that are packed together where neighbours of a row of A belong to several tiles.
+constexpr int64_t kPackedTiles = 4;
+
 // Scratch for a packed tile of A, with room for a vector behind it.
-constexpr int64_t kTileFloats = kTileRows * kBlockK + 64;
+constexpr int64_t kTileFloats = kTileRows * kCopyStride + 64;
 
 // What one tile works on; `a` is addressed by strides so that it may be packed or not.
 struct Tile {
@@ -45,6 +53,7 @@ struct Tile {
   int64_t columns;  // valid columns of the panel
   bool load;        // start from what C holds
   bool last;        // apply the epilogue
+  bool plain;       // whole vectors, nothing to load, nothing to apply
   const float *bias;
   bool relu;
   const float *mask;
@@ -85,6 +94,13 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
     a += tile.a_column;
     b += tile.b_row;
   }
+  if (tile.plain) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v)
+        hn::StoreU(sums[r][v], d, tile.c + r * tile.c_row + v * lanes);
+    }
+    return;
+  }
   for (int v = 0; v < kVectors; ++v) {
     const int64_t column = v * lanes;
     const int64_t count = HWY_MIN(lanes, tile.columns - column);
@@ -100,6 +116,26 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
         store_first(d, sum, c, count);
       }
     }
+  }
+}
+
+// Vectors of columns for so many rows when B needs no packing.
+HWY_INLINE int64_t wide_vectors(int64_t rows) {
+  constexpr int64_t kRegisters = kTileRows * 2;
+  return rows * 8 <= kRegisters ? 8 : rows * 4 <= kRegisters ? 4 : 2;
+}
+
+void run_few_rows(int64_t rows, int64_t vectors, const Tile &tile) {
+  if (vectors == 8) {
+    if (rows == 1) return run_tile<1, 8>(tile);
+    if constexpr (kTileRows > 6) {
+      return rows == 2 ? run_tile<2, 8>(tile) : run_tile<3, 8>(tile);
+    }
+  }
+  if (rows == 2) return run_tile<2, 4>(tile);
+  if (rows == 3) return run_tile<3, 4>(tile);
+  if constexpr (kTileRows > 6) {
+    return rows == 4 ? run_tile<4, 4>(tile) : rows == 5 ? run_tile<5, 4>(tile) : run_tile<6, 4>(tile);
   }
 }
 
@@ -194,21 +230,34 @@ HWY_INLINE void pack_elements(const float *HWY_RESTRICT b, int64_t b_row, int64_
 // A tile of A, k x rows.
 HWY_INLINE void pack_tile(const float *HWY_RESTRICT a, int64_t a_row, int64_t a_column, int64_t k, int64_t rows,
                           float *HWY_RESTRICT out) {
-  if (a_row == 1) {
-    // Whole vectors are stored; the next row of the tile overwrites what is too much.
-    const Full d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (int64_t p = 0; p < k; ++p) {
-      for (int64_t r = 0; r < rows; r += lanes) {
-        hn::StoreU(load_first(d, a + p * a_column + r, HWY_MIN(lanes, rows - r)), d, out + p * rows + r);
-      }
-    }
-    return;
-  }
   for (int64_t p = 0; p < k; ++p) {
     for (int64_t r = 0; r < rows; ++r)
       out[p * rows + r] = a[r * a_row + p * a_column];
   }
+}
+
+// Several tiles of `tile_rows` rows of an A whose columns run along memory, each at its place in `out`; `rows` in all.
+HWY_INLINE void pack_tiles(const float *HWY_RESTRICT a, int64_t a_column, int64_t k, int64_t rows, int64_t tile_rows,
+                           float *HWY_RESTRICT out) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t p = 0; p < k; ++p) {
+    const float *HWY_RESTRICT from = a + p * a_column;
+    float *HWY_RESTRICT tile = out;
+    for (int64_t i = 0; i < rows; i += tile_rows, tile += kTileFloats) {
+      const int64_t count = HWY_MIN(tile_rows, rows - i);
+      // Whole vectors are stored; the next row of the tile overwrites what is too much.
+      for (int64_t r = 0; r < count; r += lanes)
+        hn::StoreU(load_first(d, from + i + r, HWY_MIN(lanes, count - r)), d, tile + p * count + r);
+    }
+  }
+}
+
+// The same for rows that run along memory.
+HWY_INLINE void copy_tile(const float *HWY_RESTRICT a, int64_t a_row, int64_t k, int64_t rows,
+                          float *HWY_RESTRICT out) {
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(out + r * kCopyStride, a + r * a_row, static_cast<size_t>(k) * sizeof(float));
 }
 
 struct Block {
@@ -222,27 +271,43 @@ void run_block(const GemmShape &s, const Block &block, const float *a, float *c,
   const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
   const int64_t tile_rows = (s.m + tiles - 1) / tiles;
   const bool last = block.k0 + block.depth == s.k;
+  const bool packs = s.a_column != 1 && block.width > 2 * lanes;
   for (int64_t i = 0; i < s.m; i += tile_rows) {
     const int64_t rows = HWY_MIN(tile_rows, s.m - i);
+    const int64_t slot = i / tile_rows % kPackedTiles;
     Tile tile{};
     tile.a = a + i * s.a_row + block.k0 * s.a_column;
     tile.a_row = s.a_row;
     tile.a_column = s.a_column;
-    if (s.a_column != 1 && block.width > 2 * lanes) {
-      pack_tile(tile.a, s.a_row, s.a_column, block.depth, rows, a_tile);
-      tile.a = a_tile;
+    if (packs) {
+      float *own = a_tile;
+      if (s.a_row != 1) {
+        pack_tile(tile.a, s.a_row, s.a_column, block.depth, rows, own);
+      } else {
+        if (slot == 0) {
+          pack_tiles(tile.a, s.a_column, block.depth, HWY_MIN(kPackedTiles * tile_rows, s.m - i), tile_rows, a_tile);
+        }
+        own += slot * kTileFloats;
+      }
+      tile.a = own;
       tile.a_row = 1;
       tile.a_column = rows;
+    } else if (s.a_row % kBlockK == 0 && rows > 6 && block.width >= kCopyColumns) {
+      copy_tile(tile.a, s.a_row, block.depth, rows, a_tile);
+      tile.a = a_tile;
+      tile.a_row = kCopyStride;
     }
     tile.c_row = s.c_row;
     tile.k = block.depth;
     tile.load = block.k0 > 0 || s.accumulate;
     tile.last = last;
     tile.relu = epilogue.relu;
+    const bool applies = epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr;
     const float *panel = panels;
     for (int64_t j = 0; j < block.width;) {
       const int64_t left = block.width - j;
-      const int64_t vectors = left > lanes ? 2 : 1;
+      int64_t vectors = left > lanes ? 2 : 1;
+      if (direct && left >= wide_vectors(rows) * lanes) vectors = wide_vectors(rows);
       tile.columns = HWY_MIN(left, vectors * lanes);
       const bool in_place = direct && left >= vectors * lanes;
       tile.b = in_place ? b + block.k0 * s.b_row + block.n0 + j : panel;
@@ -250,7 +315,12 @@ void run_block(const GemmShape &s, const Block &block, const float *a, float *c,
       tile.c = c + i * s.c_row + block.n0 + j;
       tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + j;
       tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + i * s.c_row + block.n0 + j;
-      vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
+      tile.plain = left >= vectors * lanes && !tile.load && !(last && applies);
+      if (vectors > 2) {
+        run_few_rows(rows, vectors, tile);
+      } else {
+        vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
+      }
       panel += block.depth * vectors * lanes;
       j += vectors * lanes;
     }
@@ -280,7 +350,7 @@ void pack_block(const GemmShape &s, const Block &block, const float *b, bool dir
 void multiply(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
               float *scratch) {
   float *a_tile = scratch;
-  float *panels = scratch + kTileFloats;
+  float *panels = scratch + kPackedTiles * kTileFloats;
   // Packing pays once there are enough rows to use it.
   const bool direct = s.b_column == 1 && s.m <= kDirectRows;
   const int64_t depth_limit = s.k <= kBlockK ? s.k : kBlockK;
@@ -298,7 +368,7 @@ int64_t scratch_floats(const GemmShape &s) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = (HWY_MIN(s.n, kBlockN) + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
-  return kTileFloats + HWY_MIN(s.k, kBlockK) * width;
+  return kPackedTiles * kTileFloats + HWY_MIN(s.k, kBlockK) * width;
 }
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE

@@ -62,14 +62,18 @@ void on_all_targets(const Body &body) {
   }
 }
 
-void check_gemm(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned, bool epilogue) {
+enum class After { nothing, accumulate, epilogue };
+
+void check_gemm(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned, After mode) {
+  const bool epilogue = mode == After::epilogue;
   const std::vector<float> a = noise(m * k, 1), b = noise(k * n, 2), bias = noise(n, 3), mask = noise(m * n, 4);
-  GemmShape shape{m, n, k, a_turned ? 1 : k, a_turned ? m : 1, b_turned ? 1 : n, b_turned ? k : 1, n, !epilogue};
+  GemmShape shape{
+      m, n, k, a_turned ? 1 : k, a_turned ? m : 1, b_turned ? 1 : n, b_turned ? k : 1, n, mode == After::accumulate};
   std::vector<float> c = noise(m * n, 5);
   std::vector<double> expected(static_cast<size_t>(m * n));
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      double sum = epilogue ? 0 : static_cast<double>(c[static_cast<size_t>(i * n + j)]);
+      double sum = mode != After::accumulate ? 0 : static_cast<double>(c[static_cast<size_t>(i * n + j)]);
       for (int64_t p = 0; p < k; ++p) {
         sum += static_cast<double>(a[static_cast<size_t>(i * shape.a_row + p * shape.a_column)]) *
                static_cast<double>(b[static_cast<size_t>(p * shape.b_row + j * shape.b_column)]);
@@ -90,15 +94,19 @@ void check_gemm(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned, b
 
 void products_agree(void **) {
   on_all_targets([] {
-    for (int64_t m : {1, 5, 13, 30}) {
-      for (int64_t n : {1, 3, 16, 17, 32, 33, 70, 530}) {
+    for (int64_t m : {1, 2, 3, 5, 13, 30, 101}) {
+      for (int64_t n : {1, 3, 16, 17, 32, 33, 70, 130, 530}) {
         for (int64_t k : {1, 2, 19, 300}) {
-          check_gemm(m, n, k, false, false, true);
-          check_gemm(m, n, k, true, false, false);
-          check_gemm(m, n, k, false, true, true);
+          check_gemm(m, n, k, false, false, After::epilogue);
+          check_gemm(m, n, k, false, false, After::nothing);
+          check_gemm(m, n, k, true, false, After::accumulate);
+          check_gemm(m, n, k, true, true, After::nothing);
+          check_gemm(m, n, k, false, true, After::epilogue);
         }
       }
     }
+    // Rows of A whose distance is a multiple of a block's depth are copied.
+    check_gemm(26, 140, 512, false, false, After::epilogue);
   });
 }
 
