@@ -130,7 +130,9 @@ static void test_batch_norm_and_dropout(void **) {
     network.optimizer = Optimizer::momentum;
     network.learning_rate = 0.05;
     check_equality(network, twenty_steps(batch), {2, 3, 4}, "batch norm");
-    network.batch_norm = false;
+    network.relu = true;
+    check_equality(network, twenty_steps(batch), {2, 3, 4}, "batch norm with relu");
+    network.relu = network.batch_norm = false;
     network.dropout = true;
     check_equality(network, twenty_steps(batch), {2, 3, 4}, "dropout");
   }

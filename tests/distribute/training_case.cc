@@ -169,7 +169,7 @@ Result<Model> build_network(const NetworkCase &network) {
   const ValueId w = b.label("w", network.dtype, {GraphBuilder::batch()});
   ValueId hidden = dense(b, "first", x, network.dtype, network.features, network.hidden);
   if (network.batch_norm) hidden = batch_norm(b, hidden, network.dtype, network.hidden, network.own_statistics);
-  hidden = b.unary("tanh", hidden);
+  hidden = b.unary(network.relu ? "relu" : "tanh", hidden);
   if (network.dropout) hidden = b.op("dropout", {hidden}, {{"rate", 0.3}});
   const ValueId logits = dense(b, "second", hidden, network.dtype, network.hidden, network.classes);
   b.set_output("logits", logits);

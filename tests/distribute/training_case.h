@@ -55,6 +55,7 @@ struct NetworkCase {
   Optimizer optimizer = Optimizer::sgd;
   double learning_rate = 0.1;
   bool batch_norm = false;
+  bool relu = false;            ///< instead of tanh
   bool own_statistics = false;  ///< of each replica, for batch_norm
   bool dropout = false;
   double clip = 0;

@@ -49,6 +49,13 @@ bool FusionPlan::is_internal(ValueId id) const {
                      [&](int32_t use) { return group_index_[static_cast<size_t>(use)] == group; });
 }
 
+int32_t FusionPlan::waiting_mask(ValueId id) const {
+  const int32_t step = producer(id);
+  if (step < 0) return -1;
+  const Group *group = group_of(step);
+  return group != nullptr && group->kind == GroupKind::norm_gradient ? step : -1;
+}
+
 class Fuser {
  public:
   explicit Fuser(const LoweredGraph &graph) : graph_(graph) {}
@@ -203,36 +210,71 @@ class Fuser {
   void fuse_batch_norm(int32_t step) {
     ValueId y = node(step).outputs[0];
     if (graph_.value(y).dtype != DType::f32) return;
+    // The statistics of a batch are needed at once, so that group is computed at the turn of its first node.
+    const bool at_once = node(step).op == "batch_norm_training";
     std::vector<int32_t> steps = {step};
     const int32_t add = only_user(y, "add");
     if (add >= 0) {
       const ValueId other = other_input(add, y);
-      if (other != y && same_dims(other, y) && is_ready(other, step)) {
+      if (other != y && same_dims(other, y) && (at_once ? is_ready(other, step) : may_wait(step, add))) {
         steps.push_back(add);
         y = node(add).outputs[0];
       }
     }
     const int32_t relu = only_user(y, "relu");
-    if (relu >= 0) steps.push_back(relu);
-    // The statistics are needed at once, so the group is computed at the turn of its first node.
-    if (steps.size() > 1) add_group(GroupKind::batch_norm, steps, step);
+    if (relu >= 0 && (at_once || may_wait(step, relu))) steps.push_back(relu);
+    if (steps.size() > 1) add_group(GroupKind::batch_norm, steps, at_once ? step : steps.back());
+  }
+
+  /// The normalisation, by an op of this name, whose relu made `y`; -1 if there is none.
+  int32_t norm_under_relu(ValueId y, std::string_view op) const {
+    const int32_t relu = plan_.producer(y);
+    if (relu < 0 || node(relu).op != "relu") return -1;
+    const int32_t norm = plan_.producer(node(relu).inputs[0]);
+    return norm >= 0 && node(norm).op == op ? norm : -1;
+  }
+
+  /// The mask is made again from the normalisation's inputs, so its offset is read as late as the gradient is computed.
+  void add_norm_gradient(int32_t step, int32_t norm, int32_t gradient) {
+    add_group(GroupKind::norm_gradient, {step, gradient}, gradient);
+    plan_.uses_[static_cast<size_t>(node(norm).inputs[2])].push_back(gradient);
   }
 
   void fuse_norm_gradient(int32_t step) {
     const Node &n = node(step);
-    const ValueId y = n.inputs[1];
     const int32_t gradient = only_user(n.outputs[0], "batch_norm_training_gradient");
-    if (gradient < 0 || node(gradient).inputs[0] != n.outputs[0]) return;
-    const int32_t relu = plan_.producer(y);
-    if (relu < 0 || node(relu).op != "relu") return;
-    const int32_t norm = plan_.producer(node(relu).inputs[0]);
-    if (norm < 0 || node(norm).op != "batch_norm_training") return;
+    if (gradient < 0 || node(gradient).inputs[0] != n.outputs[0]) return fuse_global_norm_gradient(step);
+    const int32_t norm = norm_under_relu(n.inputs[1], "batch_norm_training");
+    if (norm < 0) return;
     const bool same_norm =
         node(norm).inputs[0] == node(gradient).inputs[1] && node(norm).inputs[1] == node(gradient).inputs[2] &&
         node(norm).outputs[1] == node(gradient).inputs[3] && node(norm).outputs[2] == node(gradient).inputs[4] &&
         number(node(norm), "epsilon") == number(node(gradient), "epsilon");
-    if (!same_norm || !may_wait(step, gradient)) return;
-    add_group(GroupKind::norm_gradient, {step, gradient}, gradient);
+    if (same_norm && may_wait(step, gradient)) add_norm_gradient(step, norm, gradient);
+  }
+
+  /// With statistics of several replicas the gradient is two nodes with a collective between them; both make the mask.
+  void fuse_global_norm_gradient(int32_t step) {
+    const Node &n = node(step);
+    if (plan_.use_count(n.outputs[0]) != 2 || plan_.uses(n.outputs[0]).size() != 2) return;
+    const int32_t moments = plan_.uses(n.outputs[0])[0], apply = plan_.uses(n.outputs[0])[1];
+    if (node(moments).op != "batch_norm_gradient_moments" || node(apply).op != "batch_norm_gradient_apply") return;
+    if (node(moments).inputs[0] != n.outputs[0] || node(apply).inputs[0] != n.outputs[0] || !is_free(apply)) return;
+    const int32_t norm = norm_under_relu(n.inputs[1], "batch_norm_inference");
+    if (norm < 0 || number(node(norm), "epsilon") != number(node(apply), "epsilon")) return;
+    const auto &given = node(norm).inputs;
+    const auto &wanted = node(apply).inputs;
+    const bool same_norm = given[0] == wanted[1] && given[1] == wanted[2] && given[3] == wanted[3] &&
+                           given[4] == wanted[4] && node(moments).inputs[1] == given[0] &&
+                           node(moments).inputs[2] == given[3];
+    if (!same_norm || graph_.value(given[0]).elements == 0) return;
+    for (ValueId input : given) {
+      if (graph_.value(input).dtype != DType::f32) return;
+    }
+    for (int32_t between = step + 1; between < apply; ++between) {
+      if (node(between).op == "state_write") return;
+    }
+    add_norm_gradient(step, norm, apply);
   }
 
   void fuse_pool_gradient(int32_t step) {
@@ -259,7 +301,7 @@ class Fuser {
     const std::string &op = node(step).op;
     if (op == "matmul") return fuse_dense(step);
     if (op == "conv2d") return fuse_convolution(step);
-    if (op == "batch_norm_training") return fuse_batch_norm(step);
+    if (op == "batch_norm_training" || op == "batch_norm_inference") return fuse_batch_norm(step);
     if (op == "relu_gradient") return fuse_norm_gradient(step);
     if (op == "max_pool2d_gradient") return fuse_pool_gradient(step);
     if (op == "conv2d_kernel_gradient") return fuse_kernel_gradient(step);

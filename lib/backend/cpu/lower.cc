@@ -17,10 +17,8 @@ using GroupFunction = bool (*)(Lowering &, const Group &);
 const std::map<std::string_view, NodeFunction> &node_functions() {
   static const std::map<std::string_view, NodeFunction> table = {
       {"conv2d_input_gradient", lower_input_gradient},
-      {"batch_norm_inference", lower_batch_norm_inference},
       {"batch_norm_moments", lower_batch_norm_moments},
       {"batch_norm_gradient_moments", lower_batch_norm_gradient_moments},
-      {"batch_norm_gradient_apply", lower_batch_norm_gradient_apply},
       {"layer_norm", lower_layer_norm},
       {"layer_norm_gradient", lower_layer_norm_gradient},
       {"max_pool2d", lower_max_pool},
@@ -66,6 +64,8 @@ const std::map<std::string_view, GroupFunction> &group_functions() {
       {"conv2d_kernel_gradient", lower_kernel_gradient},
       {"batch_norm_training", lower_batch_norm},
       {"batch_norm_training_gradient", lower_batch_norm_gradient},
+      {"batch_norm_inference", lower_batch_norm_inference},
+      {"batch_norm_gradient_apply", lower_batch_norm_gradient_apply},
       {"max_pool2d_gradient", lower_max_pool_gradient},
   };
   return table;

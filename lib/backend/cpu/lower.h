@@ -35,10 +35,10 @@ std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan 
 // lower_normalization.cc
 bool lower_batch_norm(Lowering &l, const Group &group);
 bool lower_batch_norm_gradient(Lowering &l, const Group &group);
-bool lower_batch_norm_inference(Lowering &l, const graph::Node &node);
+bool lower_batch_norm_inference(Lowering &l, const Group &group);
 bool lower_batch_norm_moments(Lowering &l, const graph::Node &node);
 bool lower_batch_norm_gradient_moments(Lowering &l, const graph::Node &node);
-bool lower_batch_norm_gradient_apply(Lowering &l, const graph::Node &node);
+bool lower_batch_norm_gradient_apply(Lowering &l, const Group &group);
 bool lower_layer_norm(Lowering &l, const graph::Node &node);
 bool lower_layer_norm_gradient(Lowering &l, const graph::Node &node);
 

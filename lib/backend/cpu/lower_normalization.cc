@@ -125,9 +125,11 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
   return true;
 }
 
-bool lower_batch_norm_inference(Lowering &l, const Node &node) {
+bool lower_batch_norm_inference(Lowering &l, const Group &group) {
+  const Node &node = l.graph().step(group.steps.front());
   const LoweredValue &value = l.value(node.inputs[0]);
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
+  const Following following = following_nodes(l, group);
   const std::string_view layout = image_layout(l, node.inputs[0]);
   const ChannelShape shape = shape_of(value, layout);
   const ChannelParts parts = ChannelParts::make(shape, l.threads());
@@ -135,13 +137,15 @@ bool lower_batch_norm_inference(Lowering &l, const Node &node) {
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
   const BufferId mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
-  const BufferId y = l.write(node.outputs[0], layout, {node.inputs[0]});
+  const BufferId other = following.other == kNoValue ? -1 : l.read(following.other, layout);
+  const ValueId overwrite[] = {node.inputs[0], following.other};
+  const BufferId y = l.write(following.y, layout, overwrite);
   const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
-  l.emit("simd:batch_norm_inference", [=](const RunContext &c) {
+  l.emit(name_of("batch_norm_inference", following), [=, relu = following.relu](const RunContext &c) {
     float *a = scratch.floats(c, 0);
     float *b = scratch.floats(c, 1);
     fold_statistics(shape.channels(), c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
-    parts.apply(c, c.in(x), a, b, nullptr, false, c.out(y));
+    parts.apply(c, c.in(x), a, b, c.in_or_null(other), relu, c.out(y));
   });
   return true;
 }
@@ -160,19 +164,48 @@ bool lower_batch_norm_moments(Lowering &l, const Node &node) {
   return true;
 }
 
+namespace {
+
+/// What the mask of a fused relu_gradient is made of: y = x * a + b of the normalisation before the relu.
+struct MaskInputs {
+  BufferId scale = -1, offset = -1, mean = -1, variance = -1;
+  double epsilon = 0;
+
+  static MaskInputs of(Lowering &l, const Node &relu_gradient) {
+    const Node &relu = l.graph().step(l.fusion().producer(relu_gradient.inputs[1]));
+    const Node &norm = l.graph().step(l.fusion().producer(relu.inputs[0]));
+    const bool given = norm.op == "batch_norm_inference";
+    return {l.read(norm.inputs[1]), l.read(norm.inputs[2]), l.read(given ? norm.inputs[3] : norm.outputs[1]),
+            l.read(given ? norm.inputs[4] : norm.outputs[2]), number(norm, "epsilon")};
+  }
+  ChannelMask fold(const RunContext &c, int64_t channels, float *a, float *b) const {
+    fold_statistics(channels, c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
+    return {a, b};
+  }
+};
+
+}  // namespace
+
 bool lower_batch_norm_gradient_moments(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 3)) return false;
   const std::string_view layout = image_layout(l, node.inputs[1]);
   const ChannelShape shape = shape_of(l.value(node.inputs[1]), layout);
   const ChannelParts parts = ChannelParts::make(shape, l.threads());
-  const BufferId dy = l.read(node.inputs[0], layout), x = l.read(node.inputs[1], layout);
-  const BufferId mean = l.read(node.inputs[2]);
+  const int32_t mask_step = l.fusion().waiting_mask(node.inputs[0]);
+  const bool masked = mask_step >= 0;
+  const MaskInputs mask = masked ? MaskInputs::of(l, l.graph().step(mask_step)) : MaskInputs{};
+  const BufferId dy = l.read(masked ? l.graph().step(mask_step).inputs[0] : node.inputs[0], layout);
+  const BufferId x = l.read(node.inputs[1], layout), mean = l.read(node.inputs[2]);
   const BufferId sum_dy = l.write(node.outputs[0]), sum_dy_xc = l.write(node.outputs[1]);
+  const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
   const BufferId sums = l.scratch(parts.scratch_bytes());
-  l.emit("simd:batch_norm_gradient_moments", [=](const RunContext &c) {
-    parts.gradient_moments(c, sums, c.in(dy), c.in(x), c.in(mean), {}, static_cast<double *>(c.buffers[sum_dy]),
-                           static_cast<double *>(c.buffers[sum_dy_xc]));
-  });
+  l.emit(
+      masked ? "simd:batch_norm_gradient_moments+relu" : "simd:batch_norm_gradient_moments", [=](const RunContext &c) {
+        const ChannelMask folded =
+            masked ? mask.fold(c, shape.channels(), scratch.floats(c, 0), scratch.floats(c, 1)) : ChannelMask{};
+        parts.gradient_moments(c, sums, c.in(dy), c.in(x), c.in(mean), folded, static_cast<double *>(c.buffers[sum_dy]),
+                               static_cast<double *>(c.buffers[sum_dy_xc]));
+      });
   return true;
 }
 
@@ -195,19 +228,14 @@ bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.back());
   const LoweredValue &value = l.value(node.inputs[1]);
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
-  ValueId gradient = node.inputs[0];
-  BufferId offset = -1;
-  const std::string_view layout = image_layout(l, node.inputs[1]);
-  if (group.steps.size() > 1) {
-    const Node &relu_gradient = l.graph().step(group.steps.front());
-    gradient = relu_gradient.inputs[0];
-    const Node &relu = l.graph().step(l.fusion().producer(relu_gradient.inputs[1]));
-    offset = l.read(l.graph().step(l.fusion().producer(relu.inputs[0])).inputs[2]);
-  }
+  const Node &head = l.graph().step(group.steps.front());
   const bool masked = group.steps.size() > 1;
+  const std::string_view layout = image_layout(l, node.inputs[1]);
   const ChannelShape shape = shape_of(value, layout);
   const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
+  const MaskInputs mask = masked ? MaskInputs::of(l, head) : MaskInputs{};
+  const ValueId gradient = head.inputs[0];
   const BufferId dy = l.read(gradient, layout), x = l.read(node.inputs[1], layout);
   const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
   const BufferId dx = l.write(node.outputs[0], layout, {gradient});
@@ -215,17 +243,15 @@ bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
   const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
   const BufferId sums = l.scratch(parts.scratch_bytes());
   l.emit(masked ? "simd:batch_norm_gradient+relu" : "simd:batch_norm_gradient", [=](const RunContext &c) {
-    float *a = scratch.floats(c, 0), *b = scratch.floats(c, 1);
-    float *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
+    float *a = scratch.floats(c, 0), *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
     const int64_t channels = shape.channels();
-    fold_statistics(channels, c.in(scale), c.in_or_null(offset), c.in(mean), c.in(variance), epsilon, a,
-                    masked ? b : nullptr);
-    const ChannelMask mask = masked ? ChannelMask{a, b} : ChannelMask{};
+    const ChannelMask folded = masked ? mask.fold(c, channels, a, scratch.floats(c, 1)) : ChannelMask{};
+    if (!masked) fold_statistics(channels, c.in(scale), nullptr, c.in(mean), c.in(variance), epsilon, a, nullptr);
     double *sum_dy = scratch.doubles(c, 0), *sum_dy_xc = scratch.doubles(c, 1);
-    parts.gradient_moments(c, sums, c.in(dy), c.in(x), c.in(mean), mask, sum_dy, sum_dy_xc);
+    parts.gradient_moments(c, sums, c.in(dy), c.in(x), c.in(mean), folded, sum_dy, sum_dy_xc);
     fold_gradient(channels, static_cast<double>(shape.count()), c.in(variance), epsilon, a, sum_dy, sum_dy_xc, slope,
                   shift);
-    parts.gradient_apply(c, c.in(dy), c.in(x), c.in(mean), a, slope, shift, mask, c.out(dx));
+    parts.gradient_apply(c, c.in(dy), c.in(x), c.in(mean), a, slope, shift, folded, c.out(dx));
     for (int64_t i = 0; i < channels; ++i) {
       const double r = 1.0 / std::sqrt(static_cast<double>(c.in(variance)[i]) + epsilon);
       c.out(dscale)[i] = static_cast<float>(sum_dy_xc[i] * r);
@@ -235,25 +261,32 @@ bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
   return true;
 }
 
-bool lower_batch_norm_gradient_apply(Lowering &l, const Node &node) {
+bool lower_batch_norm_gradient_apply(Lowering &l, const Group &group) {
+  const Node &node = l.graph().step(group.steps.back());
   const LoweredValue &value = l.value(node.inputs[1]);
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
+  const Node &head = l.graph().step(group.steps.front());
+  const bool masked = group.steps.size() > 1;
   const std::string_view layout = image_layout(l, node.inputs[1]);
   const ChannelShape shape = shape_of(value, layout);
   const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
-  const BufferId dy = l.read(node.inputs[0], layout), x = l.read(node.inputs[1], layout);
+  const MaskInputs mask = masked ? MaskInputs::of(l, head) : MaskInputs{};
+  const ValueId gradient = head.inputs[0];
+  const BufferId dy = l.read(gradient, layout), x = l.read(node.inputs[1], layout);
   const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
   const BufferId sum_dy = l.read(node.inputs[5]), sum_dy_xc = l.read(node.inputs[6]), count = l.read(node.inputs[7]);
-  const BufferId dx = l.write(node.outputs[0], layout, {node.inputs[0]});
+  const BufferId dx = l.write(node.outputs[0], layout, {gradient});
   const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
-  l.emit("simd:batch_norm_gradient_apply", [=](const RunContext &c) {
+  l.emit(masked ? "simd:batch_norm_gradient_apply+relu" : "simd:batch_norm_gradient_apply", [=](const RunContext &c) {
     float *a = scratch.floats(c, 0), *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
-    fold_statistics(shape.channels(), c.in(scale), nullptr, c.in(mean), c.in(variance), epsilon, a, nullptr);
+    const ChannelMask folded = masked ? mask.fold(c, shape.channels(), a, scratch.floats(c, 1)) : ChannelMask{};
+    if (!masked)
+      fold_statistics(shape.channels(), c.in(scale), nullptr, c.in(mean), c.in(variance), epsilon, a, nullptr);
     fold_gradient(shape.channels(), *static_cast<const double *>(c.buffers[count]), c.in(variance), epsilon, a,
                   static_cast<const double *>(c.buffers[sum_dy]), static_cast<const double *>(c.buffers[sum_dy_xc]),
                   slope, shift);
-    parts.gradient_apply(c, c.in(dy), c.in(x), c.in(mean), a, slope, shift, {}, c.out(dx));
+    parts.gradient_apply(c, c.in(dy), c.in(x), c.in(mean), a, slope, shift, folded, c.out(dx));
   });
   return true;
 }
