@@ -138,12 +138,18 @@ Result<PredictGraph> make_predict_graph(const Model &model, const StepGraphOptio
   }
   TUTTI_ASSIGN(Graph global, builder.finish_graph());
   global = graph::rewrite::optimize(std::move(global), {.inline_regions = true});
+  TUTTI_ASSIGN(global, graph::rewrite::fold_batch_norm(global));
   if (options.contributors > 1) {
     TUTTI_ASSIGN(global, graph::replicate(global, {options.contributors, 2}));
     TUTTI_TRY(check_independent_rows(global));
   }
+  TUTTI_ASSIGN(graph::rewrite::PrecomputedGraph computed, graph::rewrite::precompute_state(global));
+  for (const auto &entry : computed.entries) {
+    result.state.push_back({entry.name, Arena::weights, entry.dtype, entry.dims, entry.name});
+  }
   add_host_scalars(model, result.state);
-  result.forward = std::make_shared<const Graph>(std::move(global));
+  if (!computed.entries.empty()) result.prepare = std::make_shared<const Graph>(std::move(computed.prepare));
+  result.forward = std::make_shared<const Graph>(std::move(computed.forward));
   return result;
 }
 

@@ -70,7 +70,7 @@ Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan, const
   TUTTI_ASSIGN(loaded->report, allocate_zeros(*device, plan.arena_bytes(Arena::report)));
   TUTTI_ASSIGN(loaded->host, allocate_zeros(*device, plan.arena_bytes(Arena::host)));
   TUTTI_TRY(write_all(plan, model, version, *loaded));
-  ArenaPointers arenas{};
+  ArenaPointers &arenas = loaded->arenas;
   arenas[static_cast<size_t>(Arena::weights)] = loaded->weights.device_pointer();
   arenas[static_cast<size_t>(Arena::partials)] = loaded->partials.device_pointer();
   arenas[static_cast<size_t>(Arena::report)] = loaded->report.device_pointer();
@@ -80,6 +80,17 @@ Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan, const
   loaded->finish_programs = std::make_unique<ProgramCache>(executables, device, 1);
   loaded->finish_programs->set_arenas(arenas);
   return loaded;
+}
+
+Status compute_derived(const GraphSource &prepare, ExecutableCache &executables, LoadedWeights &loaded) {
+  ProgramCache programs(executables, loaded.device, 1);
+  programs.set_arenas(loaded.arenas);
+  const GraphSource *source = &prepare;
+  BoundProgram *program = nullptr;
+  TUTTI_TRY(programs.prepare({&source, 1}, {}, [] { return graph::SymbolBindings{}; }, {&program, 1}));
+  const backend::RunScalars scalars;
+  TUTTI_TRY(program->program.run(0, {nullptr, nullptr, scalars.data()}, loaded.stream));
+  return loaded.stream.synchronize();
 }
 
 }  // namespace tutti::impl::distribute

@@ -19,6 +19,7 @@ struct LoadedWeights {
   backend::DeviceRef device;
   backend::Stream stream;
   backend::Buffer weights, partials, report, host;
+  ArenaPointers arenas{};  ///< of the buffers
   std::unique_ptr<ProgramCache> programs, finish_programs;
 };
 
@@ -30,6 +31,9 @@ base::Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan,
                                                           const checkpoint::WeightVersion &version,
                                                           const backend::DeviceRef &device,
                                                           ExecutableCache &executables, size_t cache_capacity);
+
+/// Fills the derived entries (PredictGraph::prepare). On the device's thread, before any program reads them.
+base::Status compute_derived(const GraphSource &prepare, ExecutableCache &executables, LoadedWeights &loaded);
 
 }  // namespace tutti::impl::distribute
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "distribute/device_pool.h"
 #include "distribute/input_binding.h"
@@ -76,6 +77,7 @@ class Engine : public PredictEngine {
                                       base::Ref<base::CancelToken> reading = nullptr);
 
  private:
+  Status compute_derived_on_devices(const LoadedVersion &version);
   Status allocate_outputs(Call &call, const InputBinding &binding) const;
   Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t device);
 
@@ -87,6 +89,7 @@ class Engine : public PredictEngine {
   std::vector<backend::DeviceRef> devices_;
   StatePlan plan_;
   GraphSource source_;
+  std::optional<GraphSource> prepare_;               // computes derived entries, when there are any
   std::shared_ptr<const InputBinding> own_binding_;  // features in order
   ExecutableCache executables_;
   mutable std::mutex mutex_;
@@ -187,6 +190,10 @@ Status Engine::open() {
                                options_.threads_per_replica));
   TUTTI_ASSIGN(plan_, StatePlan::make(graphs.state, layouts, {}));
   source_ = {graph::to_json_text(*graphs.forward), plan_.table(), options_.level, options_.threads_per_replica};
+  if (graphs.prepare != nullptr) {
+    prepare_ =
+        GraphSource{graph::to_json_text(*graphs.prepare), plan_.table(), options_.level, options_.threads_per_replica};
+  }
   for (const auto &[name, value] : model_.outputs) {
     const graph::ValueInfo &info = model_.graph.value(value);
     output_names_.push_back(name);
@@ -215,9 +222,22 @@ Status Engine::set_weights(const base::Ref<checkpoint::WeightVersion> &version) 
     loaded->devices.push_back(std::move(weights));
     packed_.fetch_add(1, std::memory_order_relaxed);
   }
+  TUTTI_TRY(compute_derived_on_devices(*loaded));
   std::lock_guard lock(mutex_);
   current_ = std::move(loaded);
   return Status();
+}
+
+Status Engine::compute_derived_on_devices(const LoadedVersion &version) {
+  if (!prepare_) return Status();
+  JobGroup jobs;
+  jobs.add(device_count());
+  for (int32_t i = 0; i < device_count(); ++i) {
+    pool_->submit(i, [&](int32_t device) {
+      jobs.done(compute_derived(*prepare_, executables_, *version.devices[static_cast<size_t>(device)]));
+    });
+  }
+  return jobs.wait(nullptr);
 }
 
 Result<std::shared_ptr<const LoadedVersion>> Engine::current() const {

@@ -163,6 +163,7 @@ Result<StatePlan> StatePlan::make(const std::vector<StateSpec> &specs,
   builder.plan.slice_count_ = options.slices;
   for (const backend::LayoutProposal &layout : layouts) {
     if (layout.name.rfind("weight/", 0) == 0) builder.layouts[layout.name.substr(7)] = &layout;
+    if (layout.name.rfind("derived/", 0) == 0) builder.layouts[layout.name] = &layout;
   }
   for (const StateSpec &spec : specs)
     TUTTI_TRY(builder.add(spec));

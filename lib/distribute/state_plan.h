@@ -5,8 +5,10 @@
 //
 // Arenas, one base pointer each:
 //   weights   weight/<variable>                           one copy per device, or one shared by the replicas of a
-//   process slots     slot/<variable>/<slot>                      as weights; same layout and element order as their
-//   variable partials  gradient/<set>/<variable>, aggregate/<variable>, sum/<number>     one copy per contributor
+//                                                         process
+//             derived/<number>                            what prediction computes of them once per version
+//   slots     slot/<variable>/<slot>                      as weights; same layout and element order as their variable
+//   partials  gradient/<set>/<variable>, aggregate/<variable>, sum/<number>     one copy per contributor
 //   report    report/loss, report/ok, report/metric/<name>, ...                 one copy per contributor
 //   host      host/<name>                                 scalars that the host may set between steps; one per device
 //
@@ -44,7 +46,7 @@ struct StateSpec {
   Arena arena = Arena::weights;
   tensor::DType dtype = tensor::DType::f32;
   std::vector<int64_t> dims;
-  /// The variable whose layout and slices this entry has; empty for scalars and sums.
+  /// The variable whose layout and slices this entry has; a derived entry's own name; empty for scalars and sums.
   std::string variable;
 };
 
@@ -71,7 +73,7 @@ struct PlanOptions {
 class StatePlan {
  public:
   /// `specs` in arena order as given; the partials in order of readiness. `layouts`: what the backend proposed for
-  /// weight entries.
+  /// weight and derived entries.
   static base::Result<StatePlan> make(const std::vector<StateSpec> &specs,
                                       const std::vector<backend::LayoutProposal> &layouts, const PlanOptions &options);
 

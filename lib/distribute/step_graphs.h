@@ -65,6 +65,9 @@ struct EvaluateGraphs {
 
 struct PredictGraph {
   graph::SealedGraph forward;
+  /// From the weights to entries "derived/<number>" that forward reads (kernels with a normalisation folded in): run
+  /// once per weight version. Null when there are none.
+  graph::SealedGraph prepare;
   std::vector<StateSpec> state;
   std::vector<std::string> outputs;  ///< names, in order of the model
 };

@@ -142,6 +142,88 @@ static void test_a_stream_keeps_its_version(void **) {
   assert_int_equal(batch.step, 9);
 }
 
+/// A residual network with normalisations as layers have them ("folded"), and the same by their formula ("formula").
+static Model build_normalised() {
+  using impl::graph::GraphBuilder;
+  using impl::graph::ValueId;
+  GraphBuilder b;
+  const ValueId x = b.feature("x", DType::f32, {GraphBuilder::batch(), 6, 5, 3});
+  const auto variable = [&](const std::string &name, std::vector<int64_t> dims) {
+    const ValueId known = b.find_variable(name);
+    return known != impl::graph::kNoValue ? known : b.variable(name, DType::f32, dims, {"zeros", {}});
+  };
+  const auto statistics = [&](const std::string &name, int64_t channels) {
+    std::vector<ValueId> values;
+    for (const char *part : {"/scale", "/offset", "/mean", "/variance"})
+      values.push_back(variable(name + part, {channels}));
+    return values;
+  };
+  const auto by_op = [&](const std::string &name, ValueId y, int64_t channels) {
+    const auto s = statistics(name, channels);
+    return b.op("batch_norm_inference", {y, s[0], s[1], s[2], s[3]}, {{"epsilon", 0.01}});
+  };
+  const auto by_formula = [&](const std::string &name, ValueId y, int64_t channels) {
+    const auto s = statistics(name, channels);
+    const ValueId deviation = b.unary("sqrt", b.add_scalar(s[3], 0.01));
+    return b.add(b.mul(b.div(b.sub(y, s[2]), deviation), s[0]), s[1]);
+  };
+  const auto network = [&](const auto &norm, ValueId image) {
+    const auto convolution = [&](const std::string &name, ValueId y, int64_t inputs, int64_t outputs) {
+      return b.op("conv2d", {y, variable(name + "/kernel", {3, 3, inputs, outputs})},
+                  {{"padding", std::string("same")}});
+    };
+    const ValueId stem = b.unary("relu", norm("stem", convolution("stem", image, 3, 32), 32));
+    const ValueId inner = b.unary("relu", norm("one", convolution("one", stem, 32, 32), 32));
+    const ValueId biased = b.add(convolution("two", inner, 32, 32), variable("two/bias", {32}));
+    const ValueId sum = b.unary("relu", b.add(norm("two", biased, 32), stem));
+    const ValueId flat = b.reshape(sum, {GraphBuilder::batch(), 960});
+    return norm("head", b.matmul(flat, variable("head/kernel", {960, 4})), 4);
+  };
+  b.set_output("folded", network(by_op, x));
+  // The image by another way, so that the convolutions are not one.
+  b.set_output("formula", network(by_formula, b.scale(b.scale(x, 0.5), 2)));
+  return assert_ok_value(b.finish());
+}
+
+/// Values between -1 and 1 that differ from variable to variable; variances are positive.
+static Ref<WeightVersion> version_of(const Model &model) {
+  std::vector<impl::checkpoint::StateEntry> entries;
+  std::vector<Tensor> tensors;
+  for (const auto &variable : model.variables) {
+    const auto shape = assert_ok_value(impl::tensor::Shape::make(variable.dims));
+    Tensor value = assert_ok_value(Tensor::allocate(variable.dtype, shape));
+    const bool is_variance = variable.name.find("variance") != std::string::npos;
+    for (int64_t i = 0; i < value.elements(); ++i) {
+      const double number = std::sin(static_cast<double>(i * 7 + static_cast<int64_t>(tensors.size()) * 131) * 0.37);
+      value.mutable_data_as<float>()[i] = static_cast<float>(is_variance ? number * number + 0.5 : number * 0.3);
+    }
+    entries.push_back({variable.name, impl::checkpoint::StateRole::weight, variable.dtype, shape});
+    tensors.push_back(std::move(value));
+  }
+  return impl::base::make_ref<impl::checkpoint::TensorVersion>(5, std::move(entries), std::move(tensors));
+}
+
+static void test_normalisations_are_folded_into_weights(void **) {
+  const Model model = build_normalised();
+  const Ref<WeightVersion> version = version_of(model);
+  for (int32_t devices = 1; devices <= 2; ++devices) {
+    auto engine = assert_ok_value(PredictEngine::open(model, assert_ok_value(make_test_strategy(devices)), {}));
+    assert_ok(engine->set_weights(version));
+    for (const int64_t rows : {1, 2, 7}) {
+      Tensor x = assert_ok_value(Tensor::zeros(DType::f32, {rows, 6, 5, 3}));
+      for (int64_t i = 0; i < x.elements(); ++i)
+        x.mutable_data_as<float>()[i] = static_cast<float>(row_feature(i / 90, i % 90));
+      const auto outputs = assert_ok_value(engine->run(std::vector<Tensor>{x}, nullptr));
+      assert_int_equal(outputs.size(), 2);
+      assert_ok(impl::tensor::compare_close(outputs[0], outputs[1], 1e-4, 1e-4));
+      double largest = 0;
+      for (int64_t i = 0; i < outputs[0].elements(); ++i)
+        largest = std::fmax(largest, std::fabs(static_cast<double>(outputs[0].data_as<float>()[i])));
+      assert_true(largest > 0.1);
+    }
+  }
+}
+
 static void test_predict_errors(void **) {
   const Fixture fixture;
   auto bare = assert_ok_value(PredictEngine::open(fixture.predict_model, assert_ok_value(make_test_strategy(1)), {}));
@@ -187,6 +269,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_streams),
     cmocka_unit_test(tutti::testing::test_streams_end_early_and_run_together),
     cmocka_unit_test(tutti::testing::test_a_stream_keeps_its_version),
+    cmocka_unit_test(tutti::testing::test_normalisations_are_folded_into_weights),
     cmocka_unit_test(tutti::testing::test_predict_errors),
     cmocka_unit_test(tutti::testing::test_evaluation_weighs_examples),
 };

@@ -47,6 +47,27 @@ Graph fold_constants(Graph graph, Evaluator &evaluator, int64_t limit_bytes = 64
 /// Replaces nodes of these ops by the nodes of their (first) region: call, fusion, custom_gradient.
 Graph inline_regions(Graph graph, const std::vector<std::string> &ops = {"call", "fusion", "custom_gradient"});
 
+/// For inference: a batch_norm_inference behind a conv2d or matmul (with or without a bias) whose result nothing else
+/// uses becomes a scaled kernel and a bias, where kernel, bias, scale, offset and statistics follow from state alone.
+/// Rounds differently.
+base::Result<Graph> fold_batch_norm(const Graph &graph);
+
+/// A forward graph whose values that follow from state alone are computed beforehand, once per version of that state.
+struct PrecomputedGraph {
+  struct Entry {
+    std::string name;  ///< "derived/<number>"
+    tensor::DType dtype{};
+    std::vector<int64_t> dims;
+  };
+  std::vector<Entry> entries;  ///< none: `prepare` is empty and `forward` the given graph
+  Graph prepare;               ///< reads state, writes the entries; no inputs, no results
+  Graph forward;               ///< reads the entries
+};
+
+/// Moves pure nodes that depend on nothing but state entries named "weight/..." (and at least one of them) out of the
+/// way of every call. Mere views of an entry stay.
+base::Result<PrecomputedGraph> precompute_state(const Graph &graph);
+
 struct OptimizeOptions {
   Evaluator *evaluator = nullptr;  // null: constants are not folded
   bool inline_regions = false;

@@ -166,6 +166,72 @@ void names_and_stable_ids_survive(void **) {
   assert_string_equal(node.scope_name.c_str(), "block/dropout");
 }
 
+// A convolution, a bias and a dense layer, each with a normalisation behind it.
+struct NormNet {
+  GraphBuilder b;
+  ValueId x = b.input("x", DType::f32, {b.batch(), 5, 4, 3});
+  ValueId convolved = kNoValue;
+
+  ValueId read(const std::string &name, Dims dims) { return b.state_read("weight/" + name, DType::f32, dims); }
+  ValueId norm(const std::string &name, ValueId value, int64_t channels) {
+    return b.op("batch_norm_inference",
+                {value, read(name + "/scale", {channels}), read(name + "/offset", {channels}),
+                 read(name + "/mean", {channels}), read(name + "/variance", {channels})},
+                {{"epsilon", 0.01}});
+  }
+  NormNet() {
+    convolved = b.op("conv2d", {x, read("kernel", {3, 3, 3, 6})}, {{"padding", std::string("same")}});
+    const ValueId y = b.unary("relu", norm("first", b.add(convolved, read("bias", {6})), 6));
+    const ValueId flat = b.reshape(y, {b.batch(), 120});
+    b.set_result("y", norm("second", b.matmul(flat, read("dense", {120, 2})), 2));
+  }
+};
+
+void normalisations_are_folded(void **) {
+  NormNet net;
+  const Graph before = finished(net.b), after = assert_ok_value(rewrite::fold_batch_norm(before));
+  check_whole(before, after);
+  assert_int_equal(count_ops(after, "batch_norm_inference"), 0);
+  assert_int_equal(count_ops(after, "conv2d"), 1);
+  assert_int_equal(count_ops(after, "matmul"), 1);
+}
+
+void normalisations_of_shared_or_unknown_values_stay(void **) {
+  NormNet net;
+  net.b.set_result("also", net.convolved);
+  const ValueId given = net.b.input("kernel", DType::f32, {1, 1, 3, 4});
+  net.b.set_result("z", net.norm("third", net.b.op("conv2d", {net.x, given}), 4));
+  const Graph after = assert_ok_value(rewrite::fold_batch_norm(finished(net.b)));
+  // The dense layer's alone is folded.
+  assert_int_equal(count_ops(after, "batch_norm_inference"), 2);
+}
+
+void what_follows_from_state_is_computed_beforehand(void **) {
+  NormNet net;
+  const Graph folded = assert_ok_value(rewrite::fold_batch_norm(finished(net.b)));
+  const rewrite::PrecomputedGraph parts = assert_ok_value(rewrite::precompute_state(folded));
+  check_whole(folded, parts.forward);
+  assert_int_equal(parts.entries.size(), 4);  // two kernels, two shifts
+  assert_string_equal(parts.entries[0].name.c_str(), "derived/0");
+  assert_true(parts.entries[0].dims == (std::vector<int64_t>{3, 3, 3, 6}));
+  assert_int_equal(count_ops(parts.prepare, "state_write"), 4);
+  assert_int_equal(parts.prepare.inputs().size(), 0);
+  assert_int_equal(count_ops(parts.forward, "rsqrt"), 0);
+  assert_int_equal(count_ops(parts.forward, "state_read"), 4);
+}
+
+void plain_weights_are_not_computed_beforehand(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {b.batch(), 6});
+  const ValueId w = b.reshape(b.state_read("weight/w", DType::f32, {2, 12}), {6, 4});
+  const ValueId rate = b.scale(b.state_read("host/rate", DType::f32, {}), 2);  // may change between calls
+  b.set_result("y", b.mul(b.matmul(x, w), rate));
+  const Graph before = finished(b);
+  const rewrite::PrecomputedGraph parts = assert_ok_value(rewrite::precompute_state(before));
+  assert_true(parts.entries.empty());
+  assert_string_equal(to_text(parts.forward).c_str(), to_text(before).c_str());
+}
+
 }  // namespace
 
 int main() {
@@ -178,6 +244,10 @@ int main() {
       cmocka_unit_test(regions_are_inlined),
       cmocka_unit_test(constants_are_folded),
       cmocka_unit_test(names_and_stable_ids_survive),
+      cmocka_unit_test(normalisations_are_folded),
+      cmocka_unit_test(normalisations_of_shared_or_unknown_values_stay),
+      cmocka_unit_test(what_follows_from_state_is_computed_beforehand),
+      cmocka_unit_test(plain_weights_are_not_computed_beforehand),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
