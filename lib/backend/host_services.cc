@@ -33,6 +33,9 @@ bool MemoryBudget::take(int64_t bytes) {
   return true;
 }
 
+// Arenas are read with strides of whole rows: from here on they are on huge pages, where a row more is no walk more.
+constexpr uint64_t kHugeArena = base::kHugePage / 2;
+
 // The C functions of the table; `user` is the HostServices.
 struct HostServices::Calls {
   static HostServices &self(void *user) { return *static_cast<HostServices *>(user); }
@@ -42,7 +45,7 @@ struct HostServices::Calls {
     if (bytes > uint64_t{1} << 46) return nullptr;
     MemoryBudget *budget = self(user).options_.memory.get();
     if (budget != nullptr && !budget->take(static_cast<int64_t>(bytes))) return nullptr;
-    const bool is_huge = bytes >= base::kHugeFrom;
+    const bool is_huge = bytes >= kHugeArena;
     const uint64_t step = std::max<uint64_t>(alignment, is_huge ? base::kHugePage : sizeof(void *));
     void *memory = std::aligned_alloc(step, base::round_up(std::max<uint64_t>(bytes, 1), step));
     if (memory != nullptr && is_huge) madvise(memory, bytes, MADV_HUGEPAGE);

@@ -25,7 +25,7 @@ using Vec = FloatVec;
 constexpr int64_t kBlockK = 256;
 constexpr int64_t kBlockN = 512;
 // Up to so many rows B is read where it lies.
-constexpr int64_t kDirectRows = 96;
+constexpr int64_t kDirectRows = 128;
 // Rows of C that stay in registers with two vectors of columns each.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
@@ -54,6 +54,9 @@ struct Tile {
   bool load;        // start from what C holds
   bool last;        // apply the epilogue
   bool plain;       // whole vectors, nothing to load, nothing to apply
+  // Rows of the panel that is wanted next, as far apart as those of B: brought nearer while the sums are made.
+  const float *ahead;
+  int64_t ahead_rows;
   const float *bias;
   bool relu;
   const float *mask;
@@ -70,6 +73,39 @@ HWY_INLINE Vec finish(Full d, Vec sum, const Tile &tile, int row, int64_t column
   return sum;
 }
 
+// One column of A times one row of the panel of B.
+template <int kRows, int kVectors>
+HWY_INLINE void add_product(const float *HWY_RESTRICT a, int64_t a_row, const float *HWY_RESTRICT b,
+                            Vec (&sums)[kRows][kVectors]) {
+  const Full d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  Vec columns[kVectors];
+  for (int v = 0; v < kVectors; ++v)
+    columns[v] = hn::LoadU(d, b + v * lanes);
+  for (int r = 0; r < kRows; ++r) {
+    const Vec value = hn::Set(d, a[r * a_row]);
+    for (int v = 0; v < kVectors; ++v)
+      sums[r][v] = hn::MulAdd(value, columns[v], sums[r][v]);
+  }
+}
+
+template <int kRows, int kVectors>
+HWY_INLINE void add_products(const Tile &tile, Vec (&sums)[kRows][kVectors]) {
+  const int64_t lanes = float_lanes();
+  const float *HWY_RESTRICT a = tile.a;
+  const float *HWY_RESTRICT b = tile.b;
+  const float *ahead = tile.ahead;
+  const int64_t a_row = tile.a_row, a_column = tile.a_column, b_row = tile.b_row;
+  int64_t p = 0;
+  for (; p < tile.ahead_rows; ++p, a += a_column, b += b_row, ahead += b_row) {
+    for (int v = 0; v < kVectors; ++v)
+      __builtin_prefetch(ahead + v * lanes);
+    add_product<kRows, kVectors>(a, a_row, b, sums);
+  }
+  for (; p < tile.k; ++p, a += a_column, b += b_row)
+    add_product<kRows, kVectors>(a, a_row, b, sums);
+}
+
 template <int kRows, int kVectors>
 HWY_NOINLINE void run_tile(const Tile &tile) {
   const Full d;
@@ -79,21 +115,7 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
     for (int v = 0; v < kVectors; ++v)
       sums[r][v] = hn::Zero(d);
   }
-  const float *HWY_RESTRICT a = tile.a;
-  const float *HWY_RESTRICT b = tile.b;
-  const int64_t a_row = tile.a_row;
-  for (int64_t p = 0; p < tile.k; ++p) {
-    Vec columns[kVectors];
-    for (int v = 0; v < kVectors; ++v)
-      columns[v] = hn::LoadU(d, b + v * lanes);
-    for (int r = 0; r < kRows; ++r) {
-      const Vec value = hn::Set(d, a[r * a_row]);
-      for (int v = 0; v < kVectors; ++v)
-        sums[r][v] = hn::MulAdd(value, columns[v], sums[r][v]);
-    }
-    a += tile.a_column;
-    b += tile.b_row;
-  }
+  add_products<kRows, kVectors>(tile, sums);
   if (tile.plain) {
     for (int r = 0; r < kRows; ++r) {
       for (int v = 0; v < kVectors; ++v)
@@ -264,67 +286,116 @@ struct Block {
   int64_t k0, depth, n0, width;
 };
 
-void run_block(const GemmShape &s, const Block &block, const float *a, float *c, const GemmEpilogue &epilogue,
-               const float *b, bool direct, const float *panels, float *a_tile) {
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
-  const int64_t tile_rows = (s.m + tiles - 1) / tiles;
-  const bool last = block.k0 + block.depth == s.k;
-  const bool packs = s.a_column != 1 && block.width > 2 * lanes;
-  for (int64_t i = 0; i < s.m; i += tile_rows) {
-    const int64_t rows = HWY_MIN(tile_rows, s.m - i);
-    const int64_t slot = i / tile_rows % kPackedTiles;
+// One block of B times all rows of A.
+struct BlockRun {
+  const GemmShape &s;
+  const Block &block;
+  const float *a;
+  float *c;
+  const GemmEpilogue &epilogue;
+  const float *b;
+  bool direct;          // whole panels of B are read where they lie
+  const float *panels;  // the others
+  float *a_tiles;       // scratch
+  int64_t tiles, tile_rows;
+
+  int64_t vectors_at(int64_t column, int64_t rows) const {
+    const int64_t lanes = float_lanes();
+    const int64_t left = block.width - column;
+    if (direct && left >= wide_vectors(rows) * lanes) return wide_vectors(rows);
+    return left > lanes ? 2 : 1;
+  }
+
+  Tile tile_of(int64_t row) const {
     Tile tile{};
-    tile.a = a + i * s.a_row + block.k0 * s.a_column;
+    tile.a = a + row * s.a_row + block.k0 * s.a_column;
     tile.a_row = s.a_row;
     tile.a_column = s.a_column;
-    if (packs) {
-      float *own = a_tile;
+    tile.c_row = s.c_row;
+    tile.k = block.depth;
+    tile.load = block.k0 > 0 || s.accumulate;
+    tile.last = block.k0 + block.depth == s.k;
+    tile.relu = epilogue.relu;
+    return tile;
+  }
+
+  // Rows of A where the tile had better read them: in place, packed or copied.
+  void place_rows(int64_t row, int64_t rows, Tile &tile) const {
+    if (s.a_column != 1 && block.width > 2 * float_lanes()) {
+      float *own = a_tiles;
       if (s.a_row != 1) {
         pack_tile(tile.a, s.a_row, s.a_column, block.depth, rows, own);
       } else {
-        if (slot == 0) {
-          pack_tiles(tile.a, s.a_column, block.depth, HWY_MIN(kPackedTiles * tile_rows, s.m - i), tile_rows, a_tile);
-        }
+        const int64_t slot = row / tile_rows % kPackedTiles;
+        const int64_t together = HWY_MIN(kPackedTiles * tile_rows, s.m - row);
+        if (slot == 0) pack_tiles(tile.a, s.a_column, block.depth, together, tile_rows, a_tiles);
         own += slot * kTileFloats;
       }
       tile.a = own;
       tile.a_row = 1;
       tile.a_column = rows;
     } else if (s.a_row % kBlockK == 0 && rows > 6 && block.width >= kCopyColumns) {
-      copy_tile(tile.a, s.a_row, block.depth, rows, a_tile);
-      tile.a = a_tile;
+      copy_tile(tile.a, s.a_row, block.depth, rows, a_tiles);
+      tile.a = a_tiles;
       tile.a_row = kCopyStride;
     }
-    tile.c_row = s.c_row;
-    tile.k = block.depth;
-    tile.load = block.k0 > 0 || s.accumulate;
-    tile.last = last;
-    tile.relu = epilogue.relu;
+  }
+
+  void run_tile_at(int64_t row, int64_t rows, int64_t column, int64_t vectors, Tile &tile) const {
+    const int64_t width = vectors * float_lanes();
+    const int64_t left = block.width - column;
+    const bool in_place = direct && left >= width;
+    tile.columns = HWY_MIN(left, width);
+    tile.b = in_place ? b + block.k0 * s.b_row + block.n0 + column : panels + block.depth * column;
+    tile.b_row = in_place ? s.b_row : width;
+    const int64_t at = row * s.c_row + block.n0 + column;
+    tile.c = c + at;
+    tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + column;
+    tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
     const bool applies = epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr;
-    const float *panel = panels;
-    for (int64_t j = 0; j < block.width;) {
-      const int64_t left = block.width - j;
-      int64_t vectors = left > lanes ? 2 : 1;
-      if (direct && left >= wide_vectors(rows) * lanes) vectors = wide_vectors(rows);
-      tile.columns = HWY_MIN(left, vectors * lanes);
-      const bool in_place = direct && left >= vectors * lanes;
-      tile.b = in_place ? b + block.k0 * s.b_row + block.n0 + j : panel;
-      tile.b_row = in_place ? s.b_row : vectors * lanes;
-      tile.c = c + i * s.c_row + block.n0 + j;
-      tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + j;
-      tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + i * s.c_row + block.n0 + j;
-      tile.plain = left >= vectors * lanes && !tile.load && !(last && applies);
-      if (vectors > 2) {
-        run_few_rows(rows, vectors, tile);
-      } else {
-        vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
+    tile.plain = left >= width && !tile.load && !(tile.last && applies);
+    if (vectors > 2) return run_few_rows(rows, vectors, tile);
+    vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
+  }
+
+  // The block of B stays in the second-level cache.
+  void run_rows_first() const {
+    for (int64_t row = 0; row < s.m; row += tile_rows) {
+      const int64_t rows = HWY_MIN(tile_rows, s.m - row);
+      Tile tile = tile_of(row);
+      place_rows(row, rows, tile);
+      for (int64_t column = 0; column < block.width;) {
+        const int64_t vectors = vectors_at(column, rows);
+        run_tile_at(row, rows, column, vectors, tile);
+        column += vectors * float_lanes();
       }
-      panel += block.depth * vectors * lanes;
-      j += vectors * lanes;
     }
   }
+
+  // A stays in the second-level cache, a panel of B in the first; the next panel is fetched meanwhile, so that B comes
+  // from far away as evenly as it is used.
+  void run_panels_first() const {
+    const int64_t share = (block.depth + tiles - 1) / tiles;
+    for (int64_t column = 0; column < block.width;) {
+      const int64_t vectors = vectors_at(column, tile_rows);
+      const int64_t next = column + vectors * float_lanes();
+      for (int64_t row = 0; row < s.m; row += tile_rows) {
+        Tile tile = tile_of(row);
+        const int64_t first = row / tile_rows * share;
+        tile.ahead = b + (block.k0 + first) * s.b_row + block.n0 + next;
+        tile.ahead_rows = next < block.width ? HWY_MAX(int64_t{0}, HWY_MIN(share, block.depth - first)) : 0;
+        run_tile_at(row, HWY_MIN(tile_rows, s.m - row), column, vectors, tile);
+      }
+      column = next;
+    }
+  }
+};
+
+void run_block(const GemmShape &s, const Block &block, const float *a, float *c, const GemmEpilogue &epilogue,
+               const float *b, bool direct, const float *panels, float *a_tiles) {
+  const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
+  const BlockRun run{s, block, a, c, epilogue, b, direct, panels, a_tiles, tiles, (s.m + tiles - 1) / tiles};
+  direct &&s.a_column == 1 ? run.run_panels_first() : run.run_rows_first();
 }
 
 void pack_block(const GemmShape &s, const Block &block, const float *b, bool direct, float *panels) {
