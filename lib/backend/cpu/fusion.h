@@ -7,7 +7,7 @@
 //   convolution      conv2d [+ add of a bias] [+ relu]
 //   batch_norm       batch_norm_training or batch_norm_inference [+ add] [+ relu]
 //   norm_gradient    relu_gradient + batch_norm_training_gradient, or relu_gradient + batch_norm_gradient_apply: then
-//                    batch_norm_gradient_moments, which comes before, makes the same mask (masked_norm)
+//                    batch_norm_gradient_moments, which comes before, makes the same mask
 //   pool_gradient    max_pool2d_gradient + relu_gradient
 //   kernel_gradient  conv2d_kernel_gradient + reduce_sum that is the bias's gradient
 //   elementwise      any tree of elementwise f32 and boolean nodes
@@ -63,8 +63,8 @@ class FusionPlan {
   bool is_result(graph::ValueId id) const { return is_result_[static_cast<size_t>(id)] != 0; }
   /// Step of the node that defines a value, -1 for none.
   int32_t producer(graph::ValueId id) const { return producer_[static_cast<size_t>(id)]; }
-  /// The relu_gradient that makes a value and waits in a norm_gradient group, so that whoever reads the value earlier has
-  /// to mask what it is made of; -1 if there is none.
+  /// The relu_gradient that makes a value and waits in a norm_gradient group, so that whoever reads the value earlier
+  /// has to mask what it is made of; -1 if there is none.
   int32_t waiting_mask(graph::ValueId id) const;
   /// Is a value defined and used inside one group only, so that it is never stored?
   bool is_internal(graph::ValueId id) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which values of a forward graph are known as soon as its weights are: constants, state entries named "weight/...", and
-// what pure nodes make of them. Threads: a pure function.
+// Which values of a forward graph are known as soon as its weights are: constants, state entries named "weight/...",
+// and what pure nodes make of them. Threads: a pure function.
 #ifndef TUTTI_GRAPH_REWRITE_KNOWN_FROM_STATE_H_
 #define TUTTI_GRAPH_REWRITE_KNOWN_FROM_STATE_H_
 
