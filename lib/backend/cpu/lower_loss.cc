@@ -78,8 +78,46 @@ bool lower_softmax_gradient(Lowering &l, const Node &node) {
   return true;
 }
 
+namespace {
+
+/// The gradient of a sparse cross-entropy that is computed later: its softmax is the loss's.
+const Node *later_gradient(const Lowering &l, const Node &loss) {
+  for (const int32_t step : l.fusion().uses(loss.inputs[0])) {
+    const Node &node = l.graph().step(step);
+    if (node.op == "sparse_softmax_cross_entropy_gradient" && node.inputs[1] == loss.inputs[0] &&
+        node.inputs[2] == loss.inputs[1] && number(node, "label_smoothing") == number(loss, "label_smoothing") &&
+        !l.has_place(node.outputs[0])) {
+      return &node;
+    }
+  }
+  return nullptr;
+}
+
+/// One pass for the loss and, but for its factor for each row, the gradient.
+void lower_loss_and_gradient(Lowering &l, const Node &node, const Node &gradient) {
+  const RowShape shape = rows_of(l.value(node.inputs[0]));
+  const bool wide = l.value(node.inputs[1]).dtype == DType::i64;
+  const auto smoothing = static_cast<float>(number(node, "label_smoothing"));
+  const BufferId logits = l.read(node.inputs[0]);
+  const BufferId classes = l.read(node.inputs[1]);
+  const BufferId loss = l.write(node.outputs[0]);
+  const BufferId dlogits = l.write(gradient.outputs[0]);
+  l.emit("simd:sparse_cross_entropy+gradient", [=, name = describe(node)](const RunContext &c) {
+    const Labels labels{c.buffers[classes], wide};
+    const int64_t bad =
+        sparse_cross_entropy_gradient(shape, nullptr, c.in(logits), labels, smoothing, c.out(loss), c.out(dlogits));
+    return check_labels(c, bad, labels, shape.classes, name);
+  });
+}
+
+}  // namespace
+
 bool lower_sparse_cross_entropy(Lowering &l, const Node &node) {
   if (!l.is_f32(node.inputs[0]) || !has_label_dtype(l, node.inputs[1])) return false;
+  if (const Node *gradient = later_gradient(l, node)) {
+    lower_loss_and_gradient(l, node, *gradient);
+    return true;
+  }
   const RowShape shape = rows_of(l.value(node.inputs[0]));
   const bool wide = l.value(node.inputs[1]).dtype == DType::i64;
   const auto smoothing = static_cast<float>(number(node, "label_smoothing"));
@@ -106,6 +144,11 @@ bool lower_sparse_cross_entropy_gradient(Lowering &l, const Node &node) {
   const bool wide = l.value(node.inputs[2]).dtype == DType::i64;
   const auto smoothing = static_cast<float>(number(node, "label_smoothing"));
   const BufferId dloss = l.read(node.inputs[0]);
+  if (l.has_place(node.outputs[0])) {
+    const BufferId dlogits = l.read(node.outputs[0]);
+    l.emit("simd:scale_rows", [=](const RunContext &c) { scale_rows(shape, c.in(dloss), c.out(dlogits)); });
+    return true;
+  }
   const BufferId logits = l.read(node.inputs[1]);
   const BufferId classes = l.read(node.inputs[2]);
   const BufferId dlogits = l.write(node.outputs[0]);

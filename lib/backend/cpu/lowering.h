@@ -89,6 +89,8 @@ class Lowering {
   /// Threads of the program: thread numbers of parts are below it.
   int32_t threads() const { return graph_.threads(); }
 
+  /// Has a kernel been emitted, or is a place known, that makes the value?
+  bool has_place(graph::ValueId id) const { return !copies_[static_cast<size_t>(id)].empty(); }
   /// The layout in which the value was computed; "" when it has no buffer yet.
   std::string layout_of(graph::ValueId id) const;
   /// The buffer that holds a value in a layout, reordering if needed; counts as read by the next emit.

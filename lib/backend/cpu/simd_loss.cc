@@ -157,6 +157,7 @@ int64_t run_sparse_gradient_narrow(const RowShape &s, const float *dloss, const 
     const int64_t label = labels[row];
     if (label < 0 || label >= s.classes) {
       if (bad < 0) bad = row;
+      if (loss != nullptr) loss[row] = NAN;
       continue;
     }
     const V x = load_or_lowest(logits, s.classes);
@@ -164,8 +165,9 @@ int64_t run_sparse_gradient_narrow(const RowShape &s, const float *dloss, const 
     const V shifted = hn::Sub(x, maximum);
     const V exps = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     const V sum = hn::SumOfLanes(d, exps);
-    store_first(d, hn::Mul(exps, hn::Div(hn::Set(d, dloss[row]), sum)), dlogits, s.classes);
-    dlogits[label] -= dloss[row];
+    const float outer = dloss == nullptr ? 1.0f : dloss[row];
+    store_first(d, hn::Mul(exps, hn::Div(hn::Set(d, outer), sum)), dlogits, s.classes);
+    dlogits[label] -= outer;
     if (loss != nullptr) loss[row] = std::log(hn::GetLane(sum)) - (logits[label] - hn::GetLane(maximum));
   }
   return bad;
@@ -181,19 +183,29 @@ int64_t run_sparse_gradient(const RowShape &s, const float *dloss, const float *
     const int64_t label = labels[row];
     if (label < 0 || label >= s.classes) {
       if (bad < 0) bad = row;
+      if (loss != nullptr) loss[row] = NAN;
       continue;
     }
     const RowStatistics statistics = row_statistics(logits, s.classes);
     if (loss != nullptr) loss[row] = sparse_loss(logits, s.classes, label, smoothing, statistics);
+    const float outer = dloss == nullptr ? 1.0f : dloss[row];
     const V maximum = hn::Set(d, statistics.maximum);
-    const V scale = hn::Set(d, dloss[row] / statistics.sum);
-    const V spread = hn::Set(d, dloss[row] * smoothing / static_cast<float>(s.classes));
+    const V scale = hn::Set(d, outer / statistics.sum);
+    const V spread = hn::Set(d, outer * smoothing / static_cast<float>(s.classes));
     map_row(s.classes, dlogits, [&](int64_t i, int64_t left) HWY_ATTR {
       return hn::MulSub(shifted_exp(logits + i, left, maximum), scale, spread);
     });
-    dlogits[label] -= dloss[row] * (1.0f - smoothing);
+    dlogits[label] -= outer * (1.0f - smoothing);
   }
   return bad;
+}
+
+void run_scale_rows(const RowShape &s, const float *factors, float *x) {
+  for (int64_t row = 0; row < s.rows; ++row, x += s.classes) {
+    const V factor = hn::Set(d, factors[row]);
+    map_row(s.classes, x,
+            [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(load_first(d, x + i, left), factor); });
+  }
 }
 
 void run_cross_entropy(const RowShape &s, const float *logits, const float *targets, float smoothing, float *loss) {
@@ -239,6 +251,7 @@ HWY_EXPORT(run_softmax_gradient);
 HWY_EXPORT(run_log_softmax_gradient);
 HWY_EXPORT(run_sparse);
 HWY_EXPORT(run_sparse_gradient);
+HWY_EXPORT(run_scale_rows);
 HWY_EXPORT(run_cross_entropy);
 HWY_EXPORT(run_cross_entropy_gradient);
 
@@ -262,6 +275,10 @@ int64_t sparse_cross_entropy(const RowShape &s, const float *logits, const Label
 int64_t sparse_cross_entropy_gradient(const RowShape &s, const float *dloss, const float *logits, const Labels &labels,
                                       float smoothing, float *loss, float *dlogits) {
   return HWY_DYNAMIC_DISPATCH(run_sparse_gradient)(s, dloss, logits, labels, smoothing, loss, dlogits);
+}
+
+void scale_rows(const RowShape &s, const float *factors, float *x) {
+  HWY_DYNAMIC_DISPATCH(run_scale_rows)(s, factors, x);
 }
 
 void cross_entropy(const RowShape &s, const float *logits, const float *targets, float smoothing, float *loss) {

@@ -38,10 +38,13 @@ void log_softmax_gradient(const RowShape &shape, const float *dy, const float *y
 /// loss[row] = −log softmax(logits)[label], smoothed. Returns the first row whose label is out of range, or −1.
 int64_t sparse_cross_entropy(const RowShape &shape, const float *logits, const Labels &labels, float smoothing,
                              float *loss);
-/// dlogits = (softmax(logits) − target) · dloss. Rows with a label out of range are reported in the same way.
-/// `loss` (optional) gets what sparse_cross_entropy would give, in the same pass.
+/// dlogits = (softmax(logits) − target) · dloss; null dloss = all ones. Rows with a label out of range are reported in
+/// the same way. `loss` (optional) gets what sparse_cross_entropy would give, in the same pass.
 int64_t sparse_cross_entropy_gradient(const RowShape &shape, const float *dloss, const float *logits,
                                       const Labels &labels, float smoothing, float *loss, float *dlogits);
+
+/// x[row] · factors[row], in place.
+void scale_rows(const RowShape &shape, const float *factors, float *x);
 
 void cross_entropy(const RowShape &shape, const float *logits, const float *targets, float smoothing, float *loss);
 void cross_entropy_gradient(const RowShape &shape, const float *dloss, const float *logits, const float *targets,

@@ -294,6 +294,14 @@ void losses_agree(void **) {
         }
         expect_close(loss, losses, 1e-5, "loss");
         expect_close(dlogits, gradients, 1e-6, "gradient of the loss");
+        // Both in one pass, the factors afterwards.
+        std::vector<float> again(5);
+        assert_int_equal(sparse_cross_entropy_gradient({rows, classes}, nullptr, logits.data(), read, smoothing,
+                                                       again.data(), dlogits.data()),
+                         -1);
+        scale_rows({rows, classes}, dloss.data(), dlogits.data());
+        expect_close(again, losses, 1e-5, "loss with its gradient");
+        expect_close(dlogits, gradients, 1e-6, "gradient with its loss");
       }
     }
     const int64_t wrong[] = {0, 3};
