@@ -81,11 +81,10 @@ std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape 
   return list;
 }
 
-Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, const std::string &layout, bool bias,
-                                         bool relu) {
+Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, const std::string &layout,
+                                         const ConvolutionEpilogue &epilogue) {
   ConvolutionRequest request = candidate.request;
-  request.bias = bias;
-  request.relu = relu;
+  request.epilogue = epilogue;
   const bool transforms_kernel = candidate.family->transforms_kernels;
   if (!layout.empty()) {
     request.kernel_layout = layout;

@@ -51,7 +51,7 @@ std::span<const ConvolutionFamily> convolution_families();
 
 struct ConvolutionCandidate {
   const ConvolutionFamily *family = nullptr;
-  ConvolutionRequest request;  ///< without bias and relu, kernel_layout "any"
+  ConvolutionRequest request;  ///< without epilogue, kernel_layout "any"
 };
 
 /// "dnnl_direct:rb": family, and of x and of y whether it is row-major or blocked.
@@ -63,7 +63,7 @@ std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape 
 
 /// The candidate's plan with the kernel in `layout` if that works, else as suits it best ("any").
 base::Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, const std::string &layout,
-                                               bool bias, bool relu);
+                                               const ConvolutionEpilogue &epilogue);
 
 /// The first candidate of the forward pass of which there is a plan.
 base::Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads);

@@ -340,7 +340,7 @@ class PartsPlan final : public ConvolutionPlan {
                                         {s.kernel_height, s.kernel_width, s.in_channels / s.groups, s.out_channels}));
       scratch.partials = static_cast<int64_t>(pieces.size()) - 1;
       scratch.kernel_bytes = round_up(bytes);
-      scratch.bias_bytes = request.bias ? round_up(s.out_channels * kFloatBytes) : 0;
+      scratch.bias_bytes = request.epilogue.bias ? round_up(s.out_channels * kFloatBytes) : 0;
       plan->kernel_floats_ = bytes / kFloatBytes;
     }
     plan->pieces_ = std::move(pieces);

@@ -124,7 +124,7 @@ std::optional<double> time_candidate(const ConvolutionCandidate &candidate, doub
   // What several threads do is cut from what one does: the order of candidates is that of one thread.
   ConvolutionCandidate alone = candidate;
   alone.request.threads = 1;
-  const Result<ConvolutionPlanPointer> plan = make_plan(alone, "", false, false);
+  const Result<ConvolutionPlanPointer> plan = make_plan(alone, "", {});
   if (!plan.ok()) return std::nullopt;
   const Result<int64_t> kernel_bytes = kernel_storage_bytes(
       (*plan)->kernel_layout(), {s.kernel_height, s.kernel_width, s.in_channels / s.groups, s.out_channels});

@@ -181,11 +181,10 @@ dnnl::primitive_attr make_attributes(const ConvolutionRequest &request) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (request.repeatable) set_repeatable(attributes);
-  if (request.relu) {
-    dnnl::post_ops operations;
-    append_relu(operations);
-    attributes.set_post_ops(operations);
-  }
+  dnnl::post_ops operations;
+  if (request.epilogue.sum) operations.append_sum(1.0f);
+  if (request.epilogue.relu) append_relu(operations);
+  attributes.set_post_ops(operations);
   return attributes;
 }
 
@@ -227,7 +226,7 @@ Result<ConvolutionDescs> make_descs(const ConvolutionRequest &request) {
   } else {
     TUTTI_ASSIGN(d.kernel, kernel_desc(request.kernel_layout, dims, s.groups, d.grouped));
   }
-  if (request.bias) d.bias = memory::desc({s.out_channels}, kFloat, Tag::a);
+  if (request.epilogue.bias) d.bias = memory::desc({s.out_channels}, kFloat, Tag::a);
   d.stride = {s.stride[0], s.stride[1]};
   d.dilation = {s.dilation[0] - 1, s.dilation[1] - 1};
   d.low = {s.pad_low[0], s.pad_low[1]};
@@ -243,7 +242,7 @@ Described<Forward> describe(const ConvolutionRequest &request, const Convolution
                             const dnnl::primitive_attr &attributes) {
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-  if (request.pass == ConvolutionPass::forward && request.bias) {
+  if (request.pass == ConvolutionPass::forward && request.epilogue.bias) {
     return describe_forward<Forward>(engine(), attributes, kind, algorithm, d.input, d.kernel, d.bias, d.output,
                                      d.stride, d.dilation, d.low, d.high);
   }
@@ -334,10 +333,11 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
     const Described<Forward> hint = describe(request, free, attributes);
     const Forward::primitive_desc &forward = hint.description;
     Described<KernelGradient> described =
-        request.bias ? describe_backward<KernelGradient>(engine(), attributes, forward, algorithm, d.input, d.kernel,
-                                                         d.bias, d.output, d.stride, d.dilation, d.low, d.high)
-                     : describe_backward<KernelGradient>(engine(), attributes, forward, algorithm, d.input, d.kernel,
-                                                         d.output, d.stride, d.dilation, d.low, d.high);
+        request.epilogue.bias
+            ? describe_backward<KernelGradient>(engine(), attributes, forward, algorithm, d.input, d.kernel, d.bias,
+                                                d.output, d.stride, d.dilation, d.low, d.high)
+            : describe_backward<KernelGradient>(engine(), attributes, forward, algorithm, d.input, d.kernel, d.output,
+                                                d.stride, d.dilation, d.low, d.high);
     KernelGradient::primitive_desc &description = described.description;
     TUTTI_TRY(choose_implementation(description, request.accept_plain));
     keep(description, KernelGradient(description), DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST);

@@ -36,6 +36,13 @@ struct ConvolutionShape {
 
 enum class ConvolutionPass : uint8_t { forward, input_gradient, kernel_gradient };
 
+/// What is done to the result of a convolution, in this order.
+struct ConvolutionEpilogue {
+  bool bias = false;  ///< forward: add it; kernel_gradient: its gradient too
+  bool sum = false;   ///< forward: add what the output holds before
+  bool relu = false;
+};
+
 struct ConvolutionRequest {
   ConvolutionShape shape;
   ConvolutionPass pass = ConvolutionPass::forward;
@@ -43,8 +50,7 @@ struct ConvolutionRequest {
   bool blocked_input = false;   ///< x (or its gradient) is in nChw16c, else row-major NHWC
   bool blocked_output = false;  ///< y (or its gradient)
   std::string kernel_layout;    ///< of the kernel (or its gradient); "any" = what suits best
-  bool bias = false;            ///< forward: add it; kernel_gradient: its gradient too
-  bool relu = false;
+  ConvolutionEpilogue epilogue;
   bool accept_plain = false;  ///< take plain loops where there is nothing else
   bool repeatable = false;    ///< ask for a deterministic implementation
   int32_t threads = 1;        ///< for make_convolution_parts (convolution_parts.h); libraries are given one

@@ -163,16 +163,27 @@ class Fuser {
     return bias.dims.size() == 1 && !y.dims.empty() && bias.dims[0] == y.dims.back() && bias.dtype == DType::f32;
   }
 
-  /// Adds to `steps` a following add of a bias and a following relu.
-  void add_bias_and_relu(std::vector<int32_t> &steps, bool bias_allowed) const {
-    ValueId y = node(steps.back()).outputs[0];
-    const int32_t add = bias_allowed ? only_user(y, "add") : -1;
+  /// Adds to `steps` a following add of a bias.
+  void add_bias(std::vector<int32_t> &steps) const {
+    const ValueId y = node(steps.back()).outputs[0];
+    const int32_t add = only_user(y, "add");
     if (add >= 0 && is_bias(other_input(add, y), y) && same_dims(node(add).outputs[0], y) &&
         may_wait(steps.front(), add)) {
       steps.push_back(add);
-      y = node(add).outputs[0];
     }
-    const int32_t relu = only_user(y, "relu");
+  }
+
+  /// A following add of another value of the same shape.
+  void add_addend(std::vector<int32_t> &steps) const {
+    const ValueId y = node(steps.back()).outputs[0];
+    const int32_t add = only_user(y, "add");
+    if (add < 0 || !may_wait(steps.front(), add)) return;
+    const ValueId other = other_input(add, y);
+    if (other != y && same_dims(other, y) && same_dims(node(add).outputs[0], y)) steps.push_back(add);
+  }
+
+  void add_relu(std::vector<int32_t> &steps) const {
+    const int32_t relu = only_user(node(steps.back()).outputs[0], "relu");
     if (relu >= 0 && may_wait(steps.front(), relu)) steps.push_back(relu);
   }
 
@@ -185,7 +196,8 @@ class Fuser {
     if (mask >= 0 && node(mask).inputs[0] == n.outputs[0] && may_wait(step, mask)) {
       steps.push_back(mask);
     } else {
-      add_bias_and_relu(steps, true);
+      add_bias(steps);
+      add_relu(steps);
     }
     if (steps.size() > 1) add_group(GroupKind::dense, steps, steps.back());
   }
@@ -195,7 +207,9 @@ class Fuser {
     if (graph_.value(n.outputs[0]).dtype != DType::f32) return;
     std::vector<int32_t> steps = {step};
     const bool has_bias = n.inputs.size() > 2 && n.inputs[2] != kNoValue;
-    add_bias_and_relu(steps, !has_bias);
+    if (!has_bias) add_bias(steps);
+    add_addend(steps);
+    add_relu(steps);
     if (steps.size() > 1) add_group(GroupKind::convolution, steps, steps.back());
   }
 

@@ -4,7 +4,7 @@
 // computes; values between nodes of a group are never stored.
 //
 //   dense            matmul [+ add of a bias] [+ relu], or matmul + relu_gradient
-//   convolution      conv2d [+ add of a bias] [+ relu]
+//   convolution      conv2d [+ add of a bias] [+ add of another image] [+ relu]
 //   batch_norm       batch_norm_training or batch_norm_inference [+ add] [+ relu]
 //   norm_gradient    relu_gradient + batch_norm_training_gradient, or relu_gradient + batch_norm_gradient_apply: then
 //                    batch_norm_gradient_moments, which comes before, makes the same mask

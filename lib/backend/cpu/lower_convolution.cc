@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions and their gradients: each takes the candidate that was chosen for it (convolution_choice.h).
+#include <cstring>
+
 #include "backend/cpu/convolution_choice.h"
 #include "backend/cpu/image_layouts.h"
 #include "backend/cpu/lower.h"
@@ -25,10 +27,13 @@ std::string name_of(const ConvolutionCandidate &candidate, const ConvolutionPlan
   return base::concat(candidate.family->name, ":", plan.implementation(), suffix);
 }
 
-/// Bias and relu that follow a conv2d in its group.
+/// Bias, sum and relu that follow a conv2d in its group.
 struct Following {
   ValueId bias = kNoValue;
+  ValueId addend = kNoValue;
   bool relu = false;
+
+  ConvolutionEpilogue epilogue() const { return {bias != kNoValue, addend != kNoValue, relu}; }
 };
 
 Following following_nodes(const LoweredGraph &graph, const Group &group) {
@@ -38,30 +43,47 @@ Following following_nodes(const LoweredGraph &graph, const Group &group) {
   ValueId y = head.outputs[0];
   for (size_t i = 1; i < group.steps.size(); ++i) {
     const Node &node = graph.step(group.steps[i]);
-    if (node.op == "add") following.bias = node.inputs[0] == y ? node.inputs[1] : node.inputs[0];
+    if (node.op == "add") {
+      const ValueId other = node.inputs[0] == y ? node.inputs[1] : node.inputs[0];
+      (graph.value(other).dims.size() == 1 ? following.bias : following.addend) = other;
+    }
     following.relu |= node.op == "relu";
     y = node.outputs[0];
   }
   return following;
 }
 
-/// The plan of what was chosen, or of the next best by rule should it not take the bias or relu that it got since.
+/// The plan of what was chosen, or of the next best by rule should it not take the epilogue that it got since.
 struct Chosen {
   ConvolutionCandidate candidate;
   ConvolutionPlanPointer plan;
 };
 
-Result<Chosen> plan_chosen(const ConvolutionCandidate *candidate, const std::string &layout, bool bias, bool relu) {
+Result<Chosen> plan_chosen(const ConvolutionCandidate *candidate, const std::string &layout,
+                           const ConvolutionEpilogue &epilogue) {
   if (candidate == nullptr) return base::unimplemented("there is no way to do this convolution");
-  Result<ConvolutionPlanPointer> plan = make_plan(*candidate, layout, bias, relu);
+  Result<ConvolutionPlanPointer> plan = make_plan(*candidate, layout, epilogue);
   if (plan.ok()) return Chosen{*candidate, std::move(plan).value()};
   const ConvolutionRequest &request = candidate->request;
   const int32_t level = request.repeatable ? TUTTI_LEVEL_REPEATABLE : TUTTI_LEVEL_FAST;
   for (ConvolutionCandidate &other : convolution_candidates(request.shape, request.pass, level, request.threads)) {
-    plan = make_plan(other, layout, bias, relu);
+    plan = make_plan(other, layout, epilogue);
     if (plan.ok()) return Chosen{std::move(other), std::move(plan).value()};
   }
   return plan.status();
+}
+
+/// The output of a convolution that adds to what it holds: the addend's own memory, or a copy of it.
+BufferId write_over_addend(Lowering &l, ValueId addend, ValueId y, std::string_view layout, BufferId input) {
+  const BufferId from = l.read(addend, layout);
+  // A convolution reads its input while it writes.
+  const ValueId overwritten[] = {from == input ? kNoValue : addend};
+  const BufferId to = l.write(y, layout, overwritten);
+  if (to == from) return to;
+  const int64_t bytes = l.value(y).bytes;
+  l.emit("copy:addend",
+         [=](const RunContext &c) { std::memcpy(c.buffers[to], c.buffers[from], static_cast<size_t>(bytes)); });
+  return l.read(y, layout);
 }
 
 void add_scratch(Lowering &l, const ConvolutionPlan &plan, ConvolutionBuffers &buffers) {
@@ -75,7 +97,7 @@ std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan 
   const Group *group = fusion.group_of(step);
   if (group == nullptr) return "";
   const Following following = following_nodes(graph, *group);
-  const Result<Chosen> chosen = plan_chosen(images.convolution(step), "", following.bias != kNoValue, following.relu);
+  const Result<Chosen> chosen = plan_chosen(images.convolution(step), "", following.epilogue());
   return chosen.ok() ? chosen->plan->kernel_layout() : "";
 }
 
@@ -84,18 +106,24 @@ bool lower_convolution(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(step);
   const ValueId y = l.graph().step(group.steps.back()).outputs[0];
   const Following following = following_nodes(l.graph(), group);
-  const bool bias = following.bias != kNoValue;
-  const Result<Chosen> chosen =
-      plan_chosen(l.images().convolution(step), l.layout_of(node.inputs[1]), bias, following.relu);
+  const ConvolutionEpilogue epilogue = following.epilogue();
+  const Result<Chosen> chosen = plan_chosen(l.images().convolution(step), l.layout_of(node.inputs[1]), epilogue);
   if (!chosen.ok()) return false;
   const auto &[candidate, plan] = *chosen;
+  const std::string_view output_layout = layout_of(candidate.request.blocked_output);
   ConvolutionBuffers buffers;
+  if (epilogue.sum) {
+    const BufferId input = l.read(node.inputs[0], layout_of(candidate.request.blocked_input));
+    buffers.output = write_over_addend(l, following.addend, y, output_layout, input);
+  } else {
+    buffers.output = l.write(y, output_layout);
+  }
   buffers.input = l.read(node.inputs[0], layout_of(candidate.request.blocked_input));
   buffers.kernel = l.read(node.inputs[1], plan->kernel_layout());
   buffers.bias = l.read(following.bias);
-  buffers.output = l.write(y, layout_of(candidate.request.blocked_output));
   add_scratch(l, *plan, buffers);
-  const std::string suffix = std::string(bias ? "+bias" : "") + (following.relu ? "+relu" : "");
+  const std::string suffix =
+      base::concat(epilogue.bias ? "+bias" : "", epilogue.sum ? "+add" : "", epilogue.relu ? "+relu" : "");
   l.emit_kernel(name_of(candidate, *plan, suffix), plan->kernel(buffers));
   settle(l, y);
   return true;
@@ -103,7 +131,7 @@ bool lower_convolution(Lowering &l, const Group &group) {
 
 bool lower_input_gradient(Lowering &l, const Node &node) {
   const ValueId dx = node.outputs[0];
-  const Result<Chosen> chosen = plan_chosen(l.images().convolution(l.fusion().producer(dx)), "", false, false);
+  const Result<Chosen> chosen = plan_chosen(l.images().convolution(l.fusion().producer(dx)), "", {});
   if (!chosen.ok()) return false;
   const auto &[candidate, plan] = *chosen;
   ConvolutionBuffers buffers;
@@ -130,7 +158,7 @@ bool lower_kernel_gradient(Lowering &l, const Group &group) {
   // Best is the layout of the entry it is written to: the gradient is then born where it is wanted.
   const StateEntry *entry = l.entry_of(dkernel);
   const Result<Chosen> chosen =
-      plan_chosen(l.images().convolution(step), entry != nullptr ? entry->layout : std::string(), bias, false);
+      plan_chosen(l.images().convolution(step), entry != nullptr ? entry->layout : std::string(), {.bias = bias});
   if (!chosen.ok()) return false;
   const auto &[candidate, plan] = *chosen;
   ConvolutionBuffers buffers;
