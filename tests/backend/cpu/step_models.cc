@@ -104,6 +104,14 @@ Status StepState::plan(Setup &setup, const StepModel &model, const std::vector<L
     TUTTI_TRY(add_entry(setup, "slot/" + variable.name + "/v", kSlots, variable, layout));
     TUTTI_TRY(add_entry(setup, "gradient/0/" + variable.name, kPartials, variable, layout));
   }
+  for (const auto &derived : setup.derived) {
+    const auto found = std::find_if(layouts.begin(), layouts.end(),
+                                    [&](const LayoutProposal &proposal) { return proposal.name == derived.name; });
+    StepVariable variable;
+    variable.name = derived.name;
+    variable.dims = derived.dims;
+    TUTTI_TRY(add_entry(setup, derived.name, kWeights, variable, found == layouts.end() ? nullptr : &*found));
+  }
   sizes_[kReport] = 64;
   return table_.add({.name = "report/loss", .arena = kReport, .storage_bytes = 4});
 }
@@ -218,16 +226,29 @@ std::vector<int64_t> StepTrainer::labels() const { return copy_of<int64_t>(label
 // ---- prediction ----
 
 Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const StepModel &model, int64_t batch,
-                                            backend::Level level, int32_t flags, int32_t threads) {
+                                            backend::Level level, int32_t flags, int32_t threads, bool folded) {
   StepPredictor p;
-  p.text_ = graph::to_json_text(model.predict);
+  graph::rewrite::PrecomputedGraph parts;
+  parts.forward = model.predict;
+  if (folded) {
+    TUTTI_ASSIGN(const graph::Graph linear, graph::rewrite::fold_batch_norm(model.predict));
+    TUTTI_ASSIGN(parts, graph::rewrite::precompute_state(linear));
+  }
+  p.text_ = graph::to_json_text(parts.forward);
   TUTTI_ASSIGN(backend::DeviceRef device, backend->open_device(0));
-  p.setup_ = {
-      std::move(backend), std::move(device), StepState::Form::prediction, &p.text_, {{"batch", batch}}, level, threads};
+  p.setup_ = {std::move(backend),
+              std::move(device),
+              StepState::Form::prediction,
+              &p.text_,
+              {{"batch", batch}},
+              level,
+              threads,
+              std::move(parts.entries)};
   backend::Device &on = *p.setup_.device;
   TUTTI_TRY(p.state_.create(p.setup_, model));
   p.setup_.graph_text = nullptr;
   TUTTI_ASSIGN(p.stream_, on.create_stream());
+  if (!p.setup_.derived.empty()) TUTTI_TRY(p.prepare(parts.prepare));
   TUTTI_ASSIGN(p.images_, on.allocate(batch * elements_of(model.image) * 4));
   fill_images(p.images_);
   TUTTI_ASSIGN(p.executable_, backend::Executable::compile(on, request_of(p.setup_, p.text_, p.state_.table(), flags)));
@@ -236,6 +257,16 @@ Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const S
   TUTTI_ASSIGN(p.program_, p.executable_->bind(on, p.state_.pointers(), p.workspace_.device_pointer()));
   p.scalars_.set(backend::RunScalar::local_rows, batch).set(backend::RunScalar::step_rows, batch);
   return p;
+}
+
+Status StepPredictor::prepare(const graph::Graph &graph) {
+  const std::string text = graph::to_json_text(graph);
+  backend::Device &on = *setup_.device;
+  TUTTI_ASSIGN(const auto executable, backend::Executable::compile(on, request_of(setup_, text, state_.table(), 0)));
+  TUTTI_ASSIGN(const Buffer workspace, allocate_poisoned(on, executable->description().workspace_bytes));
+  TUTTI_ASSIGN(backend::Program program, executable->bind(on, state_.pointers(), workspace.device_pointer()));
+  TUTTI_TRY(program.run(0, {nullptr, nullptr, scalars_.data()}, stream_));
+  return stream_.synchronize();
 }
 
 Status StepPredictor::predict() {

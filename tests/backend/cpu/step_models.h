@@ -24,6 +24,7 @@
 #include "backend/executable.h"
 #include "backend/state_table.h"
 #include "base/status.h"
+#include "graph/rewrite/rewrites.h"
 
 namespace tutti::testing {
 
@@ -42,6 +43,8 @@ class StepState {
     impl::graph::SymbolBindings bindings;
     impl::backend::Level level = impl::backend::Level::fast;
     int32_t threads = 1;
+    /// What a prediction computes of the weights beforehand.
+    std::vector<impl::graph::rewrite::PrecomputedGraph::Entry> derived;
   };
 
   /// Plans and allocates; the variables get their initial values. Adds the sizes of flat slices to setup.bindings.
@@ -99,13 +102,13 @@ class StepTrainer {
   impl::backend::RunScalars scalars_;
 };
 
-/// Predictions on one device.
+/// Predictions on one device; `folded`: normalisations go into the weights, as PredictEngine does it.
 class StepPredictor {
  public:
   static impl::base::Result<StepPredictor> create(impl::backend::BackendRef backend, const StepModel &model,
                                                   int64_t batch,
                                                   impl::backend::Level level = impl::backend::Level::fast,
-                                                  int32_t flags = 0, int32_t threads = 1);
+                                                  int32_t flags = 0, int32_t threads = 1, bool folded = true);
 
   impl::base::Status predict();
   /// Of the last prediction: [batch, classes] in row-major order.
@@ -114,6 +117,9 @@ class StepPredictor {
   int64_t workspace_bytes() const { return workspace_.size_bytes(); }
 
  private:
+  /// Runs the graph that makes derived entries, once.
+  impl::base::Status prepare(const impl::graph::Graph &graph);
+
   StepState::Setup setup_;
   std::string text_;
   StepState state_;
