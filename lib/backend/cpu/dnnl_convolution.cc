@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/dnnl_convolution.h"
 
-#include <omp.h>
-
 #include <optional>
 #include <utility>
 
-#include "backend/cpu/dnnl_versions.h"
+#include "backend/cpu/dnnl_primitive.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -16,37 +14,6 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 namespace {
-
-constexpr auto kFloat = memory::data_type::f32;
-
-const dnnl::engine &engine() {
-  static const dnnl::engine *const made = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *made;
-}
-
-/// Primitives are made for the number of threads that is set then: always one.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  OneThread(const OneThread &) = delete;
-  OneThread &operator=(const OneThread &) = delete;
-  ~OneThread() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
-template <typename Body>
-auto without_exceptions(const Body &body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const dnnl::error &error) {
-    const auto code = error.status == dnnl_unimplemented   ? base::Code::unimplemented
-                      : error.status == dnnl_out_of_memory ? base::Code::resource_exhausted
-                                                           : base::Code::internal;
-    return Status(code, base::concat("oneDNN: ", error.what())).with_domain("dnnl", error.status);
-  }
-}
 
 // ---- layouts of kernels --------------------------------------------------------------------------------------------
 
@@ -122,61 +89,6 @@ std::optional<Tag> find_tag(const memory::desc &desc, const memory::dims &dims) 
   return std::nullopt;
 }
 
-// ---- running a primitive -------------------------------------------------------------------------------------------
-
-/// One argument: which memory, which number oneDNN knows it by.
-struct Argument {
-  int number = 0;
-  memory::desc desc;
-  BufferId buffer = -1;
-};
-
-class PrimitiveState final : public KernelState {
- public:
-  explicit PrimitiveState(const std::vector<Argument> &arguments) : stream(engine()) {
-    for (const Argument &argument : arguments) {
-      memories.emplace_back(argument.desc, engine(), static_cast<void *>(nullptr));
-      list.push_back({argument.number, memories.back().get()});
-      bound.push_back(nullptr);
-    }
-  }
-
-  dnnl::stream stream;
-  std::vector<memory> memories;
-  std::vector<dnnl_exec_arg_t> list;
-  std::vector<const void *> bound;
-};
-
-class PrimitiveKernel final : public Kernel {
- public:
-  PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments)
-      : primitive_(std::move(primitive)), arguments_(std::move(arguments)) {}
-
-  Result<std::unique_ptr<KernelState>> make_state() const override {
-    return without_exceptions([&]() -> Result<std::unique_ptr<KernelState>> {
-      return std::unique_ptr<KernelState>(std::make_unique<PrimitiveState>(arguments_));
-    });
-  }
-
-  int32_t run(const RunContext &context, KernelState *kernel_state) const override {
-    auto &state = static_cast<PrimitiveState &>(*kernel_state);
-    for (size_t i = 0; i < arguments_.size(); ++i) {
-      void *pointer = context.buffers[arguments_[i].buffer];
-      if (pointer == state.bound[i]) continue;
-      dnnl_memory_set_data_handle(state.memories[i].get(), pointer);
-      state.bound[i] = pointer;
-    }
-    const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), state.stream.get(),
-                                                        static_cast<int>(state.list.size()), state.list.data());
-    if (status == dnnl_success) return 0;
-    return context.fail(base::internal_error("oneDNN failed with status ", static_cast<int32_t>(status)));
-  }
-
- private:
-  dnnl::primitive primitive_;
-  std::vector<Argument> arguments_;
-};
-
 dnnl::primitive_attr make_attributes(const ConvolutionRequest &request) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -186,20 +98,6 @@ dnnl::primitive_attr make_attributes(const ConvolutionRequest &request) {
   if (request.epilogue.relu) append_relu(operations);
   attributes.set_post_ops(operations);
   return attributes;
-}
-
-/// "ref:any" and the like are plain loops; "gemm:..." convolutions unfold the image first.
-bool is_plain(const std::string &implementation) {
-  return implementation.find("ref") != std::string::npos || implementation.starts_with("gemm");
-}
-
-/// Moves on to the first implementation that is not a plain loop.
-template <typename Description>
-Status choose_implementation(Description &description, bool accept_plain) {
-  while (!accept_plain && is_plain(description.impl_info_str())) {
-    if (!description.next_impl()) return base::unimplemented("oneDNN has only plain loops for this convolution");
-  }
-  return Status();
 }
 
 // ---- convolutions ----
@@ -243,10 +141,10 @@ Described<Forward> describe(const ConvolutionRequest &request, const Convolution
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
   if (request.pass == ConvolutionPass::forward && request.epilogue.bias) {
-    return describe_forward<Forward>(engine(), attributes, kind, algorithm, d.input, d.kernel, d.bias, d.output,
+    return describe_forward<Forward>(dnnl_engine(), attributes, kind, algorithm, d.input, d.kernel, d.bias, d.output,
                                      d.stride, d.dilation, d.low, d.high);
   }
-  return describe_forward<Forward>(engine(), attributes, kind, algorithm, d.input, d.kernel, d.output, d.stride,
+  return describe_forward<Forward>(dnnl_engine(), attributes, kind, algorithm, d.input, d.kernel, d.output, d.stride,
                                    d.dilation, d.low, d.high);
 }
 
@@ -257,12 +155,12 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
   int64_t scratch_bytes() const override { return scratch_bytes_; }
 
   std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const override {
-    std::vector<Argument> arguments = {{input_number_, input_, buffers.input},
-                                       {kernel_number_, kernel_, buffers.kernel},
-                                       {output_number_, output_, buffers.output}};
+    std::vector<PrimitiveArgument> arguments = {{input_number_, input_, buffers.input},
+                                                {kernel_number_, kernel_, buffers.kernel},
+                                                {output_number_, output_, buffers.output}};
     if (buffers.bias >= 0) arguments.push_back({bias_number_, bias_, buffers.bias});
     if (scratch_bytes_ > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch_, buffers.scratch});
-    return std::make_unique<PrimitiveKernel>(primitive_, std::move(arguments));
+    return make_primitive_kernel(primitive_, std::move(arguments));
   }
 
   Status prepare(const ConvolutionRequest &request) {
@@ -313,8 +211,8 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
         request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
     const Described<Forward> hint = describe(request, free, attributes);
     Described<InputGradient> described =
-        describe_backward<InputGradient>(engine(), attributes, hint.description, algorithm, d.input, d.kernel, d.output,
-                                         d.stride, d.dilation, d.low, d.high);
+        describe_backward<InputGradient>(dnnl_engine(), attributes, hint.description, algorithm, d.input, d.kernel,
+                                         d.output, d.stride, d.dilation, d.low, d.high);
     InputGradient::primitive_desc &description = described.description;
     TUTTI_TRY(choose_implementation(description, request.accept_plain));
     keep(description, InputGradient(description), DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST);
@@ -334,10 +232,10 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
     const Forward::primitive_desc &forward = hint.description;
     Described<KernelGradient> described =
         request.epilogue.bias
-            ? describe_backward<KernelGradient>(engine(), attributes, forward, algorithm, d.input, d.kernel, d.bias,
-                                                d.output, d.stride, d.dilation, d.low, d.high)
-            : describe_backward<KernelGradient>(engine(), attributes, forward, algorithm, d.input, d.kernel, d.output,
-                                                d.stride, d.dilation, d.low, d.high);
+            ? describe_backward<KernelGradient>(dnnl_engine(), attributes, forward, algorithm, d.input, d.kernel,
+                                                d.bias, d.output, d.stride, d.dilation, d.low, d.high)
+            : describe_backward<KernelGradient>(dnnl_engine(), attributes, forward, algorithm, d.input, d.kernel,
+                                                d.output, d.stride, d.dilation, d.low, d.high);
     KernelGradient::primitive_desc &description = described.description;
     TUTTI_TRY(choose_implementation(description, request.accept_plain));
     keep(description, KernelGradient(description), DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST);
@@ -401,10 +299,11 @@ Result<std::unique_ptr<Kernel>> make_kernel_reorder(std::string_view from_layout
   return without_exceptions([&]() -> Result<std::unique_ptr<Kernel>> {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::reorder::primitive_desc description(engine(), descs.first, engine(), descs.second, attributes);
+    const dnnl::reorder::primitive_desc description(dnnl_engine(), descs.first, dnnl_engine(), descs.second,
+                                                    attributes);
     if (description.scratchpad_desc().get_size() > 0) return base::unimplemented("oneDNN wants scratch for a reorder");
-    std::vector<Argument> arguments = {{DNNL_ARG_FROM, descs.first, from}, {DNNL_ARG_TO, descs.second, to}};
-    return std::unique_ptr<Kernel>(std::make_unique<PrimitiveKernel>(dnnl::reorder(description), std::move(arguments)));
+    std::vector<PrimitiveArgument> arguments = {{DNNL_ARG_FROM, descs.first, from}, {DNNL_ARG_TO, descs.second, to}};
+    return make_primitive_kernel(dnnl::reorder(description), std::move(arguments));
   });
 }
 

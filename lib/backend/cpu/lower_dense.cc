@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/dnnl_product.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/simd_gemm.h"
 
@@ -176,12 +177,41 @@ struct Dense {
 
 }  // namespace
 
+namespace {
+
+/// A large product of one thread as the library's; false when ours had better do it.
+bool lower_large_product(Lowering &l, const Node &node, const Following &following, const GemmShape &g, ValueId y) {
+  ProductRequest request;
+  request.m = g.m, request.n = g.n, request.k = g.k;
+  request.turned = g.a_row == 1 && g.a_column == g.m;
+  request.bias = following.bias != kNoValue;
+  request.relu = following.relu;
+  request.repeatable = !l.fast();
+  const bool is_dense = g.b_column == 1 && g.b_row == g.n && (request.turned || (g.a_column == 1 && g.a_row == g.k));
+  if (!is_dense || following.mask != kNoValue || l.threads() > 1 || !ProductPlan::suits(request)) return false;
+  const auto plan = ProductPlan::make(request);
+  if (!plan.ok()) return false;
+  ProductBuffers buffers;
+  buffers.a = l.read(node.inputs[0]);
+  buffers.b = l.read(node.inputs[1]);
+  buffers.bias = l.read(following.bias);
+  buffers.c = l.write(y);
+  if ((*plan)->scratch_bytes() > 0) buffers.scratch = l.scratch((*plan)->scratch_bytes());
+  const char *suffix = request.bias ? (request.relu ? "+bias+relu" : "+bias") : (request.relu ? "+relu" : "");
+  l.emit_kernel(base::concat("dnnl_product:", (*plan)->implementation(), suffix), (*plan)->kernel(buffers));
+  return true;
+}
+
+}  // namespace
+
 bool lower_dense(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.front());
   if (!l.is_f32(node.outputs[0])) return false;
   const Following following = following_nodes(l, group);
   Dense dense;
   dense.shape = shape_of(l, node);
+  const ValueId y = l.graph().step(group.steps.back()).outputs[0];
+  if (dense.shape.a_offsets.size() == 1 && lower_large_product(l, node, following, dense.shape.gemm, y)) return true;
   const DenseCut cut = DenseCut::make(dense.shape, l.threads());
   dense.slices = slices_of(dense.shape, cut);
   dense.relu = following.relu;
@@ -189,7 +219,7 @@ bool lower_dense(Lowering &l, const Group &group) {
   dense.b = l.read(node.inputs[1]);
   dense.bias = l.read(following.bias);
   dense.mask = l.read(following.mask);
-  dense.c = l.write(l.graph().step(group.steps.back()).outputs[0]);
+  dense.c = l.write(y);
   for (const DenseSlice &slice : dense.slices)
     dense.scratch_floats = std::max(dense.scratch_floats, (gemm_scratch_floats(slice.gemm) + 15) / 16 * 16);
   dense.scratch = l.scratch(cut.parts.threads() * dense.scratch_floats * static_cast<int64_t>(sizeof(float)));

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all primitives of oneDNN share here: the engine, errors as Status, one thread, and a Kernel that runs a primitive
+// on buffers of a program. Threads: functions may be called from any thread.
+#ifndef TUTTI_BACKEND_CPU_DNNL_PRIMITIVE_H_
+#define TUTTI_BACKEND_CPU_DNNL_PRIMITIVE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/cpu/dnnl_versions.h"
+#include "backend/cpu/kernel.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::cpu {
+
+constexpr auto kFloat = dnnl::memory::data_type::f32;
+
+const dnnl::engine &dnnl_engine();
+
+/// Primitives are made for the number of threads that is set then: always one.
+class OneThread {
+ public:
+  OneThread();
+  OneThread(const OneThread &) = delete;
+  OneThread &operator=(const OneThread &) = delete;
+  ~OneThread();
+
+ private:
+  int before_;
+};
+
+base::Status status_of(const dnnl::error &error);
+
+template <typename Body>
+auto without_exceptions(const Body &body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const dnnl::error &error) {
+    return status_of(error);
+  }
+}
+
+/// "ref:any" and the like are plain loops; "gemm:..." convolutions unfold the image first.
+bool is_plain(const std::string &implementation);
+
+/// Moves on to the first implementation that is not a plain loop.
+template <typename Description>
+base::Status choose_implementation(Description &description, bool accept_plain) {
+  while (!accept_plain && is_plain(description.impl_info_str())) {
+    if (!description.next_impl()) return base::unimplemented("oneDNN has only plain loops for this");
+  }
+  return base::Status();
+}
+
+/// One argument: which memory, which number oneDNN knows it by.
+struct PrimitiveArgument {
+  int number = 0;
+  dnnl::memory::desc desc;
+  BufferId buffer = -1;
+};
+
+std::unique_ptr<Kernel> make_primitive_kernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments);
+
+}  // namespace tutti::impl::backend::cpu
+
+#endif  // TUTTI_BACKEND_CPU_DNNL_PRIMITIVE_H_
