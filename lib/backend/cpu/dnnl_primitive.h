@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all primitives of oneDNN share here: the engine, errors as Status, one thread, and a Kernel that runs a primitive
-// on buffers of a program. Threads: functions may be called from any thread.
+// What all primitives of oneDNN share here: the engine, errors as Status, one thread, and a Kernel that runs a
+// primitive on buffers of a program. Threads: functions may be called from any thread.
 #ifndef TUTTI_BACKEND_CPU_DNNL_PRIMITIVE_H_
 #define TUTTI_BACKEND_CPU_DNNL_PRIMITIVE_H_
 
