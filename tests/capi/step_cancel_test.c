@@ -42,7 +42,7 @@ static void push_rows(tutti_feed *feed, int64_t count) {
 }
 
 static void *cancel_soon(void *user) {
-  sleep_microseconds(50000);
+  sleep_microseconds(400000); /* much more than the steps take */
   tutti_cancel_request(user, TUTTI_CANCEL_CANCEL, NULL);
   return NULL;
 }
