@@ -2,12 +2,8 @@
 //
 // The vector kernels against plain loops, for every instruction set they are compiled for that this machine has, over
 // sizes around the vector lengths. Arrays end at the end of their allocation, so a sanitizer sees a step too far.
-#include <hwy/targets.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "backend/cpu/simd_elementwise.h"
@@ -17,6 +13,7 @@
 #include "backend/cpu/simd_pool.h"
 #include "backend/cpu/simd_random.h"
 #include "backend/cpu/simd_reduce.h"
+#include "backend/cpu/simd_testing.h"
 #include "backend/cpu/simd_update.h"
 #include "base/philox.h"
 #include "testing.h"
@@ -24,43 +21,8 @@
 namespace {
 
 using namespace tutti::impl::backend::cpu;  // NOLINT
+using namespace tutti::testing;             // NOLINT
 namespace base = tutti::impl::base;
-
-/// Values that repeat with `seed`, in [-1, 1).
-std::vector<float> noise(int64_t n, uint64_t seed) {
-  base::RandomStream random(base::RandomKey::of(seed, 1, 2));
-  std::vector<float> values(static_cast<size_t>(n));
-  for (float &value : values)
-    value = 2 * base::uniform_float(random.next()) - 1;
-  return values;
-}
-
-/// Scratch aligned to a cache line.
-struct Scratch {
-  explicit Scratch(int64_t floats)
-      : memory(static_cast<float *>(std::aligned_alloc(64, static_cast<size_t>((floats * 4 + 63) / 64 * 64 + 64))),
-               std::free) {}
-  std::unique_ptr<float, decltype(&std::free)> memory;
-};
-
-void expect_close(const std::vector<float> &got, const std::vector<double> &expected, double limit, const char *what) {
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double difference = std::fabs(static_cast<double>(got[i]) - expected[i]);
-    if (!(difference <= limit * (1 + std::fabs(expected[i])))) {
-      fail_msg("%s: element %zu is %g, expected %g", what, i, static_cast<double>(got[i]), expected[i]);
-    }
-  }
-}
-
-/// Runs `body` on every instruction set there is.
-template <typename Body>
-void on_all_targets(const Body &body) {
-  for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-    hwy::SetSupportedTargetsForTest(targets & -targets);
-    body();
-    hwy::SetSupportedTargetsForTest(0);
-  }
-}
 
 enum class After { nothing, accumulate, epilogue };
 
