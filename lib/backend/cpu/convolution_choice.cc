@@ -4,6 +4,7 @@
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/convolution_parts.h"
 #include "backend/cpu/image_geometry.h"
+#include "backend/cpu/winograd_convolution.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -16,13 +17,15 @@ constexpr int64_t kBlock = 16;
 /// Channels from which Winograd is faster than the direct algorithm.
 constexpr int64_t kWinogradChannels = 32;
 
-/// 3x3, stride 1, as many channels as pay, blocked images.
-bool suits_dnnl_winograd(const ConvolutionRequest &request) {
+/// 3x3, stride 1, as many channels as pay.
+bool suits_winograd(const ConvolutionRequest &request) {
   const ConvolutionShape &s = request.shape;
-  return request.blocked_input && request.blocked_output && s.groups == 1 && s.kernel_height == 3 &&
+  return request.blocked_input == request.blocked_output && s.groups == 1 && s.kernel_height == 3 &&
          s.kernel_width == 3 && s.stride[0] == 1 && s.stride[1] == 1 && s.dilation[0] == 1 && s.dilation[1] == 1 &&
          s.in_channels >= kWinogradChannels && s.out_channels >= kWinogradChannels;
 }
+
+bool suits_dnnl_winograd(const ConvolutionRequest &request) { return request.blocked_input && suits_winograd(request); }
 
 Result<ConvolutionPlanPointer> make_dnnl_winograd(const ConvolutionRequest &request) {
   ConvolutionRequest winograd = request;
@@ -41,6 +44,7 @@ Result<ConvolutionPlanPointer> make_plain(const ConvolutionRequest &request) {
 }
 
 constexpr ConvolutionFamily kFamilies[] = {
+    {"winograd", true, true, false, 300e9, suits_winograd, make_winograd_plan, true},
     {"dnnl_winograd", true, true, false, 300e9, suits_dnnl_winograd, make_dnnl_winograd},
     {"dnnl_direct", false, false, false, 150e9, suits_anything, ConvolutionPlan::make},
     {"dnnl_plain", false, false, true, 1e9, suits_plain, make_plain},
@@ -85,14 +89,17 @@ Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, 
                                          const ConvolutionEpilogue &epilogue) {
   ConvolutionRequest request = candidate.request;
   request.epilogue = epilogue;
-  const bool transforms_kernel = candidate.family->transforms_kernels;
+  const auto make = [&]() -> Result<ConvolutionPlanPointer> {
+    if (candidate.family->cuts_itself) return candidate.family->make(request);
+    return make_convolution_parts(request, candidate.family->transforms_kernels, candidate.family->make);
+  };
   if (!layout.empty()) {
     request.kernel_layout = layout;
-    Result<ConvolutionPlanPointer> plan = make_convolution_parts(request, transforms_kernel, candidate.family->make);
+    Result<ConvolutionPlanPointer> plan = make();
     if (plan.ok()) return plan;
   }
   request.kernel_layout = "any";
-  return make_convolution_parts(request, transforms_kernel, candidate.family->make);
+  return make();
 }
 
 Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads) {

@@ -44,6 +44,8 @@ struct ConvolutionFamily {
   bool (*suits)(const ConvolutionRequest &request) = nullptr;
   /// For one thread, whatever the request says: make_plan cuts what several threads do (convolution_parts.h).
   base::Result<ConvolutionPlanPointer> (*make)(const ConvolutionRequest &request) = nullptr;
+  /// Its plans are for as many threads as the request says, and cut themselves.
+  bool cuts_itself = false;
 };
 
 /// Best first by rule.
