@@ -41,6 +41,11 @@ std::vector<ConvolutionQuestion> questions(int64_t rows) {
           question(rows, ConvolutionPass::kernel_gradient), question(rows)};
 }
 
+auto candidates(int64_t rows) {
+  return tutti::impl::backend::cpu::convolution_candidates(question(rows).shape, ConvolutionPass::forward,
+                                                           TUTTI_LEVEL_FAST, 1);
+}
+
 std::string text_of(const std::vector<TimedCandidate> &times) {
   std::string text;
   for (const TimedCandidate &one : times)
@@ -66,8 +71,14 @@ void each_shape_is_timed_once(void **) {
   table.measure(questions(8), PlanCache(""), lines.log());
   assert_int_equal(table.measured_count(), 3);
   const std::string first = text_of(table.of(question(8)));
-  assert_contains(first.c_str(), "dnnl_direct:rr");
-  assert_contains(first.c_str(), "dnnl_direct:bb");
+  // Every candidate of which there is a plan on this processor; plain loops only where there is nothing else.
+  size_t real = 0;
+  for (const auto &candidate : candidates(8)) {
+    if (candidate.family->is_last_resort || !candidate.family->make(candidate.request).ok()) continue;
+    ++real;
+    assert_contains(first.c_str(), label(candidate).c_str());
+  }
+  assert_int_equal(table.of(question(8)).size(), real > 0 ? real : 1);
   table.measure(questions(8), PlanCache(""), lines.log());
   assert_int_equal(table.measured_count(), 3);
   assert_string_equal(text_of(table.of(question(8))).c_str(), first.c_str());
@@ -111,7 +122,7 @@ void a_cache_of_no_use_costs_a_line(void **) {
 void what_nobody_timed_keeps_its_answer(void **) {
   ConvolutionTimes &table = fresh_table();
   const std::string guessed = text_of(table.of(question(8)));
-  assert_contains(guessed.c_str(), "dnnl_direct:rr");
+  assert_contains(guessed.c_str(), "dnnl_");
   Lines lines;
   table.measure(std::vector<ConvolutionQuestion>{question(8)}, PlanCache(""), lines.log());
   assert_int_equal(table.measured_count(), 0);
