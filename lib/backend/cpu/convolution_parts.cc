@@ -113,6 +113,7 @@ class Cutter {
  private:
   std::vector<Piece> cut() {
     const ConvolutionShape &s = request_.shape;
+    if (!can_share_images(s.in_channels, s.out_channels)) return {};
     if (request_.pass == ConvolutionPass::forward && s.rows < threads_) {
       std::vector<Piece> pieces = cut_inside_images();
       if (pieces.size() > 1) return pieces;

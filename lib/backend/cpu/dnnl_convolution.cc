@@ -317,6 +317,15 @@ Status reorder_kernel(std::string_view from_layout, std::string_view to_layout, 
   return kernel->run(context, state.get()) == 0 ? Status() : base::internal_error("oneDNN failed to reorder");
 }
 
+bool can_share_images(int64_t in_channels, int64_t out_channels) {
+  // Feature levels are bits, each one with those below it.
+  static const bool has_masks =
+      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & static_cast<unsigned>(dnnl::cpu_isa::avx512_core)) ==
+      static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  constexpr int64_t kWidestVector = 8;
+  return has_masks || (in_channels % kWidestVector == 0 && out_channels % kWidestVector == 0);
+}
+
 std::string dnnl_version_text() {
   const dnnl_version_t *version = dnnl_version();
   return base::concat("oneDNN ", version->major, ".", version->minor, ".", version->patch);

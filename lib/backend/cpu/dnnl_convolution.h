@@ -86,6 +86,10 @@ base::Result<std::unique_ptr<Kernel>> make_kernel_reorder(std::string_view from_
 base::Status reorder_kernel(std::string_view from_layout, std::string_view to_layout, const std::vector<int64_t> &dims,
                             const void *from, void *to);
 
+/// May parts of an image's memory with these channels be computed by different threads? Without the masks of AVX-512,
+/// oneDNN's kernels write whole vectors, which reach from the last channels of a part into the next part.
+bool can_share_images(int64_t in_channels, int64_t out_channels);
+
 /// "oneDNN 2.6.3".
 std::string dnnl_version_text();
 /// The most that oneDNN makes of this processor, as the number of its kind of instruction set.
