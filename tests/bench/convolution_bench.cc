@@ -60,7 +60,7 @@ class Candidate {
       made->memory_.emplace_back(size);
       made->pointers_.push_back(made->memory_.back().data.get());
     }
-    made->kernel_ = (*plan)->kernel({0, 1, request.bias ? 2 : -1, 3, 4});
+    made->kernel_ = (*plan)->kernel({0, 1, request.epilogue.bias ? 2 : -1, 3, 4});
     auto state = made->kernel_->make_state();
     if (!state.ok()) return nullptr;
     made->state_ = std::move(state).value();
@@ -118,7 +118,7 @@ void measure(const char *text, const ConvolutionShape &shape, int rounds, double
     request.pass = static_cast<ConvolutionPass>(pass);
     request.kernel_layout = "any";
     request.blocked_input = request.blocked_output = true;
-    request.bias = pass != 1;
+    request.epilogue.bias = pass != 1;
     std::vector<std::unique_ptr<Candidate>> candidates;
     candidates.push_back(Candidate::make(request, ConvolutionPlan::make(request)));
     request.winograd = true;
