@@ -56,6 +56,7 @@ void threads_change_no_bit(void **) {
     for (ConvolutionRequest request :
          {request_of(5, 48, 96, 22), request_of(2, 160, 64, 5), request_of(1, 32, 32, 9)}) {
       request.pass = pass;
+      if (pass == ConvolutionPass::forward) request.epilogue = {true, true, true};
       const auto alone = run(request);
       for (int32_t threads : {2, 3, 4}) {
         request.threads = threads;
