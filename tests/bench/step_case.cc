@@ -20,7 +20,6 @@ Result<StepCase> StepCase::create(const std::string &backend_name, const CaseSpe
   options.thread_budget = spec.threads;
   TUTTI_ASSIGN(const auto backend, impl::runtime::open_backend(backend_name, "{}", options));
   TUTTI_ASSIGN(const StepModel model, make_step_model(spec.model));
-  const double start = wall_seconds();
   if (spec.form == "training") {
     made.flops_ = model.dense_flops * static_cast<double>(spec.batch);
     TUTTI_ASSIGN(made.trainer_,
@@ -32,7 +31,7 @@ Result<StepCase> StepCase::create(const std::string &backend_name, const CaseSpe
   } else {
     return impl::base::invalid_argument("'", spec.form, "' is neither training nor inference");
   }
-  made.build_seconds_ = wall_seconds() - start;
+  made.build_seconds_ = made.trainer_ ? made.trainer_->build_seconds() : made.predictor_->build_seconds();
   return made;
 }
 

@@ -40,7 +40,7 @@ struct Measured {
 
 class StepCase {
  public:
-  /// Compiles; the time of that is build_seconds().
+  /// Compiles; the processor time of that is build_seconds(), without that of filling memory.
   static impl::base::Result<StepCase> create(const std::string &backend_name, const CaseSpec &spec,
                                              const impl::backend::HostOptions &host = {}, int32_t compile_flags = 0);
 

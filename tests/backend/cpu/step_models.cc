@@ -2,6 +2,7 @@
 #include "backend/cpu/step_models.h"
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "base/philox.h"
@@ -58,12 +59,41 @@ std::vector<T> copy_of(const Buffer &buffer) {
   return std::vector<T>(from, from + buffer.size_bytes() / static_cast<int64_t>(sizeof(T)));
 }
 
+/// Adds the processor time of its life to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double &sum) : sum_(sum), start_(now()) {}
+  ~Stopwatch() { sum_ += now() - start_; }
+
+ private:
+  static double now() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  }
+
+  double &sum_;
+  double start_;
+};
+
 backend::CompileRequest request_of(const StepState::Setup &setup, const std::string &text,
                                    const backend::StateTable &table, int32_t flags) {
   backend::CompileRequest request{&text, setup.bindings, &table, setup.level};
   request.threads = setup.threads;
   request.flags = flags;
   return request;
+}
+
+Result<backend::ExecutableRef> compile_program(StepState::Setup &setup, const std::string &text,
+                                               const backend::StateTable &table, int32_t flags) {
+  const Stopwatch watch(setup.build_seconds);
+  return backend::Executable::compile(*setup.device, request_of(setup, text, table, flags));
+}
+
+Result<backend::Program> bind_program(StepState::Setup &setup, const backend::Executable &executable,
+                                      const StepState &state, const Buffer &workspace) {
+  const Stopwatch watch(setup.build_seconds);
+  return executable.bind(*setup.device, state.pointers(), workspace.device_pointer());
 }
 
 }  // namespace
@@ -119,6 +149,7 @@ Status StepState::plan(Setup &setup, const StepModel &model, const std::vector<L
 Status StepState::create(Setup &setup, const StepModel &model) {
   TUTTI_TRY(plan(setup, model, {}));
   if (setup.backend->proposes_layouts()) {
+    const Stopwatch watch(setup.build_seconds);
     TUTTI_ASSIGN(const auto layouts,
                  backend::plan_layouts(*setup.device, request_of(setup, *setup.graph_text, table_, 0)));
     TUTTI_TRY(plan(setup, model, layouts));
@@ -195,16 +226,13 @@ Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepM
   TUTTI_ASSIGN(t.labels_, on.allocate(batch * 8));
   fill_images(t.images_);
   fill_labels(t.labels_, model.classes);
-  TUTTI_ASSIGN(t.accumulate_,
-               backend::Executable::compile(on, request_of(t.setup_, t.accumulate_text_, t.state_.table(), flags)));
-  TUTTI_ASSIGN(t.finish_,
-               backend::Executable::compile(on, request_of(t.setup_, t.finish_text_, t.state_.table(), flags)));
+  TUTTI_ASSIGN(t.accumulate_, compile_program(t.setup_, t.accumulate_text_, t.state_.table(), flags));
+  TUTTI_ASSIGN(t.finish_, compile_program(t.setup_, t.finish_text_, t.state_.table(), flags));
   const int64_t bytes =
       std::max(t.accumulate_->description().workspace_bytes, t.finish_->description().workspace_bytes);
   TUTTI_ASSIGN(t.workspace_, allocate_poisoned(on, bytes));
-  const std::vector<void *> arenas = t.state_.pointers();
-  TUTTI_ASSIGN(t.accumulate_program_, t.accumulate_->bind(on, arenas, t.workspace_.device_pointer()));
-  TUTTI_ASSIGN(t.finish_program_, t.finish_->bind(on, arenas, t.workspace_.device_pointer()));
+  TUTTI_ASSIGN(t.accumulate_program_, bind_program(t.setup_, *t.accumulate_, t.state_, t.workspace_));
+  TUTTI_ASSIGN(t.finish_program_, bind_program(t.setup_, *t.finish_, t.state_, t.workspace_));
   t.scalars_.set(backend::RunScalar::local_rows, batch).set(backend::RunScalar::step_rows, batch);
   return t;
 }
@@ -251,10 +279,10 @@ Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const S
   if (!p.setup_.derived.empty()) TUTTI_TRY(p.prepare(parts.prepare));
   TUTTI_ASSIGN(p.images_, on.allocate(batch * elements_of(model.image) * 4));
   fill_images(p.images_);
-  TUTTI_ASSIGN(p.executable_, backend::Executable::compile(on, request_of(p.setup_, p.text_, p.state_.table(), flags)));
+  TUTTI_ASSIGN(p.executable_, compile_program(p.setup_, p.text_, p.state_.table(), flags));
   TUTTI_ASSIGN(p.logits_, allocate_poisoned(on, batch * model.classes * 4));
   TUTTI_ASSIGN(p.workspace_, allocate_poisoned(on, p.executable_->description().workspace_bytes));
-  TUTTI_ASSIGN(p.program_, p.executable_->bind(on, p.state_.pointers(), p.workspace_.device_pointer()));
+  TUTTI_ASSIGN(p.program_, bind_program(p.setup_, *p.executable_, p.state_, p.workspace_));
   p.scalars_.set(backend::RunScalar::local_rows, batch).set(backend::RunScalar::step_rows, batch);
   return p;
 }

@@ -45,6 +45,8 @@ class StepState {
     int32_t threads = 1;
     /// What a prediction computes of the weights beforehand.
     std::vector<impl::graph::rewrite::PrecomputedGraph::Entry> derived;
+    /// Seconds of processor time for layouts, programs and their binding; filling memory is not among them.
+    double build_seconds = 0;
   };
 
   /// Plans and allocates; the variables get their initial values. Adds the sizes of flat slices to setup.bindings.
@@ -86,6 +88,7 @@ class StepTrainer {
   std::string accumulate_report() const { return accumulate_->description().report_json; }
   std::string finish_report() const { return finish_->description().report_json; }
   int64_t workspace_bytes() const { return workspace_.size_bytes(); }
+  double build_seconds() const { return setup_.build_seconds; }
   /// Weights, gradients and slots.
   int64_t state_bytes() const { return state_.arena_bytes(); }
   std::vector<float> images() const;
@@ -115,6 +118,7 @@ class StepPredictor {
   std::vector<float> logits() const;
   std::string report() const { return executable_->description().report_json; }
   int64_t workspace_bytes() const { return workspace_.size_bytes(); }
+  double build_seconds() const { return setup_.build_seconds; }
 
  private:
   /// Runs the graph that makes derived entries, once.
