@@ -35,7 +35,6 @@ class Plan final : public ProductPlan {
   Status prepare(const ProductRequest &request) {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (request.repeatable) set_repeatable(attributes);
     dnnl::post_ops operations;
     if (request.relu) append_relu(operations);
     attributes.set_post_ops(operations);

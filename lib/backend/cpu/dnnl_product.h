@@ -20,7 +20,6 @@ struct ProductRequest {
   bool turned = false;  ///< C[m, n] = Aᵀ·B with A [k, m]; else C = A·B with A [m, k]
   bool bias = false;    ///< n values added to every row; not with `turned`
   bool relu = false;
-  bool repeatable = false;  ///< ask for a deterministic implementation
 };
 
 struct ProductBuffers {

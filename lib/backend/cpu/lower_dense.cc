@@ -175,20 +175,17 @@ struct Dense {
   }
 };
 
-}  // namespace
-
-namespace {
-
-/// A large product of one thread as the library's; false when ours had better do it.
+/// A large product of one thread as the library's; false when ours had better do it. Level `fast` only: which of them
+/// does it depends on the number of rows and of threads, and they round differently.
 bool lower_large_product(Lowering &l, const Node &node, const Following &following, const GemmShape &g, ValueId y) {
   ProductRequest request;
   request.m = g.m, request.n = g.n, request.k = g.k;
   request.turned = g.a_row == 1 && g.a_column == g.m;
   request.bias = following.bias != kNoValue;
   request.relu = following.relu;
-  request.repeatable = !l.fast();
   const bool is_dense = g.b_column == 1 && g.b_row == g.n && (request.turned || (g.a_column == 1 && g.a_row == g.k));
-  if (!is_dense || following.mask != kNoValue || l.threads() > 1 || !ProductPlan::suits(request)) return false;
+  if (!is_dense || following.mask != kNoValue || l.threads() > 1 || !l.fast() || !ProductPlan::suits(request))
+    return false;
   const auto plan = ProductPlan::make(request);
   if (!plan.ok()) return false;
   ProductBuffers buffers;

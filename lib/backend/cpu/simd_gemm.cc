@@ -395,7 +395,8 @@ void run_block(const GemmShape &s, const Block &block, const float *a, float *c,
                const float *b, bool direct, const float *panels, float *a_tiles) {
   const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
   const BlockRun run{s, block, a, c, epilogue, b, direct, panels, a_tiles, tiles, (s.m + tiles - 1) / tiles};
-  direct &&s.a_column == 1 ? run.run_panels_first() : run.run_rows_first();
+  if (direct && s.a_column == 1) return run.run_panels_first();
+  run.run_rows_first();
 }
 
 void pack_block(const GemmShape &s, const Block &block, const float *b, bool direct, float *panels) {
