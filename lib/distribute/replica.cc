@@ -163,6 +163,7 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
     outcome.examples += input.step_rows;
     outcome.batches += input.count;
     batch_counter_ += input.count;
+    if (command.completed_steps != nullptr) command.completed_steps->store(step_, std::memory_order_relaxed);
   }
 }
 
@@ -292,6 +293,7 @@ Status Replica::begin_buckets(int32_t end) {
 }
 
 Status Replica::finish() {
+  if (programs_.finish.empty()) return stream_.synchronize();
   for (size_t c = 0; c < contributors_.size(); ++c) {
     Contributor &contributor = *contributors_[c];
     if (c > 0 && !programs_.every_contributor_finishes) continue;

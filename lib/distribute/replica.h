@@ -25,7 +25,7 @@ namespace tutti::impl::distribute {
 struct TrainProgramSet {
   GraphSource accumulate_write;
   GraphSource accumulate_add;
-  std::vector<GraphSource> finish;  ///< one per slice
+  std::vector<GraphSource> finish;  ///< one per slice; none when accumulate_write does everything
   std::vector<graph::SymbolBindings> finish_bindings;
   std::vector<ShapeKey> finish_keys;
   int32_t accumulation = 1;
@@ -41,6 +41,7 @@ struct RunCommand {
   int64_t batch_counter = 0;  ///< micro-batches before
   int64_t seed = 0;
   int64_t cancel_grace_ms = 0;
+  std::atomic<int64_t> *completed_steps = nullptr;  ///< told after each step; null for all replicas but one
 };
 
 /// What one replica did; equal on all replicas but for waiting times.

@@ -54,6 +54,7 @@ void ReplicaSet::loop(Worker &worker) {
       command = command_;
       feeder = feeder_;
     }
+    if (&worker != workers_.front().get()) command.completed_steps = nullptr;
     worker.outcome = RunOutcome();
     worker.status = worker.replica->run_steps(command, *feeder, signals_, losses_, worker.outcome);
     std::lock_guard lock(mutex_);

@@ -320,6 +320,7 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   command.batch_counter = batch_counter_;
   command.seed = options_.seed;
   command.cancel_grace_ms = options_.cancel_grace_ms;
+  command.completed_steps = options_.completed_steps;
   feeder_->allow(command.feeder_step + command.max_steps);
   RunOutcome outcome;
   const Status status = replicas_->run(command, *feeder_, cancel, outcome);

@@ -22,6 +22,7 @@
 #ifndef TUTTI_DISTRIBUTE_TRAINER_H_
 #define TUTTI_DISTRIBUTE_TRAINER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -70,6 +71,8 @@ struct TrainerOptions {
   int64_t cancel_grace_ms = 10000;
   /// Gradients are reduced in pieces of about so many bytes while others are being computed.
   int64_t bucket_bytes = 25 << 20;
+  /// Told the completed steps since the beginning after each step of a run; outlives the trainer. Null: nobody asks.
+  std::atomic<int64_t> *completed_steps = nullptr;
   /// Runs the initializers; null = the strategy's. The reference backend gives the same bits on every machine.
   backend::BackendRef initializer_backend;
 };

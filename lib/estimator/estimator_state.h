@@ -57,7 +57,7 @@ class EstimatorState : public base::Object {
   /// empty; else the newest of this object and of model_dir. FAILED_PRECONDITION when there are none.
   base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path) const;
 
-  /// Steps of the model, as of the last session of this object; -1 before the first one.
+  /// Steps of the model, as of the last session of this object and while it trains; -1 before the first one.
   std::atomic<int64_t> completed_steps{-1};
 
   /// The trainer, of the open session or left by the last one, for looks from outside.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CANCEL while a step, or the wait before it, is held up by its input: training returns, the weights are those of the
- * last complete step, and the estimator trains on. */
+ * A step, or the wait before it, that is held up by its input: the estimator tells how many are complete; after CANCEL
+ * training returns, the weights are those of the last complete step, and the estimator trains on. */
 #include <math.h>
 #include <pthread.h>
 
@@ -94,5 +94,45 @@ static void test_input_that_does_not_come(void **state) {
   }
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_input_that_does_not_come)};
+struct run {
+  tutti_estimator *estimator;
+  tutti_dataset *dataset;
+  tutti_cancel *cancel;
+  int32_t code;
+};
+
+static void *train(void *user) {
+  struct run *run = user;
+  run->code = tutti_estimator_train(run->estimator, run->dataset, NULL, NULL, run->cancel, NULL, NULL);
+  return NULL;
+}
+
+static void test_completed_steps_are_told(void **state) {
+  (void)state;
+  tutti_context *context = NULL;
+  tutti_feed *feed = NULL;
+  struct run run = {.estimator = dense_estimator(model, NULL, 2, "{}", &context)};
+  run.dataset = fed_dataset(context, &feed);
+  assert_ok(tutti_cancel_create(&run.cancel, &err));
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, train, &run), 0);
+  for (int64_t steps = 1; steps <= 5; steps++) {
+    push_rows(feed, 5);
+    for (int wait = 0; wait < 20000 && tutti_estimator_get_global_step(run.estimator) != steps; wait++)
+      sleep_microseconds(1000);
+    assert_int_equal(tutti_estimator_get_global_step(run.estimator), steps);
+  }
+  assert_ok(tutti_cancel_request(run.cancel, TUTTI_CANCEL_CANCEL, &err));
+  pthread_join(thread, NULL);
+  assert_int_equal(run.code, TUTTI_CANCELLED);
+  assert_int_equal(tutti_estimator_get_global_step(run.estimator), 5);
+  tutti_cancel_unref(run.cancel);
+  tutti_dataset_unref(run.dataset);
+  tutti_feed_unref(feed);
+  tutti_estimator_unref(run.estimator);
+  tutti_context_unref(context);
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_input_that_does_not_come),
+                                          cmocka_unit_test(test_completed_steps_are_told)};
 CAPI_TEST_MAIN(tests)
