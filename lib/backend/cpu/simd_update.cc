@@ -66,6 +66,17 @@ void run_momentum(const MomentumRule &rule, int64_t n, const float *w, const flo
   });
 }
 
+// A quotient to about a unit in the last place, for a divisor that is infinite or a root of a finite number. A root and
+// a quotient together would wait for the divider, which takes one at a time; this one is made by multiplications
+// (Newton's iteration) meanwhile.
+HWY_INLINE V divide(V a, V divisor) {
+  const V start = hn::ApproximateReciprocal(divisor);
+  const V reciprocal = hn::MulAdd(start, hn::NegMulAdd(divisor, start, hn::Set(d, 1.0f)), start);
+  const V quotient = hn::Mul(a, reciprocal);
+  const V better = hn::MulAdd(reciprocal, hn::NegMulAdd(divisor, quotient, a), quotient);
+  return hn::IfThenZeroElse(hn::Eq(divisor, hn::Set(d, HUGE_VALF)), better);
+}
+
 void run_adam(const AdamRule &rule, int64_t n, const float *w, const float *g, const float *m, const float *v,
               float *w_out, float *m_out, float *v_out) {
   const V beta1 = hn::Set(d, rule.beta1);
@@ -84,7 +95,7 @@ void run_adam(const AdamRule &rule, int64_t n, const float *w, const float *g, c
     const V weight = hn::Mul(memory.load(w + i, count), decay);
     memory.store(first, m_out + i, count);
     memory.store(square, v_out + i, count);
-    memory.store(hn::NegMulAdd(rate, hn::Div(first, root), weight), w_out + i, count);
+    memory.store(hn::NegMulAdd(rate, divide(first, root), weight), w_out + i, count);
   });
 }
 

@@ -293,6 +293,26 @@ void updates_agree(void **) {
   });
 }
 
+void adam_steps_are_quotients_of_any_size(void **) {
+  on_all_targets([] {
+    // The first step is g / (|g| + epsilon), from gradients whose squares are zero to those whose squares are infinite.
+    std::vector<float> g;
+    for (int exponent = -40; exponent <= 38; ++exponent)
+      g.push_back(std::ldexp(exponent % 2 == 0 ? 1.1f : -1.1f, 3 * exponent));
+    std::vector<float> w(g.size()), m(g.size()), v(g.size());
+    const AdamRule rule = AdamRule::at(1, 0.9, 0.999, 1e-8, 0, 1);
+    adam_update(rule, static_cast<int64_t>(g.size()), w.data(), g.data(), m.data(), v.data(), w.data(), m.data(),
+                v.data());
+    for (size_t i = 0; i < g.size(); ++i) {
+      const double first = static_cast<double>(rule.first_correction) * static_cast<double>(m[i]);
+      const double second = static_cast<double>(v[i] * rule.second_correction);  // may be infinite
+      const double expected = -first / (std::sqrt(second) + 1e-8);
+      const double error = std::fabs(static_cast<double>(w[i]) - expected);
+      if (!(error <= 4e-7 * std::fabs(expected))) fail_msg("gradient %g: %g, not %g", g[i], w[i], expected);
+    }
+  });
+}
+
 void random_bits_agree(void **) {
   on_all_targets([] {
     for (int64_t width : {1, 4, 63, 64, 200}) {
@@ -317,9 +337,16 @@ void random_bits_agree(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(products_agree),   cmocka_unit_test(an_empty_sum_is_zero), cmocka_unit_test(chains_agree),
-      cmocka_unit_test(reductions_agree), cmocka_unit_test(channels_agree),       cmocka_unit_test(pools_agree),
-      cmocka_unit_test(losses_agree),     cmocka_unit_test(updates_agree),        cmocka_unit_test(random_bits_agree),
+      cmocka_unit_test(products_agree),
+      cmocka_unit_test(an_empty_sum_is_zero),
+      cmocka_unit_test(chains_agree),
+      cmocka_unit_test(reductions_agree),
+      cmocka_unit_test(channels_agree),
+      cmocka_unit_test(pools_agree),
+      cmocka_unit_test(adam_steps_are_quotients_of_any_size),
+      cmocka_unit_test(losses_agree),
+      cmocka_unit_test(updates_agree),
+      cmocka_unit_test(random_bits_agree),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
