@@ -14,6 +14,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -67,6 +68,13 @@ struct PrecomputedGraph {
 /// Moves pure nodes that depend on nothing but state entries named "weight/..." (and at least one of them) out of the
 /// way of every call. Mere views of an entry stay.
 base::Result<PrecomputedGraph> precompute_state(const Graph &graph);
+
+/// Two programs that run one after the other as one. What `first` writes to state is handed over to `second` as a
+/// value; entries whose names begin with one of `passing` are not stored any more. Nodes of `second` come as early as
+/// they can: behind what they need, and behind the readers of the state that they overwrite; so a gradient lives no
+/// longer than until its variable is updated. INVALID_ARGUMENT when `first` writes an entry twice, or `second` reads it
+/// as another shape.
+base::Result<Graph> join_programs(const Graph &first, const Graph &second, std::span<const std::string_view> passing);
 
 struct OptimizeOptions {
   Evaluator *evaluator = nullptr;  // null: constants are not folded
