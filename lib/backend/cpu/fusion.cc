@@ -138,23 +138,33 @@ class Fuser {
 
   /// May the nodes `from` and what it reads wait until `to`?
   bool may_wait(int32_t from, int32_t to) const {
-    bool reads_state = false;
-    for (ValueId input : node(from).inputs) {
-      if (input == kNoValue) continue;
-      ValueId root = input;
+    const std::vector<int32_t> entries = entries_behind(node(from).inputs);
+    for (int32_t step = from + 1; step < to; ++step) {
+      if (node(step).op == "all_reduce" || writes_any(step, entries)) return false;
+    }
+    return true;
+  }
+
+  /// The state entries that values are, also seen under another name or shape.
+  std::vector<int32_t> entries_behind(const std::vector<ValueId> &values) const {
+    std::vector<int32_t> entries;
+    for (ValueId root : values) {
+      if (root == kNoValue) continue;
       for (int32_t step = plan_.producer(root); step >= 0; step = plan_.producer(root)) {
         const std::string &op = node(step).op;
         if (op != "reshape" && op != "identity" && op != "stop_gradient") {
-          reads_state |= op == "state_read";
+          if (op == "state_read") entries.push_back(graph_.access(step).entry);
           break;
         }
         root = node(step).inputs[0];
       }
     }
-    for (int32_t step = from + 1; step < to; ++step) {
-      if (node(step).op == "all_reduce" || (reads_state && node(step).op == "state_write")) return false;
-    }
-    return true;
+    return entries;
+  }
+
+  bool writes_any(int32_t step, const std::vector<int32_t> &entries) const {
+    return node(step).op == "state_write" &&
+           std::find(entries.begin(), entries.end(), graph_.access(step).entry) != entries.end();
   }
 
   bool is_bias(ValueId id, ValueId target) const {
@@ -285,8 +295,9 @@ class Fuser {
     for (ValueId input : given) {
       if (graph_.value(input).dtype != DType::f32) return;
     }
+    const std::vector<int32_t> entries = entries_behind(given);
     for (int32_t between = step + 1; between < apply; ++between) {
-      if (node(between).op == "state_write") return;
+      if (writes_any(between, entries)) return;
     }
     add_norm_gradient(step, norm, apply);
   }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/layouts.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/simd_update.h"
 
@@ -21,6 +22,20 @@ bool all_f32(const Lowering &l, const Node &node, size_t count) {
     if (!l.is_f32(node.inputs[i])) return false;
   }
   return true;
+}
+
+/// How the arrays of an update lie: as the variable does in state. All elements of the storage are updated; where a
+/// layout pads, gradients are zero.
+struct Storage {
+  std::string layout;
+  int64_t elements = 0;
+};
+
+Storage storage_of(const Lowering &l, const Node &node) {
+  const StateEntry *entry = l.entry_of(node.inputs[0]);
+  const std::string layout = entry == nullptr ? std::string() : entry->layout;
+  const LoweredValue &value = l.value(node.inputs[0]);
+  return {layout, layout.empty() ? value.elements : storage_bytes(value, layout) / int64_t{sizeof(float)}};
 }
 
 /// The learning rate may be f32 or f64.
@@ -74,11 +89,11 @@ bool lower_run_scalar(Lowering &l, const Node &node) {
 
 bool lower_sgd_update(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 2) || !has_rate_dtype(l, node.inputs[2])) return false;
-  const int64_t n = l.value(node.outputs[0]).elements;
-  const BufferId w = l.read(node.inputs[0]), g = l.read(node.inputs[1]);
+  const auto &[layout, n] = storage_of(l, node);
+  const BufferId w = l.read(node.inputs[0], layout), g = l.read(node.inputs[1], layout);
   const Rate rate = read_rate(l, node.inputs[2]);
   const BufferId ok = l.read(node.inputs[3]);
-  const BufferId w_out = l.write(node.outputs[0], "", {node.inputs[0]}, true);
+  const BufferId w_out = l.write(node.outputs[0], layout, {node.inputs[0]}, true);
   const auto decay = static_cast<float>(number(node, "weight_decay"));
   l.emit_ranges("simd:sgd", n, grain_of(2), [=](const RunContext &c, Range r) {
     if (!is_ok(c, ok)) return keep(c, w, w_out, r);
@@ -90,12 +105,13 @@ bool lower_sgd_update(Lowering &l, const Node &node) {
 
 bool lower_momentum_update(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 3) || !has_rate_dtype(l, node.inputs[3])) return false;
-  const int64_t n = l.value(node.outputs[0]).elements;
-  const BufferId w = l.read(node.inputs[0]), g = l.read(node.inputs[1]), v = l.read(node.inputs[2]);
+  const auto &[layout, n] = storage_of(l, node);
+  const BufferId w = l.read(node.inputs[0], layout), g = l.read(node.inputs[1], layout);
+  const BufferId v = l.read(node.inputs[2], layout);
   const Rate rate = read_rate(l, node.inputs[3]);
   const BufferId ok = l.read(node.inputs[4]);
-  const BufferId w_out = l.write(node.outputs[0], "", {node.inputs[0]}, true);
-  const BufferId v_out = l.write(node.outputs[1], "", {node.inputs[2]}, true);
+  const BufferId w_out = l.write(node.outputs[0], layout, {node.inputs[0]}, true);
+  const BufferId v_out = l.write(node.outputs[1], layout, {node.inputs[2]}, true);
   MomentumRule rule;
   rule.momentum = static_cast<float>(number(node, "momentum"));
   rule.weight_decay = static_cast<float>(number(node, "weight_decay"));
@@ -115,15 +131,15 @@ bool lower_momentum_update(Lowering &l, const Node &node) {
 
 bool lower_adam_update(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 4) || !has_rate_dtype(l, node.inputs[4])) return false;
-  const int64_t n = l.value(node.outputs[0]).elements;
+  const auto &[layout, n] = storage_of(l, node);
   BufferId in[4], out[3];
   for (size_t i = 0; i < 4; ++i)
-    in[i] = l.read(node.inputs[i]);
+    in[i] = l.read(node.inputs[i], layout);
   const Rate rate = read_rate(l, node.inputs[4]);
   const BufferId iteration = l.read(node.inputs[5]), ok = l.read(node.inputs[6]);
-  out[0] = l.write(node.outputs[0], "", {node.inputs[0]}, true);
-  out[1] = l.write(node.outputs[1], "", {node.inputs[2]}, true);
-  out[2] = l.write(node.outputs[2], "", {node.inputs[3]}, true);
+  out[0] = l.write(node.outputs[0], layout, {node.inputs[0]}, true);
+  out[1] = l.write(node.outputs[1], layout, {node.inputs[2]}, true);
+  out[2] = l.write(node.outputs[2], layout, {node.inputs[3]}, true);
   const double beta1 = number(node, "beta1"), beta2 = number(node, "beta2");
   const double epsilon = number(node, "epsilon"), decay = number(node, "weight_decay");
   const BufferId w = in[0], g = in[1], m = in[2], v = in[3], w_out = out[0], m_out = out[1], v_out = out[2];

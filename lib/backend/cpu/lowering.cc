@@ -28,6 +28,11 @@ bool is_leaf(const std::string &op) {
   return op == "input" || op == "constant" || op == "state_read" || is_alias_op(op) || op == "all_reduce";
 }
 
+bool is_gradient_of_update(const Node &node, ValueId id) {
+  const bool updates = node.op == "sgd_update" || node.op == "momentum_update" || node.op == "adam_update";
+  return updates && node.inputs[1] == id && node.inputs[0] != id;
+}
+
 }  // namespace
 
 Lowering::Lowering(const LoweredGraph &graph)
@@ -207,6 +212,7 @@ const StateEntry *Lowering::entry_of(ValueId id) const {
   int32_t step = producer >= 0 && graph_.step(producer).op == "state_read" ? producer : -1;
   for (int32_t use : fusion_.uses(id)) {
     if (step < 0 && graph_.step(use).op == "state_write") step = use;
+    if (step < 0 && is_gradient_of_update(graph_.step(use), id)) return entry_of(graph_.step(use).inputs[0]);
   }
   if (step < 0 || graph_.access(step).flat) return nullptr;
   return &graph_.state().entries()[static_cast<size_t>(graph_.access(step).entry)];

@@ -137,7 +137,8 @@ class Lowering {
   void emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel> kernel);
   void count_fallback() { ++list_.fallbacks; }
 
-  /// Storage bytes and layout of the state entry that a value is read from or written to as a whole; null if none.
+  /// Storage bytes and layout of the state entry that a value is read from or written to as a whole, or whose gradient
+  /// it is where the entry is updated; null if none.
   const StateEntry *entry_of(graph::ValueId id) const;
 
  private:
