@@ -59,7 +59,7 @@ int64_t StepCase::workspace_bytes() const {
 
 std::vector<std::string> StepCase::reports() const {
   if (predictor_) return {predictor_->report()};
-  return {trainer_->accumulate_report(), trainer_->finish_report()};
+  return trainer_->reports();
 }
 
 }  // namespace tutti::testing

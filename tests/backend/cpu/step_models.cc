@@ -132,7 +132,7 @@ Status StepState::plan(Setup &setup, const StepModel &model, const std::vector<L
     if (setup.form == Form::prediction || !variable.trained) continue;
     TUTTI_TRY(add_entry(setup, "slot/" + variable.name + "/m", kSlots, variable, layout));
     TUTTI_TRY(add_entry(setup, "slot/" + variable.name + "/v", kSlots, variable, layout));
-    TUTTI_TRY(add_entry(setup, "gradient/0/" + variable.name, kPartials, variable, layout));
+    if (setup.keep_gradients) TUTTI_TRY(add_entry(setup, "gradient/0/" + variable.name, kPartials, variable, layout));
   }
   for (const auto &derived : setup.derived) {
     const auto found = std::find_if(layouts.begin(), layouts.end(),
@@ -206,18 +206,23 @@ int64_t StepState::arena_bytes() const {
 // ---- training ----
 
 Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepModel &model, int64_t batch,
-                                        backend::Level level, int32_t flags, int32_t threads) {
+                                        backend::Level level, int32_t flags, int32_t threads, bool keep_gradients) {
   StepTrainer t;
-  t.accumulate_text_ = graph::to_json_text(model.accumulate);
-  t.finish_text_ = graph::to_json_text(model.finish);
+  if (keep_gradients) {
+    t.texts_ = {graph::to_json_text(model.accumulate), graph::to_json_text(model.finish)};
+  } else {
+    t.texts_ = {graph::to_json_text(model.step)};
+  }
   TUTTI_ASSIGN(backend::DeviceRef device, backend->open_device(0));
   t.setup_ = {std::move(backend),
               std::move(device),
               StepState::Form::training,
-              &t.accumulate_text_,
+              &t.texts_.front(),
               {{"batch", batch}},
               level,
-              threads};
+              threads,
+              keep_gradients,
+              {}};
   backend::Device &on = *t.setup_.device;
   TUTTI_TRY(t.state_.create(t.setup_, model));
   t.setup_.graph_text = nullptr;
@@ -226,26 +231,37 @@ Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepM
   TUTTI_ASSIGN(t.labels_, on.allocate(batch * 8));
   fill_images(t.images_);
   fill_labels(t.labels_, model.classes);
-  TUTTI_ASSIGN(t.accumulate_, compile_program(t.setup_, t.accumulate_text_, t.state_.table(), flags));
-  TUTTI_ASSIGN(t.finish_, compile_program(t.setup_, t.finish_text_, t.state_.table(), flags));
-  const int64_t bytes =
-      std::max(t.accumulate_->description().workspace_bytes, t.finish_->description().workspace_bytes);
+  int64_t bytes = 0;
+  for (const std::string &text : t.texts_) {
+    TUTTI_ASSIGN(backend::ExecutableRef executable, compile_program(t.setup_, text, t.state_.table(), flags));
+    bytes = std::max(bytes, executable->description().workspace_bytes);
+    t.executables_.push_back(std::move(executable));
+  }
   TUTTI_ASSIGN(t.workspace_, allocate_poisoned(on, bytes));
-  TUTTI_ASSIGN(t.accumulate_program_, bind_program(t.setup_, *t.accumulate_, t.state_, t.workspace_));
-  TUTTI_ASSIGN(t.finish_program_, bind_program(t.setup_, *t.finish_, t.state_, t.workspace_));
+  for (const backend::ExecutableRef &executable : t.executables_) {
+    TUTTI_ASSIGN(backend::Program program, bind_program(t.setup_, *executable, t.state_, t.workspace_));
+    t.programs_.push_back(std::move(program));
+  }
   t.scalars_.set(backend::RunScalar::local_rows, batch).set(backend::RunScalar::step_rows, batch);
   return t;
 }
 
 Status StepTrainer::step() {
-  const auto &description = accumulate_->description();
+  const auto &description = executables_.front()->description();
   const void *inputs[2] = {nullptr, nullptr};
   inputs[description.input_index("image")] = images_.device_pointer();
   inputs[description.input_index("label")] = labels_.device_pointer();
-  TUTTI_TRY(accumulate_program_.run(0, {inputs, nullptr, scalars_.data()}, stream_));
-  TUTTI_TRY(finish_program_.run(0, {nullptr, nullptr, scalars_.data()}, stream_));
+  for (backend::Program &program : programs_)
+    TUTTI_TRY(program.run(0, {inputs, nullptr, scalars_.data()}, stream_));
   scalars_.set(backend::RunScalar::iteration, scalars_.get(backend::RunScalar::iteration) + 1);
   return Status();
+}
+
+std::vector<std::string> StepTrainer::reports() const {
+  std::vector<std::string> reports;
+  for (const backend::ExecutableRef &executable : executables_)
+    reports.push_back(executable->description().report_json);
+  return reports;
 }
 
 std::vector<float> StepTrainer::images() const { return copy_of<float>(images_); }
@@ -271,6 +287,7 @@ Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const S
               {{"batch", batch}},
               level,
               threads,
+              false,
               std::move(parts.entries)};
   backend::Device &on = *p.setup_.device;
   TUTTI_TRY(p.state_.create(p.setup_, model));

@@ -43,6 +43,7 @@ class StepState {
     impl::graph::SymbolBindings bindings;
     impl::backend::Level level = impl::backend::Level::fast;
     int32_t threads = 1;
+    bool keep_gradients = false;
     /// What a prediction computes of the weights beforehand.
     std::vector<impl::graph::rewrite::PrecomputedGraph::Entry> derived;
     /// Seconds of processor time for layouts, programs and their binding; filling memory is not among them.
@@ -72,21 +73,21 @@ class StepState {
   std::vector<impl::backend::Buffer> arenas_;
 };
 
-/// One replica on one device.
+/// One replica on one device: one program, or two when gradients are kept.
 class StepTrainer {
  public:
   static impl::base::Result<StepTrainer> create(impl::backend::BackendRef backend, const StepModel &model,
                                                 int64_t batch, impl::backend::Level level = impl::backend::Level::fast,
-                                                int32_t flags = 0, int32_t threads = 1);
+                                                int32_t flags = 0, int32_t threads = 1, bool keep_gradients = false);
 
   impl::base::Status step();
   double loss() const { return state_.loss(); }
-  /// A variable in row-major order; of what lies at "weight/" or, before the update, at "gradient/0/".
+  /// A variable in row-major order, of what lies at "weight/"; or its gradient, at "gradient/0/", where it is kept.
   impl::base::Result<std::vector<float>> values(const std::string &prefix, const std::string &name) const {
     return state_.values(*setup_.backend, prefix + name);
   }
-  std::string accumulate_report() const { return accumulate_->description().report_json; }
-  std::string finish_report() const { return finish_->description().report_json; }
+  /// One of each program.
+  std::vector<std::string> reports() const;
   int64_t workspace_bytes() const { return workspace_.size_bytes(); }
   double build_seconds() const { return setup_.build_seconds; }
   /// Weights, gradients and slots.
@@ -96,12 +97,12 @@ class StepTrainer {
 
  private:
   StepState::Setup setup_;
-  std::string accumulate_text_, finish_text_;
+  std::vector<std::string> texts_;
   StepState state_;
   impl::backend::Buffer workspace_, images_, labels_;
   impl::backend::Stream stream_;
-  impl::backend::ExecutableRef accumulate_, finish_;
-  impl::backend::Program accumulate_program_, finish_program_;
+  std::vector<impl::backend::ExecutableRef> executables_;
+  std::vector<impl::backend::Program> programs_;
   impl::backend::RunScalars scalars_;
 };
 

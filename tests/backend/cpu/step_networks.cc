@@ -2,10 +2,12 @@
 #include "backend/cpu/step_networks.h"
 
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "graph/autodiff.h"
 #include "graph/builder.h"
+#include "graph/rewrite/rewrites.h"
 
 namespace tutti::testing {
 
@@ -246,16 +248,18 @@ Status build_accumulate(StepModel &model, const ModelEntry &entry, int64_t width
   return Status();
 }
 
-Status build_finish(StepModel &model) {
+/// `flat`: the storage of a variable as one row of elements, as programs apart see it; else the variable as it is.
+Result<graph::Graph> build_finish(const StepModel &model, bool flat) {
   GraphBuilder b;
   const ValueId ok = b.op("all_finite", {b.state_read("report/loss", DType::f32, {})});
   const ValueId rate = b.constant(1e-3, DType::f32);
   const ValueId iteration = b.run_scalar("iteration", DType::i64);
   for (const StepVariable &variable : model.variables) {
     if (!variable.trained) continue;
-    const graph::Dims flat = {graph::Dim::symbol("slice." + variable.name)};
+    const graph::Dims dims =
+        flat ? graph::Dims{graph::Dim::symbol("slice." + variable.name)} : graph::to_dims(variable.dims);
     const auto read = [&](const std::string &prefix, const std::string &suffix) {
-      return b.state_read(prefix + variable.name + suffix, DType::f32, flat);
+      return b.state_read(prefix + variable.name + suffix, DType::f32, dims);
     };
     const auto updated = b.op_n(
         "adam_update",
@@ -265,8 +269,7 @@ Status build_finish(StepModel &model) {
     b.state_write(updated[1], "slot/" + variable.name + "/m");
     b.state_write(updated[2], "slot/" + variable.name + "/v");
   }
-  TUTTI_ASSIGN(model.finish, b.finish_graph());
-  return Status();
+  return b.finish_graph();
 }
 
 Status build_predict(StepModel &model, const ModelEntry &entry, int64_t width_divisor) {
@@ -294,7 +297,10 @@ Result<StepModel> make_step_model(const std::string &name, int64_t width_divisor
     model.image = entry.image;
     model.classes = entry.classes;
     TUTTI_TRY(build_accumulate(model, entry, width_divisor));
-    TUTTI_TRY(build_finish(model));
+    TUTTI_ASSIGN(model.finish, build_finish(model, true));
+    TUTTI_ASSIGN(const graph::Graph update, build_finish(model, false));
+    constexpr std::string_view passing[] = {"gradient/"};
+    TUTTI_ASSIGN(model.step, graph::rewrite::join_programs(model.accumulate, update, passing));
     TUTTI_TRY(build_predict(model, entry, width_divisor));
     return model;
   }

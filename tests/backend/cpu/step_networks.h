@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Well-known networks as graphs, for tests and benchmarks of backends: the two graphs of a training step (accumulate:
-// forward, backward and running statistics; finish: the update with Adam) and the graph of a prediction.
+// forward, backward and running statistics; finish: the update with Adam), both in one, and the graph of a prediction.
 //
 //   TUTTI_ASSIGN(StepModel model, make_step_model("C"));     // see the table
 //
@@ -41,6 +41,7 @@ struct StepModel {
   int64_t classes = 10;
   impl::graph::Graph accumulate;
   impl::graph::Graph finish;
+  impl::graph::Graph step;     ///< both in one, which stores no gradients
   impl::graph::Graph predict;  ///< image to logits, batch norm with running statistics
   std::vector<StepVariable> variables;
   /// Multiplications and additions of convolutions and matrix products for one row: of forward and backward, where the
