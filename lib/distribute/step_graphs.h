@@ -18,6 +18,11 @@
 //
 // In finish every variable-shaped value is a flat array of length "slice.<variable>".
 //
+// One contributor with one micro-batch to a step needs no sums to wait for: then both are joined to one program, where
+// each variable is updated as soon as its gradient is there and its old value no longer needed, and gradients are never
+// stored. Not so when gradients are clipped by their norm, asked for, or made by the model; nor when a node behind the
+// first update could still refuse its input.
+//
 // Threads: functions without state; the graphs are sealed.
 #ifndef TUTTI_DISTRIBUTE_STEP_GRAPHS_H_
 #define TUTTI_DISTRIBUTE_STEP_GRAPHS_H_
@@ -41,12 +46,15 @@ struct StepGraphOptions {
   int32_t accumulation = 1;
   /// Clips by global norm; 0 = what the model says.
   double clip_norm = 0;
+  /// Gradients stay readable in state.
+  bool keep_gradients = false;
 };
 
 struct TrainGraphs {
   graph::SealedGraph accumulate_write;
   /// Null when accumulation is 1.
   graph::SealedGraph accumulate_add;
+  /// Null when accumulate_write does everything.
   graph::SealedGraph finish;
   /// All state, in the order StatePlan::make wants.
   std::vector<StateSpec> state;

@@ -40,8 +40,9 @@ struct Start {
 /// Builds the graphs of one training model.
 class TrainGraphBuilder {
  public:
-  TrainGraphBuilder(const Model &model, const StepGraphOptions &options)
-      : model_(model), options_(options), forward_(model.graph, step_) {}
+  /// `joined`: to one program, where that may be done.
+  TrainGraphBuilder(const Model &model, const StepGraphOptions &options, bool joined)
+      : model_(model), options_(options), joined_(joined), forward_(model.graph, step_) {}
 
   Result<TrainGraphs> run() {
     TUTTI_TRY(check_model());
@@ -53,11 +54,14 @@ class TrainGraphBuilder {
     TUTTI_TRY(write_assignments());
     TUTTI_TRY(seal_accumulate());
     TUTTI_TRY(build_finish());
+    if (joined_) TUTTI_TRY(join());
     list_state();
     return std::move(result_);
   }
 
  private:
+  bool several() const { return options_.contributors > 1 || options_.accumulation > 1; }
+
   Status check_model() const {
     if (model_.loss == graph::kNoValue) return base::invalid_argument("the model has no loss: call set_loss");
     const graph::ValueInfo &loss = model_.graph.value(model_.loss);
@@ -213,10 +217,9 @@ class TrainGraphBuilder {
   }
 
   Status write_sums() {
-    const bool several = options_.contributors > 1 || options_.accumulation > 1;
     for (size_t i = 0; i < frontier_.values.size(); ++i) {
       ValueId value = forward_.mapped(frontier_.values[i].value);
-      if (!frontier_.values[i].is_sum && several) value = step_.mul(value, first_flag(step_.dtype(value)));
+      if (!frontier_.values[i].is_sum && several()) value = step_.mul(value, first_flag(step_.dtype(value)));
       writes_.push_back({value, sum_entry(i), ""});
     }
     return step_.status();
@@ -224,11 +227,13 @@ class TrainGraphBuilder {
 
   Status write_assignments() {
     for (const auto &[name, value] : model_.assignments) {
-      const ValueId mapped = forward_.mapped(value);
-      const DType dtype = step_.dtype(mapped);
-      const ValueId share =
-          step_.div(step_.run_scalar("local_rows", DType::f64), step_.run_scalar("step_rows", DType::f64));
-      writes_.push_back({step_.mul(mapped, step_.cast(share, dtype)), "aggregate/" + name, name});
+      ValueId mapped = forward_.mapped(value);
+      if (several()) {
+        const ValueId share =
+            step_.div(step_.run_scalar("local_rows", DType::f64), step_.run_scalar("step_rows", DType::f64));
+        mapped = step_.mul(mapped, step_.cast(share, step_.dtype(mapped)));
+      }
+      writes_.push_back({mapped, "aggregate/" + name, name});
     }
     return step_.status();
   }
@@ -244,7 +249,10 @@ class TrainGraphBuilder {
 
   // ---- finish ----
 
-  Dims slice_dims(const std::string &variable) const { return {Dim::symbol("slice." + variable)}; }
+  Dims slice_dims(const std::string &variable) const {
+    if (joined_) return graph::to_dims(model_.find_variable(variable)->dims);
+    return {Dim::symbol("slice." + variable)};
+  }
 
   ValueId read_slice(const std::string &entry, const std::string &variable) {
     return finish_.state_read(entry, model_.find_variable(variable)->dtype, slice_dims(variable));
@@ -373,6 +381,14 @@ class TrainGraphBuilder {
     return finish_.status();
   }
 
+  Status join() {
+    constexpr std::string_view passing[] = {"gradient/", "aggregate/", "sum/"};
+    TUTTI_ASSIGN(Graph graph, graph::rewrite::join_programs(*result_.accumulate_write, *result_.finish, passing));
+    result_.accumulate_write = std::make_shared<const Graph>(std::move(graph));
+    result_.finish = nullptr;
+    return Status();
+  }
+
   // ---- state ----
 
   void list_state() {
@@ -396,7 +412,7 @@ class TrainGraphBuilder {
                          variable->name});
       }
     }
-    state.insert(state.end(), written_.begin(), written_.end());
+    if (!joined_) state.insert(state.end(), written_.begin(), written_.end());
     state.insert(state.end(), reports_.begin(), reports_.end());
     for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
       state.push_back({"host/" + scalar.name, Arena::host, DType::f32, {}, ""});
@@ -405,6 +421,7 @@ class TrainGraphBuilder {
 
   const Model &model_;
   const StepGraphOptions options_;
+  const bool joined_;
   Frontier frontier_;
   Graph tail_;
   ValueId tail_loss_ = graph::kNoValue;
@@ -426,10 +443,47 @@ class TrainGraphBuilder {
   TrainGraphs result_;
 };
 
+bool may_be_joined(const Model &model, const StepGraphOptions &options) {
+  if (options.contributors > 1 || options.accumulation > 1 || options.keep_gradients) return false;
+  // The norm of all gradients comes before the first update; gradients that the model made may be anything.
+  return options.clip_norm <= 0 && model.train && !model.train->clip_global_norm && model.train->gradients.empty();
+}
+
+bool is_index(const Graph &graph, ValueId value) {
+  if (value == graph::kNoValue || !tensor::is_integer(graph.value(value).dtype)) return false;
+  const std::string &op = graph.node(graph.value(value).producer).op;
+  return op != "constant" && op != "run_scalar";
+}
+
+bool updates_weights(const graph::Node &node) {
+  return node.op == "state_write" &&
+         std::get<std::string>(node.attributes.find("entry")->second).rfind("report/", 0) != 0;
+}
+
+/// May a node refuse its input (an index out of range), when no node before the first update had it too? Weights would
+/// then be those of no step.
+bool refuses_after_update(const Graph &graph) {
+  std::set<ValueId> seen;
+  bool updated = false;
+  for (const graph::NodeId id : graph.body().nodes) {
+    const graph::Node &node = graph.node(id);
+    updated = updated || updates_weights(node);
+    if (updated && !node.regions.empty()) return true;
+    for (const ValueId input : node.inputs) {
+      if (is_index(graph, input) && seen.insert(input).second && updated) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<TrainGraphs> make_train_graphs(const Model &model, const StepGraphOptions &options) {
-  return TrainGraphBuilder(model, options).run();
+  if (may_be_joined(model, options)) {
+    TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
+    if (!refuses_after_update(*graphs.accumulate_write)) return graphs;
+  }
+  return TrainGraphBuilder(model, options, false).run();
 }
 
 }  // namespace tutti::impl::distribute

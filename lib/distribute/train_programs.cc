@@ -82,7 +82,7 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
     TUTTI_ASSIGN(const graph::SealedGraph add, marked(setup.graphs.accumulate_add));
     programs.accumulate_add = source(*add, -1);
   }
-  for (int32_t slice = 0; slice < slices; ++slice) {
+  for (int32_t slice = 0; setup.graphs.finish && slice < slices; ++slice) {
     programs.finish.push_back(source(*setup.graphs.finish, slices > 1 ? slice : -1));
     programs.finish_bindings.emplace_back();
     programs.finish_keys.push_back({slice});
@@ -135,6 +135,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.slices = slices;
   graph_options.accumulation = options.accumulation;
   graph_options.clip_norm = options.clip_norm;
+  graph_options.keep_gradients = options.keep_gradients;
   TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));
   TUTTI_ASSIGN(setup->devices, open_devices(strategy));
   TUTTI_ASSIGN(setup->plan, plan_state(*setup, options, slices));

@@ -263,6 +263,29 @@ static void test_gradients_are_readable(void **) {
   }
 }
 
+static int64_t stored_gradient_bytes(const Session &session) {
+  const impl::base::Json description = session.trainer->describe();
+  for (const impl::base::Json &arena : description.find("arenas")->array()) {
+    if (arena.find("arena")->string() == "partials") return arena.find("bytes")->integer();
+  }
+  fail_msg("a trainer describes its partials");
+  return -1;
+}
+
+static void test_one_device_stores_no_gradients(void **) {
+  assert_int_equal(stored_gradient_bytes(Session(1)), 0);
+  assert_true(stored_gradient_bytes(Session(2)) > 0);
+  TrainerOptions options;
+  options.keep_gradients = true;
+  assert_true(stored_gradient_bytes(Session(1, {}, options)) > 0);
+  options = {};
+  options.accumulation = 2;
+  assert_true(stored_gradient_bytes(Session(1, {}, options)) > 0);
+  options = {};
+  options.clip_norm = 1;
+  assert_true(stored_gradient_bytes(Session(1, {}, options)) > 0);
+}
+
 static void test_strategies_are_checked(void **) {
   const auto backend = assert_ok_value(open_test_backend(2));
   using impl::distribute::Strategy;
@@ -294,6 +317,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_loss_that_is_not_finite),
     cmocka_unit_test(tutti::testing::test_failing_replica_is_named),
     cmocka_unit_test(tutti::testing::test_gradients_are_readable),
+    cmocka_unit_test(tutti::testing::test_one_device_stores_no_gradients),
     cmocka_unit_test(tutti::testing::test_strategies_are_checked),
     cmocka_unit_test(tutti::testing::test_steady_steps_build_nothing),
 };
