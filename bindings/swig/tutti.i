@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What all languages share. A language's file (tutti_go.i, ...) defines the typemaps TUTTI_HANDLE(name) and those of
+ * numbers, lists and text, then includes this one.
+ *
+ * The raw layer is flat: one function for each function of the public headers, its name without "tutti_", handles as
+ * numbers of pointer size. It has no proxy classes: who closes what, and when, is the business of the layer above. A
+ * new public function that keeps to the conventions of status.h gets here by itself.
+ */
+%define TUTTI_API
+%enddef
+%rename("%(strip:[tutti_])s") "";
+%rename("%(regex:/^tutti_swig_(.*)/\\1/)s", regexmatch$name="^tutti_swig_") "";
+%rename("%(strip:[TUTTI_])s", %$isconstant) "";
+
+TUTTI_HANDLE(batch)
+TUTTI_HANDLE(cancel)
+TUTTI_HANDLE(context)
+TUTTI_HANDLE(dataset)
+TUTTI_HANDLE(error)
+TUTTI_HANDLE(estimator)
+TUTTI_HANDLE(feed)
+TUTTI_HANDLE(graph)
+TUTTI_HANDLE(hook_event)
+TUTTI_HANDLE(hooks)
+TUTTI_HANDLE(iterator)
+TUTTI_HANDLE(options)
+TUTTI_HANDLE(pipeline)
+TUTTI_HANDLE(prediction_stream)
+TUTTI_HANDLE(predictor)
+TUTTI_HANDLE(result)
+TUTTI_HANDLE(session)
+TUTTI_HANDLE(strategy)
+TUTTI_HANDLE(tensor)
+
+/* Constants that are no numbers of their own. */
+%ignore TUTTI_DIM_BATCH;
+%constant int64_t DIM_BATCH = INT64_MIN;
+%ignore tutti_value;
+%ignore tutti_no_value;
+%ignore TUTTI_STATUS_H_;
+
+/* Function pointers and lists of text: the functions of handle_layer.h stand for these. */
+%ignore tutti_context_set_log;
+%ignore tutti_estimator_create;
+%ignore tutti_hooks_add;
+%ignore tutti_iterator_save;
+%ignore tutti_pipeline_filter_graph;
+%ignore tutti_pipeline_map_graph;
+%ignore tutti_predictor_describe_plan;
+%ignore tutti_predictor_run;
+%ignore tutti_strategy_create_mirrored;
+
+/* Out of reach: what the library would call on threads of its own, for each element or at any time. */
+%ignore tutti_pipeline_map;
+%ignore tutti_tensor_take_memory;
+
+%include <tutti/status.h>
+%include <tutti/version.h>
+%include <tutti/cancel.h>
+%include <tutti/options.h>
+%include <tutti/context.h>
+%include <tutti/tensor.h>
+%include <tutti/graph.h>
+%include <tutti/dataset.h>
+%include <tutti/strategy.h>
+%include <tutti/hook.h>
+%include <tutti/estimator.h>
+%include <tutti/predictor.h>
+
+int64_t tutti_swig_callback_take_released(int64_t *values, int64_t count);
+int32_t tutti_swig_estimator_create(tutti_context *context, int64_t token, const tutti_strategy *strategy,
+                                    const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
+int32_t tutti_swig_hooks_add(tutti_hooks *hooks, int64_t token, int64_t every_steps, tutti_error **err);
+int32_t tutti_swig_context_set_log(tutti_context *context, int64_t token, int32_t minimum_severity, tutti_error **err);
+void tutti_swig_pipeline_map_graph(tutti_pipeline *pipeline, int64_t token, int64_t parallelism);
+void tutti_swig_pipeline_filter_graph(tutti_pipeline *pipeline, int64_t token);
+int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *texts, int64_t size, int64_t count,
+                                            tutti_strategy **out, tutti_error **err);
+int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const char *texts, int64_t size,
+                                 tutti_tensor *const *tensors, int64_t count, tutti_cancel *cancel, tutti_batch **out,
+                                 tutti_error **err);
+const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err);
+const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,
+                                               tutti_cancel *cancel, tutti_error **err);
