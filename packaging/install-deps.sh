@@ -14,7 +14,8 @@ packages_of() {
         ;;
     test) echo libcmocka-dev abigail-tools dataset-fashion-mnist ;;
     example) echo dataset-fashion-mnist ;;
-    *) echo "install-deps.sh: unknown group '$1'; known: build test example" >&2 && return 1 ;;
+    go) echo golang-go swig ;;
+    *) echo "install-deps.sh: unknown group '$1'; known: build test example go" >&2 && return 1 ;;
     esac
 }
 
@@ -41,7 +42,7 @@ available_of() {
 }
 
 [ "${TUTTI_INSTALL_DEPS:-yes}" != no ] || exit 0
-[ $# -gt 0 ] || set -- build test example
+[ $# -gt 0 ] || set -- build test example go
 required=$(for group in "$@"; do packages_of "$group" || exit 1; done)
 optional=$(for group in "$@"; do optional_packages_of "$group"; done)
 

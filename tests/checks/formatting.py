@@ -11,7 +11,7 @@ import sys
 import house
 
 COLUMNS = 120
-FOLDERS = ["lib", "include", "tests", "examples"]
+FOLDERS = ["lib", "include", "tests", "examples", "bindings"]
 
 
 def formatter():

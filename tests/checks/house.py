@@ -15,6 +15,8 @@ SKIPPED = 77
 CODE_SUFFIXES = (".h", ".hpp", ".c", ".cc", ".cu", ".inc")
 HEADER_SUFFIXES = (".h", ".hpp")
 IGNORED_FOLDERS = {"build", "__pycache__", "testdata", "subprojects"}
+# What SWIG wrote.
+GENERATED_SUFFIXES = ("_wrap.c",)
 
 
 def files_of(root, folders, suffixes):
@@ -26,7 +28,8 @@ def files_of(root, folders, suffixes):
                 name for name in subfolders
                 if name not in IGNORED_FOLDERS and not name.startswith(".") and not os.path.exists(os.path.join(path, name, "meson-info"))
             ]
-            found += [os.path.relpath(os.path.join(path, name), root) for name in names if name.endswith(suffixes)]
+            found += [os.path.relpath(os.path.join(path, name), root) for name in names
+                      if name.endswith(suffixes) and not name.endswith(GENERATED_SUFFIXES)]
     return sorted(path.removeprefix("./") for path in found)
 
 

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import abi_baseline
+import binding_reach
 import formatting
 import headers_alone
 import include_floors
@@ -227,6 +228,19 @@ TUTTI_API const char *tutti_a_get_name(const tutti_a *a) TUTTI_DEPRECATED;
 #endif
 """)
         self.assertEqual(symbol_list.declared_symbols([self.root]), ["tutti_a_create", "tutti_a_get_name", "tutti_a_unref"])
+
+
+class BindingReach(HouseCase):
+    def test_all(self):
+        self.write("include/tutti/a.h", "int tutti_a_make(void);\nvoid tutti_a_ref(int a);\nint tutti_b(void);\nint tutti_bc(void);\n")
+        self.expect(binding_reach.check(self.root))
+        self.write("bindings/go/a.go", "x := raw.A_make()\n")
+        self.write("bindings/go/a_test.go", "raw.B()\n")
+        self.write("bindings/go/internal/raw/raw.go", "raw.B()\n")
+        self.write("bindings/go/unreached.txt", "# a remark\n*_ref why not\ntutti_b\n")
+        self.expect(binding_reach.check(self.root), "does not reach tutti_b,", "does not reach tutti_bc,")
+        self.write("bindings/go/a.go", "x := raw.A_make() + raw.B() + raw.Bc()\n")
+        self.expect(binding_reach.check(self.root), "'tutti_b' is reached")
 
 
 class LibraryShape(HouseCase):

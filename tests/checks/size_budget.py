@@ -134,7 +134,7 @@ def share_problem(kind, values, limit, least_share):
 
 
 def file_problems(root, figures):
-    paths = house.files_of(root, ["lib", "include", "tests", "examples"], house.CODE_SUFFIXES)
+    paths = house.files_of(root, ["lib", "include", "tests", "examples", "bindings"], house.CODE_SUFFIXES)
     problems, headers, sources = [], [], []
     for path in paths:
         lines = lines_of(house.read(root, path))
@@ -155,7 +155,7 @@ def file_problems(root, figures):
 
 def function_problems(root, figures):
     problems, lengths = [], []
-    for path in house.files_of(root, ["lib", "include", "tests", "examples"], house.CODE_SUFFIXES):
+    for path in house.files_of(root, ["lib", "include", "tests", "examples", "bindings"], house.CODE_SUFFIXES):
         if path.endswith(".cu"):
             continue
         for name, line, length in functions_of(house.read(root, path)):
@@ -217,7 +217,7 @@ def interface_problems(root):
 
 def leftover_problems(root):
     problems = []
-    for path in house.files_of(root, ["lib", "include", "tests", "examples"], house.CODE_SUFFIXES + (".py", ".sh", "meson.build")):
+    for path in house.files_of(root, ["lib", "include", "tests", "examples", "bindings"], house.CODE_SUFFIXES + (".py", ".sh", "meson.build")):
         if path.startswith("tests/checks/"):
             continue
         for number, line in enumerate(house.read(root, path).split("\n"), 1):

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"context"
+	"errors"
+
+	"tutti.org/tutti/internal/raw"
+)
+
+// call is one call that can wait: its token, and the goroutine that asks the token when the context ends.
+type call struct {
+	ctx      context.Context
+	token    uintptr // 0 = nothing can end the call
+	finished chan struct{}
+	watcher  chan struct{}
+}
+
+// begin prepares a call. A nil context is context.Background; `stop` asks politely; `ended` is closed when the object is.
+func begin(ctx context.Context, stop, ended <-chan struct{}) (*call, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	c := &call{ctx: ctx}
+	if err := ctx.Err(); err != nil {
+		return nil, c.explain(&Error{Code: Cancelled, Domain: "tutti", Message: "the context has ended"})
+	}
+	if ctx.Done() == nil && stop == nil && ended == nil {
+		return c, nil
+	}
+	var token, failure uintptr
+	if code := raw.Cancel_create(&token, &failure); code != 0 {
+		return nil, fromC(code, failure)
+	}
+	c.token = token
+	c.finished, c.watcher = make(chan struct{}), make(chan struct{})
+	go c.watch(stop, ended)
+	return c, nil
+}
+
+func (c *call) watch(stop, ended <-chan struct{}) {
+	defer close(c.watcher)
+	for {
+		select {
+		case <-c.ctx.Done():
+			raw.Cancel_request(c.token, raw.CANCEL_CANCEL, nil)
+			return
+		case <-ended:
+			raw.Cancel_request(c.token, raw.CANCEL_CANCEL, nil)
+			return
+		case <-stop:
+			raw.Cancel_request(c.token, raw.CANCEL_STOP, nil)
+			stop = nil // a CANCEL may follow
+		case <-c.finished:
+			return
+		}
+	}
+}
+
+// end waits for the watcher and drops the token.
+func (c *call) end() {
+	if c.token != 0 {
+		close(c.finished)
+		<-c.watcher
+		raw.Cancel_unref(c.token)
+		c.token = 0
+	}
+}
+
+// result makes a Go error of what the C function gave.
+func (c *call) result(code int32, failure uintptr) error {
+	err := fromC(code, failure)
+	var ours *Error
+	if errors.As(err, &ours) && ours == err {
+		return c.explain(ours)
+	}
+	return err
+}
+
+// explain puts the context's error, as the first cause, into the error of a call that the context ended.
+func (c *call) explain(err *Error) error {
+	cause := c.ctx.Err()
+	if cause == nil || err.Code != Cancelled {
+		return err
+	}
+	last := err
+	for next, ok := last.Cause.(*Error); ok; next, ok = last.Cause.(*Error) {
+		last = next
+	}
+	if last.Cause != nil {
+		return err // a callback's error
+	}
+	last.Cause = cause
+	if errors.Is(cause, context.DeadlineExceeded) {
+		err.Code = DeadlineExceeded
+	}
+	return err
+}

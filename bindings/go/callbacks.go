@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"runtime/cgo"
+	"runtime/debug"
+
+	"tutti.org/tutti/internal/raw"
+)
+
+// What the library calls. A token is a cgo.Handle; the library's C side notes when it is done with one, and reap deletes
+// it. So the library never enters Go to free something.
+
+func init() {
+	raw.Upcall = raw.Upcalls{Model: callModel, Map: callMap, Hook: callHook, Log: callLog}
+	abi := raw.Abi_version()
+	if major, minor := abi>>16, abi&0xffff; major != raw.ABI_MAJOR || minor < raw.ABI_MINOR {
+		panic("tutti: the library " + raw.Version() + " does not fit this Go package; install one of the same version")
+	}
+}
+
+func newToken(value any) int64 { return int64(cgo.NewHandle(value)) }
+
+// reap deletes the tokens that the library has released.
+func reap() {
+	tokens := make([]int64, 64)
+	for {
+		count := raw.Callback_take_released(tokens)
+		for _, token := range tokens[:count] {
+			cgo.Handle(token).Delete()
+		}
+		if count < int64(len(tokens)) {
+			return
+		}
+	}
+}
+
+// guarded runs a callback; a panic becomes an error, because C frames cannot be unwound.
+func guarded(function func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return function()
+}
+
+// answer is the code and the error that a callback gives to the library.
+func answer(err error) (int32, uintptr) {
+	if err == nil {
+		return 0, 0
+	}
+	return toC(err)
+}
+
+// built is the answer of a callback that builds a graph: its own error, or else the graph's first.
+func built(graph uintptr, err error) (int32, uintptr) {
+	if err != nil {
+		return answer(err)
+	}
+	var failure uintptr
+	code := raw.Graph_check(graph, &failure)
+	return code, failure
+}
+
+func callModel(token int64, graph uintptr, mode int32) (int32, uintptr) {
+	return built(graph, guarded(func() error {
+		return cgo.Handle(token).Value().(ModelFunc)(&Graph{graph}, Mode(mode))
+	}))
+}
+
+func callMap(token int64, graph uintptr) (int32, uintptr) {
+	return built(graph, guarded(func() error {
+		return cgo.Handle(token).Value().(func(*Graph) error)(&Graph{graph})
+	}))
+}
+
+func callHook(token int64, event uintptr) (int32, uintptr) {
+	err := guarded(func() error {
+		return cgo.Handle(token).Value().(func(*Event) error)(newEvent(event))
+	})
+	if err == ErrStop {
+		return hookStop, 0
+	}
+	return answer(err)
+}
+
+func callLog(token int64, severity int32, text string) {
+	sink := cgo.Handle(token).Value().(*logSink)
+	sink.keep(guarded(func() error {
+		sink.write(Severity(severity), text)
+		return nil
+	}))
+}

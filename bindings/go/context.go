@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tutti.org/tutti/internal/raw"
+)
+
+// Context owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed. Where
+// a function takes a *Context, nil means the default one, which has a device for every core.
+type Context struct {
+	object
+	sink atomic.Pointer[logSink]
+}
+
+func (c *Context) ref() *handle {
+	if c == nil {
+		return nil
+	}
+	return c.handle
+}
+
+// Severity is how grave a line of the log is.
+type Severity int32
+
+// The severities of the log.
+const (
+	LogDebug   Severity = raw.LOG_DEBUG
+	LogInfo    Severity = raw.LOG_INFO
+	LogWarning Severity = raw.LOG_WARNING
+	LogError   Severity = raw.LOG_ERROR
+)
+
+// NewContext makes a context.
+func NewContext(options ContextOptions) (*Context, error) {
+	o, err := newOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Options_unref(o)
+	var out, failure uintptr
+	if code := raw.Context_create(o, &out, &failure); code != 0 {
+		return nil, fromC(code, failure)
+	}
+	return wrapContext(out), nil
+}
+
+func wrapContext(number uintptr) *Context {
+	return &Context{object: object{newHandle("Context", number, raw.Context_unref)}}
+}
+
+// logSink is a function that gets the log, and what went wrong in it.
+type logSink struct {
+	write func(Severity, string)
+	mutex sync.Mutex
+	err   error
+}
+
+func (s *logSink) keep(err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// SetLog sends the log, from a severity on, to a function; nil = nowhere. It is called from any thread, one call at a
+// time, and must not call the library. A panic in it is kept for LogError.
+func (c *Context) SetLog(minimum Severity, write func(severity Severity, text string)) error {
+	var use uses
+	defer use.leave()
+	number := use.of(c.ref())
+	if use.err != nil {
+		return use.err
+	}
+	defer reap()
+	var token int64
+	sink := &logSink{write: write}
+	if write != nil {
+		token = newToken(sink)
+	}
+	var failure uintptr
+	if code := raw.Context_set_log(number, token, int32(minimum), &failure); code != 0 {
+		return fromC(code, failure)
+	}
+	if c != nil {
+		c.sink.Store(sink)
+	}
+	return nil
+}
+
+// LogError is the first panic in the function of SetLog, as a *PanicError, or nil. Always nil for the default context.
+func (c *Context) LogError() error {
+	if c == nil {
+		return nil
+	}
+	sink := c.sink.Load()
+	if sink == nil {
+		return nil
+	}
+	sink.mutex.Lock()
+	defer sink.mutex.Unlock()
+	return sink.err
+}
+
+// Devices are the names of the context's devices, such as "cpu:0".
+func (c *Context) Devices() ([]string, error) {
+	return c.texts(raw.Context_get_device_name)
+}
+
+// DescribeDevices gives a JSON object for each device: name, backend, kind, memory_bytes, description.
+func (c *Context) DescribeDevices() ([]string, error) {
+	return c.texts(raw.Context_describe_device)
+}
+
+func (c *Context) texts(get func(uintptr, int64) string) ([]string, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(c.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	var texts []string
+	for i := int64(0); i < raw.Context_get_device_count(number); i++ {
+		texts = append(texts, get(number, i))
+	}
+	return texts, nil
+}
+
+// Version is the library's version, such as "0.1.0".
+func Version() string { return raw.Version() }
+
+// BuildInfo is a JSON object: version, compiler, backends and the libraries they use.
+func BuildInfo() string { return raw.Build_info() }
+
+// HasFeature tells whether the library was built with "backend:cpu", "format:idx", "op:conv2d", ...
+func HasFeature(feature string) bool { return raw.Has_feature(feature) }
+
+// WhyUnavailable says why a backend cannot be used here; "" when it can.
+func WhyUnavailable(backend string) string { return raw.Why_unavailable(backend) }

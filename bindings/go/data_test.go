@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func backAndForth[T Element](t *testing.T, values ...T) {
+	t.Helper()
+	tensor := must[*Tensor](t)(NewTensor(values))
+	defer tensor.Close()
+	if got := must[[]T](t)(Values[T](tensor)); fmt.Sprint(got) != fmt.Sprint(values) {
+		t.Errorf("%v became %v", values, got)
+	}
+	if tensor.DType() != DTypeOf[T]() || tensor.DType().String() != fmt.Sprintf("%T", values[0]) {
+		t.Errorf("%T became %v", values[0], tensor.DType())
+	}
+}
+
+func TestTensorsOfEveryType(t *testing.T) {
+	live(t)
+	backAndForth(t, float32(1.5), float32(math.Inf(-1)))
+	backAndForth(t, 1.0/3, math.MaxFloat64)
+	backAndForth(t, int32(-1), int32(math.MaxInt32))
+	backAndForth(t, int64(1)<<40+1, int64(math.MinInt64))
+	backAndForth(t, uint8(0), uint8(255))
+	backAndForth(t, true, false, true)
+	backAndForth(t, int8(-128), int8(127))
+	backAndForth(t, int16(-32768), int16(32767))
+	backAndForth(t, uint16(65535))
+	backAndForth(t, uint32(math.MaxUint32))
+	backAndForth(t, uint64(math.MaxUint64))
+}
+
+func TestTensorsOfEveryShape(t *testing.T) {
+	live(t)
+	scalar, empty := must[*Tensor](t)(NewScalar(3.5)), must[*Tensor](t)(NewTensor([]float32{}, 0, 7))
+	grid := must[*Tensor](t)(Zeros(Int64, 2, 3))
+	half := must[*Tensor](t)(NewTensorFromBytes(BFloat16, []byte{0x80, 0x3f}, 1))
+	closed(t, scalar, empty, grid, half)
+	if scalar.Dims() != nil || scalar.Len() != 1 || empty.Len() != 0 || fmt.Sprint(empty.Dims()) != "[0 7]" {
+		t.Error(scalar.Dims(), empty.Dims())
+	}
+	if values := must[[]float32](t)(Values[float32](empty)); len(values) != 0 {
+		t.Error(values)
+	}
+	if err := Update(grid, func(data []int64) error {
+		for i := range data {
+			data[i] = int64(i) << 33
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if values := must[[]int64](t)(Values[int64](grid)); fmt.Sprint(values) != fmt.Sprint([]int64{0, 1 << 33, 2 << 33, 3 << 33, 4 << 33, 5 << 33}) {
+		t.Error(values)
+	}
+	address := must[uintptr](t)(grid.DLPack())
+	shared := must[*Tensor](t)(TensorFromDLPack(address))
+	grid.Close()
+	if values := must[[]int64](t)(Values[int64](shared)); values[5] != 5<<33 {
+		t.Error(values)
+	}
+	shared.Close()
+	if err := half.ViewBytes(func(data []byte) error { return fmt.Errorf("%x", data) }); err.Error() != "803f" {
+		t.Error(err)
+	}
+}
+
+func rows(t *testing.T, dataset *Dataset) (values [][]int64) {
+	t.Helper()
+	iterator := must[*Iterator](t)(dataset.Iterator(1))
+	defer iterator.Close()
+	for {
+		element, err := iterator.Next(background)
+		if errors.Is(err, io.EOF) {
+			return values
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, must[[]int64](t)(Values[int64](element[0])))
+		for _, tensor := range element {
+			tensor.Close()
+		}
+	}
+}
+
+func count(n int64) []int64 {
+	values := make([]int64, n)
+	for i := range values {
+		values[i] = int64(i)
+	}
+	return values
+}
+
+func TestPipelines(t *testing.T) {
+	live(t)
+	numbers := func() *Pipeline { return AddSlices(NewPipeline(nil), "n", Feature, count(10)) }
+	other := must[*Dataset](t)(numbers().Take(2).Build())
+	closed(t, other)
+	cases := []struct {
+		pipeline *Pipeline
+		wanted   string
+	}{
+		{numbers().Batch(4), "[[0 1 2 3] [4 5 6 7] [8 9]]"},
+		{numbers().Batch(4, BatchOptions{DropRemainder: true}), "[[0 1 2 3] [4 5 6 7]]"},
+		{numbers().Skip(1).Take(2).Repeat(RepeatOptions{Count: I64(2)}), "[[1] [2] [1] [2]]"},
+		{numbers().Take(2).Repeat(RepeatOptions{Count: I64(0)}), "[]"},
+		{numbers().Take(1).Concatenate(other).Prefetch(), "[[0] [0] [1]]"},
+		{numbers().Shard(5, 2).Cache(), "[[2] [7]]"},
+		{numbers().Batch(5).Unbatch().Take(3), "[[0] [1] [2]]"},
+		{NewPipeline(nil).AddDataset(other).MapGraph(1, func(g *Graph) error {
+			g.SetOutput("n", g.Mul(g.GetFeature("n"), g.Constant(Int64, 1<<33)))
+			return nil
+		}), fmt.Sprint([][]int64{{0}, {1 << 33}})},
+		{numbers().FilterGraph(func(g *Graph) error {
+			g.SetOutput("keep", g.Less(g.GetFeature("n"), g.Constant(Int64, 3)))
+			return nil
+		}), "[[0] [1] [2]]"},
+	}
+	for _, c := range cases {
+		dataset := must[*Dataset](t)(c.pipeline.Build())
+		if got := fmt.Sprint(rows(t, dataset)); got != c.wanted {
+			t.Errorf("%s, not %s", got, c.wanted)
+		}
+		dataset.Close()
+	}
+}
+
+func TestDatasetsTellAndSplit(t *testing.T) {
+	live(t)
+	dataset := must[*Dataset](t)(AddSlices(NewPipeline(nil), "n", Label, count(5)).Build())
+	head, rest, err := dataset.Split(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, dataset, head, rest)
+	if fmt.Sprint(rows(t, head), rows(t, rest)) != "[[0] [1]] [[2] [3] [4]]" || rest.Cardinality() != 3 {
+		t.Error(rows(t, head), rows(t, rest), rest.Cardinality())
+	}
+	if got := dataset.Components(); len(got) != 1 || got[0] != (Component{"n", Label}) || dataset.Spec() == "" {
+		t.Error(got)
+	}
+	iterator := must[*Iterator](t)(dataset.Iterator(0))
+	closed(t, iterator)
+	must[[]*Tensor](t)(iterator.Next(background))
+	place := must[string](t)(iterator.Save())
+	again := must[*Iterator](t)(dataset.Iterator(0))
+	closed(t, again)
+	if err := again.Restore(place); err != nil {
+		t.Fatal(err)
+	}
+	if values := must[[]int64](t)(Values[int64](must[[]*Tensor](t)(again.Next(background))[0])); values[0] != 1 {
+		t.Error(values)
+	}
+	if err := again.Restore("{"); err == nil {
+		t.Error("a bad position is taken")
+	}
+}
+
+func TestIDXFiles(t *testing.T) {
+	live(t)
+	path := filepath.Join(t.TempDir(), "größe.gz")
+	file := must[*os.File](t)(os.Create(path))
+	packed := gzip.NewWriter(file)
+	packed.Write([]byte{0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9})
+	packed.Close()
+	file.Close()
+	dataset := must[*Dataset](t)(NewPipeline(nil).AddIDX("n", Feature, path).Batch(3).MapGraph(1, func(g *Graph) error {
+		g.SetOutput("n", g.Cast(g.GetFeature("n"), Int64))
+		return nil
+	}).Build())
+	closed(t, dataset)
+	if got := fmt.Sprint(rows(t, dataset)); got != "[[7 8 9]]" {
+		t.Error(got)
+	}
+}
+
+func fed(t *testing.T, capacity int64) (*Feed, *Dataset) {
+	feed := must[*Feed](t)(NewFeed(nil, capacity, FeedComponent{"n", Feature, Int64, nil}))
+	dataset := must[*Dataset](t)(NewPipeline(nil).AddFeed(feed).Batch(3).Build())
+	closed(t, feed, dataset)
+	return feed, dataset
+}
+
+func TestFeedFromAChannel(t *testing.T) {
+	live(t)
+	feed, dataset := fed(t, 2)
+	elements := make(chan []*Tensor)
+	go func() {
+		defer close(elements)
+		for i := int64(0); i < 7; i++ {
+			tensor, _ := NewScalar(i)
+			elements <- []*Tensor{tensor}
+		}
+	}()
+	pushed := make(chan error)
+	go func() { pushed <- feed.PushChannel(background, elements) }()
+	if got := fmt.Sprint(rows(t, dataset)); got != "[[0 1 2] [3 4 5] [6]]" {
+		t.Error(got)
+	}
+	if err := <-pushed; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClosingAFeedEndsItsPush(t *testing.T) {
+	live(t)
+	feed, _ := fed(t, 1)
+	pushed := make(chan error)
+	go func() {
+		pushed <- feed.PushAll(background, func() ([]*Tensor, error) {
+			tensor, err := NewScalar(int64(1))
+			return []*Tensor{tensor}, err
+		})
+	}()
+	time.Sleep(20 * time.Millisecond)
+	feed.Close()
+	if err := <-pushed; !errors.Is(err, Cancelled) && !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// residentBytes is the memory that the process holds.
+func residentBytes(t *testing.T) int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip(err)
+	}
+	var size, resident int64
+	fmt.Sscan(string(text), &size, &resident)
+	return resident * int64(os.Getpagesize())
+}
+
+func TestForgottenTensorsDoNotPileUp(t *testing.T) {
+	live(t)
+	most := int64(0)
+	for i := 0; i < 400; i++ {
+		must[*Tensor](t)(Zeros(Float32, 1<<20)) // 4 MB each, never closed: 1.6 GB in all
+		if now := LiveObjects("tensor"); now > most {
+			most = now
+		}
+	}
+	if most > 100 {
+		t.Errorf("%d tensors of 4 MB at a time", most)
+	}
+	runtime.GC()
+}
+
+func TestManyObjectsLeaveNothing(t *testing.T) {
+	live(t)
+	run := func(rounds int) {
+		for i := 0; i < rounds; i++ {
+			tensor := must[*Tensor](t)(NewTensor([]int64{1, 2, 3}))
+			if i%2 == 0 {
+				tensor.Close()
+			}
+			NewPipeline(nil)
+		}
+	}
+	run(20000)
+	runtime.GC()
+	before := residentBytes(t)
+	run(100000)
+	runtime.GC()
+	if grown := residentBytes(t) - before; memoryIsMeasurable && grown > 64<<20 {
+		t.Errorf("%d bytes more", grown)
+	}
+}

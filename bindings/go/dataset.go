@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"context"
+	"io"
+
+	"tutti.org/tutti/internal/raw"
+)
+
+// What Cardinality may say beside a number of elements.
+const (
+	CardinalityInfinite int64 = -1
+	CardinalityUnknown  int64 = -2
+)
+
+// Dataset says where examples come from and how they are transformed. It is immutable; an Iterator owns all progress.
+type Dataset struct{ object }
+
+func (d *Dataset) ref() *handle {
+	if d == nil {
+		return nil
+	}
+	return d.handle
+}
+
+func wrapDataset(number uintptr) *Dataset {
+	return &Dataset{object{newHandle("Dataset", number, raw.Dataset_unref)}}
+}
+
+// Cardinality is the number of elements of one pass, CardinalityInfinite or CardinalityUnknown.
+func (d *Dataset) Cardinality() int64 {
+	var use uses
+	defer use.leave()
+	return raw.Dataset_get_cardinality(use.of(d.ref()))
+}
+
+// Component is one tensor of each element.
+type Component struct {
+	Name string
+	Role Role
+}
+
+// Components are the tensors of each element, in order; nil when the dataset is closed.
+func (d *Dataset) Components() []Component {
+	var use uses
+	defer use.leave()
+	number := use.of(d.ref())
+	var components []Component
+	for i := int64(0); i < raw.Dataset_get_component_count(number); i++ {
+		name, role := raw.Dataset_get_component_name(number, i), raw.Dataset_get_component_role(number, i)
+		components = append(components, Component{name, Role(role)})
+	}
+	return components
+}
+
+// Spec tells names, roles, types and shapes of the components, as JSON.
+func (d *Dataset) Spec() string {
+	var use uses
+	defer use.leave()
+	return raw.Dataset_get_spec(use.of(d.ref()))
+}
+
+// Lint tells well-known mistakes in the order of transforms, one per line.
+func (d *Dataset) Lint() string {
+	var use uses
+	defer use.leave()
+	return raw.Dataset_get_lint(use.of(d.ref()))
+}
+
+// Split gives two datasets: the first elements, and the rest.
+func (d *Dataset) Split(count int64) (head, rest *Dataset, err error) {
+	var use uses
+	defer use.leave()
+	number := use.of(d.ref())
+	if use.err != nil {
+		return nil, nil, use.err
+	}
+	var first, second, failure uintptr
+	if code := raw.Dataset_split(number, count, &first, &second, &failure); code != 0 {
+		return nil, nil, fromC(code, failure)
+	}
+	return wrapDataset(first), wrapDataset(second), nil
+}
+
+// Iterator goes once through a dataset. It serves one goroutine at a time.
+type Iterator struct {
+	object
+	components int64
+}
+
+func (it *Iterator) ref() *handle {
+	if it == nil {
+		return nil
+	}
+	return it.handle
+}
+
+// Iterator starts at the dataset's beginning; the seed is that of shuffling.
+func (d *Dataset) Iterator(seed int64) (*Iterator, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(d.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	var out, failure uintptr
+	if code := raw.Iterator_create(number, seed, &out, &failure); code != 0 {
+		return nil, fromC(code, failure)
+	}
+	count := raw.Dataset_get_component_count(number)
+	return &Iterator{object{newHandle("Iterator", out, raw.Iterator_unref)}, count}, nil
+}
+
+// Next gives the next element, one tensor for each component; io.EOF at the end. After an error that ended the context,
+// and after any other, the next call goes on.
+func (it *Iterator) Next(ctx context.Context) ([]*Tensor, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(it.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	c, err := begin(ctx, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end()
+	var more bool
+	var failure uintptr
+	if code := raw.Iterator_next(number, c.token, &more, &failure); code != 0 {
+		return nil, c.result(code, failure)
+	}
+	if !more {
+		return nil, io.EOF
+	}
+	element := make([]*Tensor, it.components)
+	for i := range element {
+		element[i] = sharedTensor(raw.Iterator_get_component(number, int64(i)))
+	}
+	return element, nil
+}
+
+// Save gives the position after the element last given, as JSON.
+func (it *Iterator) Save() (string, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(it.ref())
+	if use.err != nil {
+		return "", use.err
+	}
+	var failure uintptr
+	text := raw.Iterator_save(number, &failure)
+	if failure != 0 {
+		return "", fromC(raw.Error_get_code(failure), failure)
+	}
+	return text, nil
+}
+
+// Restore goes to a position that Save gave.
+func (it *Iterator) Restore(state string) error {
+	var use uses
+	defer use.leave()
+	number := use.of(it.ref())
+	if use.err != nil {
+		return use.err
+	}
+	var failure uintptr
+	code := raw.Iterator_restore(number, state, &failure)
+	return fromC(code, failure)
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestCodesAndDetails(t *testing.T) {
+	live(t)
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	closed(t, dataset, estimator)
+	cases := []struct {
+		name string
+		code Code
+		call func() error
+	}{
+		{"wrong option", InvalidArgument, func() error {
+			_, err := NewEstimator(toyModel, EstimatorOptions{RunOptions: RunOptions{Determinism: "perhaps"}})
+			return err
+		}},
+		{"missing file", NotFound, func() error {
+			_, err := NewPipeline(nil).AddIDX("x", Feature, "no/such/Größe.gz").Build()
+			return err
+		}},
+		{"untrained", FailedPrecondition, func() error {
+			_, err := estimator.Evaluate(background, dataset, 1)
+			return err
+		}},
+		{"no such device", NotFound, func() error { _, err := OneDevice(nil, "cpu:9999"); return err }},
+		{"NULL", InvalidArgument, func() error { _, err := estimator.Train(background, nil, TrainOptions{}); return err }},
+		{"wrong size", InvalidArgument, func() error { _, err := NewTensor([]float32{1, 2, 3}, 2, 2); return err }},
+		{"wrong type", InvalidArgument, func() error {
+			tensor := must[*Tensor](t)(NewTensor([]float32{1}))
+			defer tensor.Close()
+			_, err := Values[int32](tensor)
+			return err
+		}},
+	}
+	for _, c := range cases {
+		err := c.call()
+		var ours *Error
+		if !errors.Is(err, c.code) || !errors.As(err, &ours) || ours.Message == "" {
+			t.Errorf("%s: %v is not %v", c.name, err, c.code)
+		}
+	}
+	_, err := NewPipeline(nil).AddIDX("x", Feature, "no/such/Größe.gz").Build()
+	if !strings.Contains(err.Error(), "Größe") {
+		t.Error("the path is not in:", err)
+	}
+	var unknown Code = 99
+	if Cancelled.Error() != "CANCELLED" || unknown.Error() != "UNKNOWN" {
+		t.Error(Cancelled, unknown)
+	}
+}
+
+var errMine = errors.New("mine")
+
+// brokenBy gives a function's four ways to fail, and what must be found in the error of the call.
+func brokenBy(t *testing.T, run func(t *testing.T, fail func() error) error) {
+	t.Helper()
+	ways := map[string]func() error{
+		"error":         func() error { return fmt.Errorf("around: %w", errMine) },
+		"panic":         func() error { panic("ouch") },
+		"panic error":   func() error { panic(errMine) },
+		"runtime panic": func() error { var none []int; return fmt.Errorf("%d", none[len(none)]) },
+	}
+	for name, fail := range ways {
+		err := run(t, fail)
+		var panicked *PanicError
+		if strings.Contains(name, "error") && !errors.Is(err, errMine) {
+			t.Errorf("%s: the error is not in %v", name, err)
+		}
+		if strings.Contains(name, "panic") && (!errors.As(err, &panicked) || len(panicked.Stack) == 0) {
+			t.Errorf("%s: the panic is not in %v", name, err)
+		}
+	}
+}
+
+func TestModelFunctionFails(t *testing.T) {
+	live(t)
+	dataset := toyDataset(t)
+	closed(t, dataset)
+	brokenBy(t, func(t *testing.T, fail func() error) error {
+		estimator := must[*Estimator](t)(NewEstimator(func(*Graph, Mode) error { return fail() }, EstimatorOptions{}))
+		defer estimator.Close()
+		_, err := estimator.Train(background, dataset, TrainOptions{Steps: 1})
+		return err
+	})
+	estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
+		g.SetLoss(g.LayerDense(g.GetFeature("nothing"), 3))
+		return nil
+	}, EstimatorOptions{}))
+	closed(t, estimator)
+	if _, err := estimator.Train(background, dataset, TrainOptions{Steps: 1}); err == nil || !strings.Contains(err.Error(), "nothing") {
+		t.Error(err)
+	}
+}
+
+func TestHookFails(t *testing.T) {
+	live(t)
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	closed(t, dataset, estimator)
+	brokenBy(t, func(t *testing.T, fail func() error) error {
+		_, err := estimator.Train(background, dataset, TrainOptions{Steps: 5}, Hook{1, func(e *Event) error {
+			if e.Kind == EventStep {
+				return fail()
+			}
+			return nil
+		}})
+		return err
+	})
+	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 2})) // and it is as good as before
+	if _, err := estimator.Train(background, dataset, TrainOptions{Steps: 1}, Hook{}); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+}
+
+func TestMapGraphFails(t *testing.T) {
+	live(t)
+	brokenBy(t, func(t *testing.T, fail func() error) error {
+		_, err := toyPipeline().MapGraph(1, func(*Graph) error { return fail() }).Build()
+		return err
+	})
+	brokenBy(t, func(t *testing.T, fail func() error) error {
+		_, err := toyPipeline().FilterGraph(func(*Graph) error { return fail() }).Build()
+		return err
+	})
+}
+
+func TestFeedFails(t *testing.T) {
+	live(t)
+	brokenBy(t, func(t *testing.T, fail func() error) error {
+		feed := must[*Feed](t)(NewFeed(nil, 2, FeedComponent{"x", Feature, Float32, nil}))
+		defer feed.Close()
+		dataset := must[*Dataset](t)(NewPipeline(nil).AddFeed(feed).Build())
+		defer dataset.Close()
+		iterator := must[*Iterator](t)(dataset.Iterator(0))
+		defer iterator.Close()
+		pushed := make(chan error)
+		go func() { pushed <- feed.PushAll(background, func() ([]*Tensor, error) { return nil, fail() }) }()
+		_, err := iterator.Next(background)
+		if <-pushed == nil {
+			t.Error("PushAll tells nothing")
+		}
+		return err
+	})
+}
+
+func TestLogSinkPanics(t *testing.T) {
+	live(t)
+	c := must[*Context](t)(NewContext(ContextOptions{LogicalDevices: 1}))
+	closed(t, c)
+	if err := c.SetLog(LogDebug, func(Severity, string) { panic(errMine) }); err != nil {
+		t.Fatal(err)
+	}
+	x, y := toyData()
+	p := AddSlices(NewPipeline(c), "x", Feature, x, toyRows, toyColumns)
+	dataset := must[*Dataset](t)(AddSlices(p, "y", Label, y).Batch(8).Build())
+	estimator := must[*Estimator](t)(NewEstimator(toyModel, EstimatorOptions{Context: c, RunOptions: RunOptions{LogStepCountSteps: I64(1)}}))
+	closed(t, dataset, estimator)
+	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 3}))
+	if err := c.LogError(); !errors.Is(err, errMine) {
+		t.Error(err)
+	}
+	var mutex sync.Mutex
+	var lines []string
+	if err := c.SetLog(LogInfo, func(severity Severity, text string) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		lines = append(lines, text)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 3}))
+	mutex.Lock()
+	defer mutex.Unlock()
+	if len(lines) == 0 || c.LogError() != nil {
+		t.Error(lines, c.LogError())
+	}
+	if err := c.SetLog(LogInfo, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUseAfterClose(t *testing.T) {
+	live(t)
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	strategy, tensor := must[*Strategy](t)(Mirrored(nil)), must[*Tensor](t)(NewTensor([]float32{1}))
+	feed := must[*Feed](t)(NewFeed(nil, 1, FeedComponent{"x", Feature, Float32, nil}))
+	iterator := must[*Iterator](t)(dataset.Iterator(0))
+	session := must[*Session](t)(estimator.OpenSession(background, dataset, TrainOptions{}))
+	must[*Result](t)(session.Run(1))
+	session.Close()
+	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 1}))
+	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+	stream := must[*PredictionStream](t)(predictor.Stream(dataset))
+	batch := must[*Batch](t)(stream.Next(background))
+	for _, object := range []interface{ Close() error }{dataset, estimator, strategy, tensor, feed, iterator, session, predictor, stream, batch} {
+		if object.Close() != nil || object.Close() != nil {
+			t.Errorf("%T: closing twice fails", object)
+		}
+	}
+	calls := map[string]func() error{
+		"train":    func() error { _, err := estimator.Train(background, dataset, TrainOptions{}); return err },
+		"evaluate": func() error { _, err := estimator.Evaluate(background, dataset, 0); return err },
+		"dataset":  func() error { _, err := dataset.Iterator(0); return err },
+		"iterator": func() error { _, err := iterator.Next(background); return err },
+		"strategy": func() error { _, err := strategy.Context(); return err },
+		"tensor":   func() error { _, err := Values[float32](tensor); return err },
+		"update":   func() error { return Update(tensor, func([]float32) error { return nil }) },
+		"feed":     func() error { return feed.Push(background) },
+		"session":  func() error { _, err := session.Run(1); return err },
+		"finish":   func() error { _, err := session.Finish(); return err },
+		"run":      func() error { _, err := predictor.Run(background, nil); return err },
+		"stream":   func() error { _, err := stream.Next(background); return err },
+		"batch":    func() error { _, err := batch.Output("class"); return err },
+		"slices":   func() error { _, err := NewPipeline(nil).AddSlices("x", Feature, tensor).Build(); return err },
+		"zip":      func() error { _, err := toyPipeline().Zip(dataset).Build(); return err },
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, ErrClosed) || !errors.Is(err, FailedPrecondition) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	pipeline := toyPipeline()
+	pipeline.Close()
+	if _, err := pipeline.Batch(3).Build(); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	if estimator.GlobalStep() != -1 || tensor.Len() != -1 || batch.Rows() != -1 || dataset.Components() != nil {
+		t.Error("getters of closed objects")
+	}
+}
+
+func TestCancelledByContext(t *testing.T) {
+	live(t)
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	closed(t, dataset, estimator)
+	ctx, cancel := context.WithCancel(background)
+	_, err := estimator.Train(ctx, dataset, TrainOptions{}, Hook{10, func(e *Event) error {
+		if e.Kind == EventStep {
+			cancel()
+		}
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, Cancelled) {
+		t.Error(err)
+	}
+	if _, err = estimator.Train(ctx, dataset, TrainOptions{Steps: 1}); !errors.Is(err, context.Canceled) {
+		t.Error("an ended context:", err)
+	}
+	ctx, cancel = context.WithTimeout(background, 30*time.Millisecond)
+	defer cancel()
+	if _, err = estimator.Train(ctx, dataset, TrainOptions{}); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, DeadlineExceeded) {
+		t.Error(err)
+	}
+	feed := must[*Feed](t)(NewFeed(nil, 1, FeedComponent{"x", Feature, Float32, nil}))
+	waiting := must[*Dataset](t)(NewPipeline(nil).AddFeed(feed).Build())
+	iterator := must[*Iterator](t)(waiting.Iterator(0))
+	closed(t, feed, waiting, iterator)
+	ctx, cancel = context.WithTimeout(background, 30*time.Millisecond)
+	defer cancel()
+	if _, err = iterator.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	live(t)
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	closed(t, dataset, estimator)
+	stop := make(chan struct{})
+	result := must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Stop: stop}, Hook{5, func(e *Event) error {
+		if e.Kind == EventStep && e.Step == 5 {
+			close(stop)
+		}
+		return nil
+	}}))
+	if result.Reason != Stopped || result.Step < 5 {
+		t.Errorf("%+v", result)
+	}
+	before := result.Step
+	result = must[*Result](t)(estimator.Train(background, dataset, TrainOptions{}, Hook{3, func(e *Event) error {
+		if e.Kind == EventStep {
+			return ErrStop
+		}
+		return nil
+	}}))
+	if result.Reason != Stopped || result.Step <= before {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestTrainingInsideAHookIsAnError(t *testing.T) {
+	live(t)
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	closed(t, dataset, estimator)
+	var inside error
+	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 1}, Hook{1, func(e *Event) error {
+		if e.Kind == EventStep {
+			_, inside = estimator.Train(background, dataset, TrainOptions{Steps: 1})
+		}
+		return nil
+	}}))
+	if !errors.Is(inside, FailedPrecondition) {
+		t.Error(inside)
+	}
+}

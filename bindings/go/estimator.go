@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"context"
+
+	"tutti.org/tutti/internal/raw"
+)
+
+// ModelFunc writes a model for one mode. It is called once per mode, on the goroutine whose call needs it. The variables
+// of ModeEval and ModePredict must be among those of ModeTrain. What it returns, and a panic in it, comes back from that
+// call.
+type ModelFunc func(g *Graph, mode Mode) error
+
+// Estimator is a model function and run options, trained on datasets by a strategy. One Train at a time, beside any
+// number of Evaluate and predictions.
+type Estimator struct{ object }
+
+func (e *Estimator) ref() *handle {
+	if e == nil {
+		return nil
+	}
+	return e.handle
+}
+
+// EstimatorOptions are what NewEstimator may be told; the zero value means the defaults.
+type EstimatorOptions struct {
+	Context  *Context  // nil = the default one
+	Strategy *Strategy // nil = the context's default one
+	RunOptions
+}
+
+// NewEstimator makes an estimator.
+func NewEstimator(model ModelFunc, options EstimatorOptions) (*Estimator, error) {
+	if model == nil {
+		return nil, invalid("the model function is nil")
+	}
+	var use uses
+	defer use.leave()
+	owner, strategy := use.of(options.Context.ref()), use.of(options.Strategy.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	run, err := newOptions(options.RunOptions)
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Options_unref(run)
+	defer reap()
+	var out, failure uintptr
+	if code := raw.Estimator_create(owner, newToken(model), strategy, run, &out, &failure); code != 0 {
+		return nil, fromC(code, failure)
+	}
+	return &Estimator{object{newHandle("Estimator", out, raw.Estimator_unref)}}, nil
+}
+
+// training is what the calls that train have in common: handles, options, hooks and a token.
+type training struct {
+	uses
+	call                               *call
+	estimator, dataset, options, hooks uintptr
+}
+
+func (t *training) prepare(ctx context.Context, e *Estimator, dataset *Dataset, options TrainOptions, hooks []Hook) error {
+	t.estimator, t.dataset = t.of(e.ref()), t.of(dataset.ref())
+	if t.err != nil {
+		return t.err
+	}
+	var err error
+	if t.options, err = newOptions(options); err != nil {
+		return err
+	}
+	if t.hooks, err = newHooks(hooks); err != nil {
+		return err
+	}
+	t.call, err = begin(ctx, options.Stop, nil)
+	return err
+}
+
+func (t *training) done() {
+	if t.call != nil {
+		t.call.end()
+	}
+	raw.Hooks_unref(t.hooks)
+	raw.Options_unref(t.options)
+	t.leave()
+	reap()
+}
+
+// Train trains until the options' limit, or until the input ends. It goes on from the newest checkpoint in the model
+// directory, in the middle of an epoch if need be.
+func (e *Estimator) Train(ctx context.Context, dataset *Dataset, options TrainOptions, hooks ...Hook) (*Result, error) {
+	var t training
+	defer t.done()
+	if err := t.prepare(ctx, e, dataset, options, hooks); err != nil {
+		return nil, err
+	}
+	var out, failure uintptr
+	code := raw.Estimator_train(t.estimator, t.dataset, t.options, t.hooks, t.call.token, &out, &failure)
+	return takeResult(out), t.call.result(code, failure)
+}
+
+// Evaluate gives loss and metrics over the dataset, or over its first `steps` batches (0 = all).
+func (e *Estimator) Evaluate(ctx context.Context, dataset *Dataset, steps int64) (*Result, error) {
+	var use uses
+	defer use.leave()
+	estimator, data := use.of(e.ref()), use.of(dataset.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	c, err := begin(ctx, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end()
+	var out, failure uintptr
+	code := raw.Estimator_evaluate(estimator, data, steps, c.token, &out, &failure)
+	return takeResult(out), c.result(code, failure)
+}
+
+// TrainAndEvaluate trains, and evaluates after every so many steps and at the end; the result is of the last evaluation.
+func (e *Estimator) TrainAndEvaluate(ctx context.Context, dataset, evaluation *Dataset, everySteps int64,
+	options TrainOptions, hooks ...Hook) (*Result, error) {
+	var t training
+	defer t.done()
+	test := t.of(evaluation.ref())
+	if err := t.prepare(ctx, e, dataset, options, hooks); err != nil {
+		return nil, err
+	}
+	var out, failure uintptr
+	code := raw.Estimator_train_and_evaluate(t.estimator, t.dataset, test, everySteps, t.options, t.hooks, t.call.token,
+		&out, &failure)
+	return takeResult(out), t.call.result(code, failure)
+}
+
+// Save writes a checkpoint of the present weights into `directory`/checkpoint-<step>.
+func (e *Estimator) Save(ctx context.Context, directory string) error {
+	var use uses
+	defer use.leave()
+	number := use.of(e.ref())
+	if use.err != nil {
+		return use.err
+	}
+	c, err := begin(ctx, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	var failure uintptr
+	code := raw.Estimator_save(number, directory, c.token, &failure)
+	return c.result(code, failure)
+}
+
+// GlobalStep is the number of completed steps; -1 when the estimator is closed.
+func (e *Estimator) GlobalStep() int64 {
+	var use uses
+	defer use.leave()
+	return raw.Estimator_get_global_step(use.of(e.ref()))
+}
+
+// VariableNames are weights, running statistics and, as "<variable>/<slot>", the slots of the optimizer.
+func (e *Estimator) VariableNames() []string {
+	var use uses
+	defer use.leave()
+	number := use.of(e.ref())
+	var names []string
+	for i := int64(0); i < raw.Estimator_get_variable_count(number); i++ {
+		names = append(names, raw.Estimator_get_variable_name(number, i))
+	}
+	return names
+}
+
+// ReadVariable is a copy of a variable's value.
+func (e *Estimator) ReadVariable(name string) (*Tensor, error) {
+	return e.read(name, raw.Estimator_read_variable)
+}
+
+// ReadGradient is a copy of the last step's gradient for a variable; it needs the option KeepGradients.
+func (e *Estimator) ReadGradient(variable string) (*Tensor, error) {
+	return e.read(variable, raw.Estimator_read_gradient)
+}
+
+func (e *Estimator) read(name string, get func(uintptr, string, *uintptr, *uintptr) int32) (*Tensor, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(e.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	var out, failure uintptr
+	if code := get(number, name, &out, &failure); code != 0 {
+		return nil, fromC(code, failure)
+	}
+	return wrapTensor(out), nil
+}
+
+// WriteVariable sets a variable; same type and shape. Training goes on with it from the next step.
+func (e *Estimator) WriteVariable(name string, value *Tensor) error {
+	var use uses
+	defer use.leave()
+	number, tensor := use.of(e.ref()), use.of(value.ref())
+	if use.err != nil {
+		return use.err
+	}
+	var failure uintptr
+	code := raw.Estimator_write_variable(number, name, tensor, &failure)
+	return fromC(code, failure)
+}
+
+// SetTrainable freezes or frees the variables whose name matches a pattern with * and ?. Before the first training.
+func (e *Estimator) SetTrainable(pattern string, trainable bool) error {
+	var use uses
+	defer use.leave()
+	number := use.of(e.ref())
+	if use.err != nil {
+		return use.err
+	}
+	var failure uintptr
+	code := raw.Estimator_set_trainable(number, pattern, trainable, &failure)
+	return fromC(code, failure)
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"tutti.org/tutti/internal/raw"
+)
+
+// Feed is a bounded queue into which the program pushes elements; a pipeline that starts with AddFeed reads it, once.
+// Several goroutines may push. Close ends pushes that wait.
+type Feed struct{ object }
+
+func (f *Feed) ref() *handle {
+	if f == nil {
+		return nil
+	}
+	return f.handle
+}
+
+// ended is closed when the feed is.
+func (f *Feed) ended() <-chan struct{} {
+	if f == nil || f.handle == nil {
+		return nil
+	}
+	return f.handle.ended
+}
+
+// FeedComponent declares one tensor of each element: the type and shape of one element, without a batch dimension.
+type FeedComponent struct {
+	Name  string
+	Role  Role
+	DType DType
+	Dims  []int64
+}
+
+// NewFeed makes a feed that holds at most `capacity` elements.
+func NewFeed(context *Context, capacity int64, components ...FeedComponent) (*Feed, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(context.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	var out, failure uintptr
+	if code := raw.Feed_create(number, capacity, &out, &failure); code != 0 {
+		return nil, fromC(code, failure)
+	}
+	for _, c := range components {
+		if code := raw.Feed_declare(out, c.Name, int32(c.Role), int32(c.DType), c.Dims, &failure); code != 0 {
+			raw.Feed_unref(out)
+			return nil, fromC(code, failure)
+		}
+	}
+	h := newHandle("Feed", out, raw.Feed_unref)
+	h.ended = make(chan struct{})
+	return &Feed{object{h}}, nil
+}
+
+// Push adds one element, a tensor for each component; it waits while the feed is full. The tensors are shared, not
+// copied, and may be closed.
+func (f *Feed) Push(ctx context.Context, element ...*Tensor) error {
+	var use uses
+	defer use.leave()
+	number := use.of(f.ref())
+	tensors := make([]uintptr, len(element))
+	for i, tensor := range element {
+		tensors[i] = use.of(tensor.ref())
+	}
+	if use.err != nil {
+		return use.err
+	}
+	c, err := begin(ctx, nil, f.ended())
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	var failure uintptr
+	code := raw.Feed_push(number, tensors, c.token, &failure)
+	return c.result(code, failure)
+}
+
+// Finish says that no more elements will come.
+func (f *Feed) Finish() error {
+	return f.do(func(number uintptr, failure *uintptr) int32 { return raw.Feed_finish(number, failure) })
+}
+
+// Fail makes the reader fail; the error is found, by errors.Is and errors.As, in what the reading call returns.
+func (f *Feed) Fail(reason error) error {
+	return f.do(func(number uintptr, failure *uintptr) int32 {
+		return raw.Feed_fail(number, feedNumber(reason), oneLine.Replace(reason.Error()), failure)
+	})
+}
+
+func (f *Feed) do(function func(number uintptr, failure *uintptr) int32) error {
+	var use uses
+	defer use.leave()
+	number := use.of(f.ref())
+	if use.err != nil {
+		return use.err
+	}
+	var failure uintptr
+	code := function(number, &failure)
+	return fromC(code, failure)
+}
+
+// Position is the number of the first element that the reader needs: 0, or where a resumed training goes on.
+func (f *Feed) Position() int64 {
+	var use uses
+	defer use.leave()
+	return raw.Feed_get_position(use.of(f.ref()))
+}
+
+// PushAll pushes what `next` gives until io.EOF, then finishes the feed; another error, or a panic, fails it. The
+// tensors are closed once pushed. It is meant for a goroutine of its own: go feed.PushAll(ctx, next).
+func (f *Feed) PushAll(ctx context.Context, next func() ([]*Tensor, error)) error {
+	for {
+		var element []*Tensor
+		err := guarded(func() (err error) {
+			element, err = next()
+			return err
+		})
+		if errors.Is(err, io.EOF) {
+			return f.Finish()
+		}
+		if err == nil {
+			err = f.Push(ctx, element...)
+		}
+		for _, tensor := range element {
+			tensor.Close()
+		}
+		if err != nil {
+			_ = f.Fail(err) // when the feed is closed or ended there is no reader to tell
+			return err
+		}
+	}
+}
+
+// PushChannel pushes what a channel gives until it is closed; otherwise as PushAll.
+func (f *Feed) PushChannel(ctx context.Context, elements <-chan []*Tensor) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	return f.PushAll(ctx, func() ([]*Tensor, error) {
+		select {
+		case element, more := <-elements:
+			if !more {
+				return nil, io.EOF
+			}
+			return element, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-f.ended():
+			return nil, ErrClosed
+		}
+	})
+}

@@ -1,0 +1,3 @@
+module tutti.org/tutti
+
+go 1.19

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import "tutti.org/tutti/internal/raw"
+
+// Mode is what a model is built for.
+type Mode int32
+
+// The modes.
+const (
+	ModeTrain   Mode = raw.MODE_TRAIN
+	ModeEval    Mode = raw.MODE_EVAL
+	ModePredict Mode = raw.MODE_PREDICT
+)
+
+// Value is an output of an op in one graph. 0 is no value; a negative one is invalid because of an error before.
+type Value int64
+
+// DimBatch, in a shape, is the number of rows of the batch.
+const DimBatch int64 = -1 << 63
+
+// Graph is where a model function writes the model, for the global batch: how many replicas share it is not its
+// business. It is valid during the function, on its goroutine. A call that cannot work gives an invalid value, which
+// later calls pass through; the function need not look, for its caller reports the first error.
+type Graph struct{ handle uintptr }
+
+// GetFeature is a component of the dataset, with the batch as first dimension.
+func (g *Graph) GetFeature(name string) Value { return Value(raw.Graph_get_feature(g.handle, name)) }
+
+// GetLabel is a label of the dataset.
+func (g *Graph) GetLabel(name string) Value { return Value(raw.Graph_get_label(g.handle, name)) }
+
+// GetSampleWeight is a component of weights, one per example; no value when there is none of the name.
+func (g *Graph) GetSampleWeight(name string) Value {
+	return Value(raw.Graph_get_sample_weight(g.handle, name))
+}
+
+// Mode is what the model is built for.
+func (g *Graph) Mode() Mode { return Mode(raw.Graph_get_mode(g.handle)) }
+
+// SetOutput names a prediction: what predict gives for each row.
+func (g *Graph) SetOutput(name string, value Value) {
+	raw.Graph_set_output(g.handle, name, int64(value))
+}
+
+// SetLoss says which scalar to make small.
+func (g *Graph) SetLoss(loss Value) { raw.Graph_set_loss(g.handle, int64(loss)) }
+
+// AddMetric names a scalar that train and evaluate report, exact over all examples.
+func (g *Graph) AddMetric(name string, value Value) {
+	raw.Graph_add_metric(g.handle, name, int64(value))
+}
+
+// SetGradientClipNorm limits the global norm of all gradients before the update.
+func (g *Graph) SetGradientClipNorm(norm float64) { raw.Graph_set_gradient_clip_norm(g.handle, norm) }
+
+// Scope calls everything that the function adds "<name>/...".
+func (g *Graph) Scope(name string, build func()) {
+	raw.Graph_push_scope(g.handle, name)
+	defer raw.Graph_pop_scope(g.handle)
+	build()
+}
+
+// Constant is a scalar constant.
+func (g *Graph) Constant(dtype DType, value float64) Value {
+	return Value(raw.Graph_constant(g.handle, int32(dtype), value))
+}
+
+// ConstantTensor is a constant with the tensor's contents; invalid when the tensor is closed.
+func (g *Graph) ConstantTensor(tensor *Tensor) Value {
+	var use uses
+	defer use.leave()
+	return Value(raw.Graph_constant_tensor(g.handle, use.of(tensor.ref())))
+}
+
+// HostScalar is a scalar that Session.SetScalar changes while training.
+func (g *Graph) HostScalar(name string, initial float64) Value {
+	return Value(raw.Graph_host_scalar(g.handle, name, initial))
+}
+
+// VariableOptions are what Variable may be told; the zero value means the defaults.
+type VariableOptions struct {
+	// zeros, ones, constant, glorot_uniform, glorot_normal, he_uniform, he_normal, random_normal, random_uniform or
+	// truncated_normal. Default: zeros.
+	Initializer string
+	// The constant, the standard deviation or the bound; the other initializers ignore it.
+	Parameter float64
+	// Whether the optimizer changes it. Default: true.
+	Trainable Bool
+}
+
+// Variable is a variable of the model; its name is put behind the scope, and reusing one is an error.
+func (g *Graph) Variable(name string, dtype DType, dims []int64, options ...VariableOptions) Value {
+	o := first(options)
+	if o.Initializer == "" {
+		o.Initializer = "zeros"
+	}
+	return Value(raw.Graph_variable(g.handle, name, int32(dtype), dims, o.Initializer, o.Parameter, o.Trainable != False))
+}
+
+// Assign says what a variable's next value is, stored when the step is complete.
+func (g *Graph) Assign(variable, value Value) {
+	raw.Graph_assign(g.handle, int64(variable), int64(value))
+}
+
+// Gradients are d(target)/d(of[i]) for each i; invalid where there is no path.
+func (g *Graph) Gradients(target Value, of []Value) []Value {
+	if len(of) == 0 {
+		return nil
+	}
+	out := make([]int64, len(of))
+	raw.Gradients(g.handle, int64(target), numbers(of), &out[0])
+	values := make([]Value, len(of))
+	for i, id := range out {
+		values[i] = Value(id)
+	}
+	return values
+}
+
+// ApplyGradients gives the optimizer these gradients, each shaped like its variable, in place of those of the loss.
+func (g *Graph) ApplyGradients(variables, gradients []Value) {
+	if len(variables) != len(gradients) || len(variables) == 0 {
+		raw.Apply_gradients(g.handle, nil, make([]int64, 1)) // the library reports it, as it does all errors of a graph
+		return
+	}
+	raw.Apply_gradients(g.handle, &numbers(variables)[0], numbers(gradients))
+}
+
+func numbers(values []Value) []int64 {
+	ids := make([]int64, len(values))
+	for i, value := range values {
+		ids[i] = int64(value)
+	}
+	return ids
+}
+
+// DType is a value's type; 0 for an invalid one.
+func (g *Graph) DType(value Value) DType { return DType(raw.Graph_get_dtype(g.handle, int64(value))) }
+
+// Dims is a value's shape as far as known: -1 stands for the batch or another unknown size. nil for an invalid value.
+func (g *Graph) Dims(value Value) []int64 {
+	rank := raw.Graph_get_rank(g.handle, int64(value))
+	if rank < 0 {
+		return nil
+	}
+	dims := make([]int64, rank)
+	for axis := range dims {
+		dims[axis] = raw.Graph_get_dim(g.handle, int64(value), int64(axis))
+	}
+	return dims
+}
+
+// Err is the first error so far.
+func (g *Graph) Err() error {
+	var failure uintptr
+	code := raw.Graph_check(g.handle, &failure)
+	return fromC(code, failure)
+}

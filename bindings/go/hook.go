@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"errors"
+
+	"tutti.org/tutti/internal/raw"
+)
+
+// EventKind is what happened in a training.
+type EventKind int32
+
+// The kinds of events; there may be more in later releases.
+const (
+	EventBegin           EventKind = raw.EVENT_BEGIN
+	EventStep            EventKind = raw.EVENT_STEP
+	EventCheckpointSaved EventKind = raw.EVENT_CHECKPOINT_SAVED
+	EventEpochEnd        EventKind = raw.EVENT_EPOCH_END
+	EventEvaluated       EventKind = raw.EVENT_EVALUATED
+	EventEnd             EventKind = raw.EVENT_END
+	EventError           EventKind = raw.EVENT_ERROR
+)
+
+// ErrStop, returned by a hook, ends training politely after this step.
+var ErrStop = errors.New("stop training")
+
+const hookStop = -1
+
+// Hook sees the events of one training: a step every EverySteps steps (0 = none), and all others. It runs on the
+// goroutine that trains. An error that it returns ends the training, and is found in what Train returns. It may use
+// getters and cancel; training from inside it is an error.
+type Hook struct {
+	EverySteps int64
+	Call       func(e *Event) error
+}
+
+// Event is what a hook sees. Numbers that an event does not carry are 0 or NaN.
+type Event struct {
+	Kind              EventKind
+	Step              int64
+	Epoch             int64
+	Loss              float64
+	ExamplesPerSecond float64
+	RemainingSeconds  float64 // until the end at the present speed
+	handle            uintptr
+}
+
+func newEvent(handle uintptr) *Event {
+	return &Event{
+		Kind:              EventKind(raw.Hook_event_get_kind(handle)),
+		Step:              raw.Hook_event_get_step(handle),
+		Epoch:             raw.Hook_event_get_epoch(handle),
+		Loss:              raw.Hook_event_get_loss(handle),
+		ExamplesPerSecond: raw.Hook_event_get_examples_per_second(handle),
+		RemainingSeconds:  raw.Hook_event_get_remaining_seconds(handle),
+		handle:            handle,
+	}
+}
+
+// Metric is a metric of the model; NaN when there is none of the name, and after the hook returned.
+func (e *Event) Metric(name string) float64 { return raw.Hook_event_get_metric(e.handle, name) }
+
+// Checkpoint is the directory of the checkpoint just saved; "" for other events, and after the hook returned.
+func (e *Event) Checkpoint() string { return raw.Hook_event_get_checkpoint(e.handle) }
+
+// newHooks makes a C list of hooks, 0 for none; the caller drops it.
+func newHooks(hooks []Hook) (uintptr, error) {
+	if len(hooks) == 0 {
+		return 0, nil
+	}
+	var out, failure uintptr
+	if code := raw.Hooks_create(&out, &failure); code != 0 {
+		return 0, fromC(code, failure)
+	}
+	for _, hook := range hooks {
+		if hook.Call == nil {
+			raw.Hooks_unref(out)
+			return 0, invalid("a hook has no function")
+		}
+		if code := raw.Hooks_add(out, newToken(hook.Call), hook.EverySteps, &failure); code != 0 {
+			raw.Hooks_unref(out)
+			return 0, fromC(code, failure)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import "tutti.org/tutti/internal/raw"
+
+// Bool is a truth value whose zero value means the default.
+type Bool int32
+
+// The values of Bool that say something.
+const (
+	False Bool = raw.FALSE
+	True  Bool = raw.TRUE
+)
+
+// I64 and F64 are for optional numbers that may be zero: tutti.RepeatOptions{Count: tutti.I64(3)}.
+func I64(value int64) *int64 { return &value }
+
+// F64 is for optional numbers that may be zero.
+func F64(value float64) *float64 { return &value }
+
+// first gives the options a caller passed, or none.
+func first[T any](options []T) T {
+	if len(options) > 0 {
+		return options[0]
+	}
+	var none T
+	return none
+}
+
+// filler is a struct of options.
+type filler interface {
+	schema() string
+	fill(handle uintptr)
+}
+
+// newOptions makes a C object of a struct; the caller drops it.
+func newOptions(values filler) (uintptr, error) {
+	var out, failure uintptr
+	if code := raw.Options_create(values.schema(), &out, &failure); code != 0 {
+		return 0, fromC(code, failure)
+	}
+	values.fill(out)
+	if code := raw.Options_check(out, &failure); code != 0 {
+		raw.Options_unref(out)
+		return 0, fromC(code, failure)
+	}
+	return out, nil
+}
+
+// ResolvedOptions is a JSON object of all keys of a struct of options, with the value in force and where it came from.
+func ResolvedOptions(options filler) (string, error) {
+	handle, err := newOptions(options)
+	if err != nil {
+		return "", err
+	}
+	defer raw.Options_unref(handle)
+	return raw.Options_get_json(handle), nil
+}
+
+// OptionKeys describes each key of a schema ("context", "run", "train", "predictor") as a JSON object.
+func OptionKeys(schema string) []string {
+	var keys []string
+	for i := int64(0); i < raw.Options_count_keys(schema); i++ {
+		keys = append(keys, raw.Options_describe_key(schema, i))
+	}
+	return keys
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func trained(t testing.TB) (*Estimator, *Dataset) {
+	estimator, train, test := toyEstimator(t, RunOptions{Seed: 2}), toyDataset(t), toyTestset(t)
+	closed(t, estimator, train, test)
+	must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 30}))
+	return estimator, test
+}
+
+func TestStreamAndRunAreEqual(t *testing.T) {
+	live(t)
+	estimator, test := trained(t)
+	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+	stream := must[*PredictionStream](t)(predictor.Stream(test))
+	whole := must[*Batch](t)(predictor.RunAll(background, test))
+	closed(t, predictor, stream, whole)
+	var streamed []int64
+	for {
+		batch, err := stream.Next(background)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if batch.FirstRow() != int64(len(streamed)) {
+			t.Errorf("row %d after %d rows", batch.FirstRow(), len(streamed))
+		}
+		streamed = append(streamed, must[[]int64](t)(Output[int64](batch, "class"))...)
+		batch.Close()
+	}
+	if got := must[[]int64](t)(Output[int64](whole, "class")); len(got) != toyRows || fmt.Sprint(got) != fmt.Sprint(streamed) {
+		t.Error(got, streamed)
+	}
+	if names := whole.Names(); len(names) != 1 || names[0] != "class" || whole.Rows() != toyRows {
+		t.Error(names)
+	}
+	if _, err := whole.Output("nothing"); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+	early := must[*PredictionStream](t)(predictor.Stream(test))
+	defer early.Close()
+	if err := early.Stop(background); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPredictorServesManyGoroutines(t *testing.T) {
+	live(t)
+	estimator, _ := trained(t)
+	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+	closed(t, predictor)
+	x, _ := toyData()
+	var group sync.WaitGroup
+	var wrong int64
+	answers := make([]string, 8)
+	for i := range answers {
+		group.Add(1)
+		go func(i int) {
+			defer group.Done()
+			for round := 0; round < 20; round++ {
+				input, err := NewTensor(x[:10*toyColumns], 10, toyColumns)
+				if err != nil {
+					atomic.AddInt64(&wrong, 1)
+					return
+				}
+				batch, err := predictor.Run(background, map[string]*Tensor{"x": input})
+				if err != nil {
+					atomic.AddInt64(&wrong, 1)
+					return
+				}
+				classes, err := Output[int64](batch, "class")
+				if err != nil {
+					atomic.AddInt64(&wrong, 1)
+				}
+				answers[i] = fmt.Sprint(classes)
+				if round%2 == 0 { // the others are left to the collector
+					batch.Close()
+					input.Close()
+				}
+			}
+		}(i)
+	}
+	group.Wait()
+	for _, answer := range answers {
+		if wrong != 0 || answer != answers[0] || len(answer) < 20 {
+			t.Error(wrong, answer)
+		}
+	}
+	runtime.GC()
+}
+
+func TestCheckpoints(t *testing.T) {
+	live(t)
+	directory := filepath.Join(t.TempDir(), "modèle")
+	train := toyDataset(t)
+	closed(t, train)
+	estimator := toyEstimator(t, RunOptions{ModelDir: directory})
+	var saved []string
+	must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 4}, Hook{0, func(e *Event) error {
+		if e.Kind == EventCheckpointSaved {
+			saved = append(saved, e.Checkpoint())
+		}
+		return nil
+	}}))
+	estimator.Close()
+	if len(saved) == 0 || !strings.HasSuffix(saved[len(saved)-1], "modèle/checkpoint-4") {
+		t.Fatal(saved)
+	}
+	again := toyEstimator(t, RunOptions{ModelDir: directory})
+	closed(t, again)
+	result := must[*Result](t)(again.Train(background, train, TrainOptions{Steps: 3}))
+	if result.Step != 7 {
+		t.Errorf("%+v", result)
+	}
+	predictor := must[*Predictor](t)(OpenPredictor(saved[len(saved)-1], OpenPredictorOptions{}))
+	closed(t, predictor)
+	if predictor.Step() != 4 || !strings.Contains(predictor.Signature(), "class") {
+		t.Error(predictor.Step(), predictor.Signature())
+	}
+	if err := predictor.Reload(background, filepath.Join(directory, "checkpoint-7")); err != nil || predictor.Step() != 7 {
+		t.Error(err, predictor.Step())
+	}
+	if plan := must[string](t)(predictor.DescribePlan(background, 8, 0)); !strings.Contains(plan, "kernels") {
+		t.Error(plan)
+	}
+	other := t.TempDir()
+	if err := again.Save(background, other); err != nil {
+		t.Error(err)
+	}
+	if _, err := OpenPredictor(filepath.Join(other, "checkpoint-7"), OpenPredictorOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := OpenPredictor(filepath.Join(other, "checkpoint-8"), OpenPredictorOptions{}); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+}
+
+func TestClosingWhileCallsRun(t *testing.T) {
+	live(t)
+	train := toyDataset(t)
+	estimator := toyEstimator(t, RunOptions{})
+	result := must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 50}, Hook{1, func(e *Event) error {
+		if e.Kind == EventStep && e.Step == 10 {
+			estimator.Close()
+			train.Close()
+		}
+		runtime.GC()
+		return nil
+	}}))
+	if result.Step != 50 || estimator.GlobalStep() != -1 {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestContextsAndStrategies(t *testing.T) {
+	live(t)
+	c := must[*Context](t)(NewContext(ContextOptions{LogicalDevices: 3, Backend: "reference"}))
+	strategy := must[*Strategy](t)(Mirrored(c, "reference:2", "reference:0"))
+	scope := must[*Context](t)(strategy.Context())
+	closed(t, c, strategy, scope)
+	if devices := must[[]string](t)(c.Devices()); len(devices) != 3 || !strings.HasSuffix(devices[0], ":0") {
+		t.Error(devices)
+	}
+	if got := fmt.Sprint(strategy.Devices()); got != "[reference:2 reference:0]" {
+		t.Error(got)
+	}
+	if descriptions := must[[]string](t)(scope.DescribeDevices()); len(descriptions) != 3 {
+		t.Error(descriptions)
+	}
+	if first := must[*Strategy](t)(OneDevice(c, "")); len(first.Devices()) != 1 {
+		t.Error(first.Devices())
+	} else {
+		first.Close()
+	}
+	if options := must[string](t)(ResolvedOptions(RunOptions{Seed: 1 << 40})); !strings.Contains(options, fmt.Sprint(1<<40)) {
+		t.Error(options)
+	}
+	if len(OptionKeys("train")) != 3 || !HasFeature("backend:reference") || WhyUnavailable("nothing") == "" || BuildInfo() == "" {
+		t.Error(OptionKeys("train"), BuildInfo())
+	}
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import "tutti.org/tutti/internal/raw"
+
+// Reason is why training returned; 0 for an evaluation, and while a session has more to do.
+type Reason int32
+
+// The reasons.
+const (
+	MaxSteps   Reason = raw.REASON_MAX_STEPS
+	Epochs     Reason = raw.REASON_EPOCHS
+	EndOfInput Reason = raw.REASON_END_OF_INPUT
+	Stopped    Reason = raw.REASON_STOPPED
+)
+
+// Result is what training or evaluating gave.
+type Result struct {
+	Reason   Reason
+	Step     int64
+	Examples int64
+	Seconds  float64
+	Loss     float64            // of the last step, or of the whole dataset; NaN when the model has none
+	Metrics  map[string]float64 // by name, without the loss
+}
+
+// takeResult reads a C result and drops it; nil when there is none.
+func takeResult(handle uintptr) *Result {
+	if handle == 0 {
+		return nil
+	}
+	defer raw.Result_unref(handle)
+	result := &Result{
+		Reason:   Reason(raw.Result_get_reason(handle)),
+		Step:     raw.Result_get_step(handle),
+		Examples: raw.Result_get_examples(handle),
+		Seconds:  raw.Result_get_seconds(handle),
+		Loss:     raw.Result_get_loss(handle),
+		Metrics:  make(map[string]float64),
+	}
+	for i := int64(0); i < raw.Result_get_metric_count(handle); i++ {
+		name := raw.Result_get_metric_name(handle, i)
+		result.Metrics[name] = raw.Result_get_metric(handle, name)
+	}
+	return result
+}

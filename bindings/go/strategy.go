@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import "tutti.org/tutti/internal/raw"
+
+// Strategy says on which devices a model runs. The model that training gives does not depend on it; only the time does.
+type Strategy struct{ object }
+
+func (s *Strategy) ref() *handle {
+	if s == nil {
+		return nil
+	}
+	return s.handle
+}
+
+func makeStrategy(context *Context, create func(number uintptr, out, failure *uintptr) int32) (*Strategy, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(context.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	var out, failure uintptr
+	if code := create(number, &out, &failure); code != 0 {
+		return nil, fromC(code, failure)
+	}
+	return &Strategy{object{newHandle("Strategy", out, raw.Strategy_unref)}}, nil
+}
+
+// OneDevice runs everything on one device, such as "cpu:0"; "" = the context's first.
+func OneDevice(context *Context, device string) (*Strategy, error) {
+	return makeStrategy(context, func(number uintptr, out, failure *uintptr) int32 {
+		return raw.Strategy_create_one_device(number, device, out, failure)
+	})
+}
+
+// Mirrored runs one replica on each device and keeps them equal; without devices, on all of the context.
+func Mirrored(context *Context, devices ...string) (*Strategy, error) {
+	return makeStrategy(context, func(number uintptr, out, failure *uintptr) int32 {
+		return raw.Strategy_create_mirrored(number, joined(devices), int64(len(devices)), out, failure)
+	})
+}
+
+// joined is a list of texts as the C layer takes it: a zero byte ends each.
+func joined(texts []string) []byte {
+	var bytes []byte
+	for _, text := range texts {
+		bytes = append(append(bytes, text...), 0)
+	}
+	return bytes
+}
+
+// Devices are the devices of the replicas; nil when the strategy is closed.
+func (s *Strategy) Devices() []string {
+	var use uses
+	defer use.leave()
+	number := use.of(s.ref())
+	var devices []string
+	for i := int64(0); i < raw.Strategy_get_replica_count(number); i++ {
+		devices = append(devices, raw.Strategy_get_device(number, i))
+	}
+	return devices
+}
+
+// Context is a context whose default strategy is this one: what is made from it uses the strategy without being told.
+func (s *Strategy) Context() (*Context, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(s.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	context := raw.Strategy_get_context(number)
+	if context == 0 {
+		return nil, invalid("not a strategy")
+	}
+	raw.Context_ref(context)
+	return wrapContext(context), nil
+}
