@@ -35,6 +35,16 @@ type Hook struct {
 	Call       func(e *Event) error
 }
 
+// OnStep is a hook that sees a step every so many steps, and nothing else.
+func OnStep(every int64, call func(e *Event) error) Hook {
+	return Hook{every, func(e *Event) error {
+		if e.Kind != EventStep {
+			return nil
+		}
+		return call(e)
+	}}
+}
+
 // Event is what a hook sees. Numbers that an event does not carry are 0 or NaN.
 type Event struct {
 	Kind              EventKind

@@ -3,6 +3,7 @@
 """Runs the Go tool over the module, with the library of a build folder that need not be installed.
 
 usage: run_go.py vet|test|race BUILD_FOLDER
+       run_go.py example BUILD_FOLDER NAME             builds a program of examples/go and runs it as a test
        run_go.py run BUILD_FOLDER GO_ARGUMENT...      any other command, such as: run build/test test -run Feed ./...
 
 Nothing is downloaded. Without Go >= 1.19 it says so and ends with status 77.
@@ -15,6 +16,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples', 'go')
+RUN_EXAMPLE = os.path.join(os.path.dirname(EXAMPLES), 'run_example.py')
 SKIPPED = 77
 OLDEST = (1, 19)
 
@@ -40,12 +43,14 @@ def missing(what):
     return ''
 
 
-def commands(what, more):
+def commands(what, build, more):
     # SWIG's code turns numbers into pointers, all of them to C memory.
     return {'vet': [['go', 'vet', '.'], ['go', 'vet', '-unsafeptr=false', './...'], ['gofmt', '-l', '.']],
             'test': [['go', 'test', '-count=1', './...']],
             'race': [['go', 'test', '-race', '-count=1', './...']],
-            'run': [['go', *more]]}[what]
+            'run': [['go', *more]],
+            'example': [['go', 'build', '-o', os.path.join(build, 'examples', 'go') + os.sep] + [f'./{name}' for name in more]] +
+                       [[sys.executable, RUN_EXAMPLE, name, os.path.join(build, 'examples', 'go', name)] for name in more]}[what]
 
 
 def main(what, build, *more):
@@ -53,8 +58,10 @@ def main(what, build, *more):
     if reason:
         print('skipped:', reason)
         return SKIPPED
-    for command in commands(what, more):
-        done = subprocess.run(command, cwd=HERE, env=environment(os.path.abspath(build)), stdout=subprocess.PIPE, text=True, check=False)
+    build = os.path.abspath(build)
+    folder = EXAMPLES if what == 'example' else HERE
+    for command in commands(what, build, more):
+        done = subprocess.run(command, cwd=folder, env=environment(build), stdout=subprocess.PIPE, text=True, check=False)
         print(done.stdout, end='')
         if done.returncode or (command[0] == 'gofmt' and done.stdout):
             print('failed:', ' '.join(command))
