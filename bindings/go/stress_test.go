@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Objects are made, used and closed by many goroutines at once while the collector runs without pause.
+func TestClosingRaces(t *testing.T) {
+	live(t)
+	dataset := toyTestset(t)
+	closed(t, dataset)
+	stop := make(chan struct{})
+	var collector, group sync.WaitGroup
+	collector.Add(1)
+	go func() {
+		defer collector.Done()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	}()
+	for i := 0; i < 8; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for round := 0; round < 30; round++ {
+				tensor, err := NewTensor(make([]float32, 1000))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var inner sync.WaitGroup
+				for j := 0; j < 3; j++ {
+					inner.Add(1)
+					go func(j int) {
+						defer inner.Done()
+						if j == 2 {
+							tensor.Close()
+						} else if err := View(tensor, func(data []float32) error { _ = data[999]; return nil }); err != nil && !errors.Is(err, ErrClosed) {
+							t.Error(err)
+						}
+					}(j)
+				}
+				inner.Wait()
+				iterator, err := dataset.Iterator(int64(round))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := iterator.Next(background); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	group.Wait()
+	close(stop)
+	collector.Wait()
+}
+
+// Estimators with hooks, cancelled from elsewhere at any moment, leave nothing behind and can be used again.
+func TestCancellingAtAnyMoment(t *testing.T) {
+	live(t)
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	closed(t, dataset, estimator)
+	for i := 0; i < 30; i++ {
+		ctx, cancel := context.WithTimeout(background, time.Duration(i)*300*time.Microsecond)
+		_, err := estimator.Train(ctx, dataset, TrainOptions{}, OnStep(1, func(*Event) error { return nil }))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 2}))
+}
+
+// A model function holds an object that holds the estimator: the collector takes the whole ring once it is closed.
+func TestCallbacksAreReleased(t *testing.T) {
+	live(t)
+	released := make(chan struct{})
+	func() {
+		big := &struct{ data [1 << 20]byte }{}
+		runtime.SetFinalizer(big, func(any) { close(released) })
+		estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
+			big.data[0]++
+			return toyModel(g, mode)
+		}, EstimatorOptions{}))
+		dataset := toyDataset(t)
+		must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 1}))
+		dataset.Close()
+		estimator.Close()
+	}()
+	for i := 0; i < 200; i++ {
+		runtime.GC()
+		select {
+		case <-released:
+			return
+		case <-time.After(10 * time.Millisecond):
+			reap()
+		}
+	}
+	t.Error("the model function is still held")
+}
+
+// The process may end while training runs; this test calls itself as a program that does so.
+func TestExitWhileTraining(t *testing.T) {
+	if os.Getenv("TUTTI_EXIT_WHILE_TRAINING") != "" {
+		go toyEstimator(t, RunOptions{}).Train(background, toyDataset(t), TrainOptions{})
+		time.Sleep(50 * time.Millisecond)
+		os.Exit(0)
+	}
+	command := exec.Command(os.Args[0], "-test.run=^TestExitWhileTraining$")
+	command.Env = append(os.Environ(), "TUTTI_EXIT_WHILE_TRAINING=yes")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+func BenchmarkHook(b *testing.B) {
+	dataset, estimator := toyDataset(b), toyEstimator(b, RunOptions{})
+	closed(b, dataset, estimator)
+	hooks := []Hook{OnStep(1, func(*Event) error { return nil })}
+	b.ResetTimer()
+	must[*Result](b)(estimator.Train(background, dataset, TrainOptions{Steps: int64(b.N)}, hooks...))
+}
+
+func BenchmarkPush1MB(b *testing.B) {
+	feed := must[*Feed](b)(NewFeed(nil, int64(b.N)+1, FeedComponent{"x", Feature, Float32, []int64{1 << 18}}))
+	dataset := must[*Dataset](b)(NewPipeline(nil).AddFeed(feed).Build())
+	closed(b, feed, dataset)
+	data := make([]float32, 1<<18)
+	b.SetBytes(1 << 20)
+	b.ResetTimer()
+	for i := 0; i < b.N; i++ {
+		tensor := must[*Tensor](b)(Zeros(Float32, 1<<18))
+		if err := Update(tensor, func(into []float32) error { copy(into, data); return nil }); err != nil {
+			b.Fatal(err)
+		}
+		if err := feed.Push(background, tensor); err != nil {
+			b.Fatal(err)
+		}
+		tensor.Close()
+	}
+}
