@@ -95,6 +95,7 @@ struct RawRequest {
     raw.devices = handles.data();
     raw.device_count = static_cast<int32_t>(handles.size());
     raw.flags = request.flags;
+    if (request.precision == Precision::bf16_where_faster) raw.flags |= TUTTI_COMPILE_BF16_WHERE_FASTER;
     raw.cancel = request.cancel;
   }
   RawRequest(const RawRequest &) = delete;
@@ -105,6 +106,12 @@ struct RawRequest {
 };
 
 }  // namespace
+
+Status check_precision(Precision precision, Level level) {
+  if (precision == Precision::f32 || level == Level::fast) return Status();
+  return base::invalid_argument("precision is bf16_where_faster, which needs determinism fast: where it is faster is ",
+                                "measured, and results that repeat must not depend on what was measured");
+}
 
 int32_t ExecutableDescription::input_index(std::string_view name) const { return port_index(inputs, name); }
 int32_t ExecutableDescription::output_index(std::string_view name) const { return port_index(outputs, name); }

@@ -36,6 +36,17 @@ using ExecutableRef = std::shared_ptr<const Executable>;
 /// How exactly results repeat; the numbers of TUTTI_LEVEL_*.
 enum class Level : int32_t { fast = 1, repeatable = 2, invariant = 3 };
 
+/// How exactly convolutions and matrix products of f32 have to be computed.
+enum class Precision : int32_t {
+  f32 = 0,
+  /// Level fast: factors may be rounded to bfloat16 (8 bits of precision) where the backend measured that to be faster.
+  /// Sums, results and state stay f32. Where the processor has no such arithmetic nothing changes.
+  bf16_where_faster = 1,
+};
+
+/// INVALID_ARGUMENT for a precision that the level does not have.
+base::Status check_precision(Precision precision, Level level);
+
 /// What to compile; everything is borrowed for the call.
 struct CompileRequest {
   /// The serialised graph (graph/serialize.h); shared by all shapes of it.
@@ -45,7 +56,8 @@ struct CompileRequest {
   const StateTable *state = nullptr;
   Level level = Level::fast;
   int32_t threads = 1;
-  int32_t flags = 0;             ///< TUTTI_COMPILE_*
+  Precision precision = Precision::f32;
+  int32_t flags = 0;             ///< TUTTI_COMPILE_*, besides what precision says
   const void *cancel = nullptr;  ///< a base::CancelToken
 };
 

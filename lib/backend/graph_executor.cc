@@ -94,6 +94,7 @@ Result<std::shared_ptr<GraphExecutor::Form>> GraphExecutor::find_form(const Symb
   request.bindings = bindings;
   request.level = options_.level;
   request.threads = options_.threads;
+  request.precision = options_.precision;
   TUTTI_ASSIGN(form->executable, Executable::compile(*device_, request));
   std::shared_ptr<Form> evicted;  // released after the lock: its programs may take their time
   std::lock_guard lock(mutex_);

@@ -39,6 +39,7 @@ struct GraphExecutorOptions {
   size_t cache_limit = 16;
   Level level = Level::fast;
   int32_t threads = 1;
+  Precision precision = Precision::f32;
 };
 
 /// What happened so far.

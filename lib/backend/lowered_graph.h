@@ -78,6 +78,8 @@ class LoweredGraph {
 
   int32_t level() const { return level_; }
   int32_t threads() const { return threads_; }
+  /// May factors of convolutions and products be rounded to bfloat16? Only at level fast.
+  bool allows_bf16() const { return allows_bf16_; }
 
  private:
   base::Status lower_values();
@@ -91,6 +93,7 @@ class LoweredGraph {
   std::vector<StateAccess> accesses_;
   int32_t level_ = TUTTI_LEVEL_FAST;
   int32_t threads_ = 1;
+  bool allows_bf16_ = false;
 };
 
 /// "node 'dense/matmul' (matmul)": how errors name a node.

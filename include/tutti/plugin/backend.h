@@ -206,6 +206,9 @@ typedef struct tutti_compile_request {
 
 enum {
   TUTTI_COMPILE_DEBUG_NAMES = 1,  ///< put a trace span with the node's name around every kernel
+  /// At TUTTI_LEVEL_FAST the factors of convolutions and matrix products may be rounded to bfloat16 where that was
+  /// measured to be faster; sums, results and state stay f32. A permission: other levels ignore it, a backend may.
+  TUTTI_COMPILE_BF16_WHERE_FASTER = 2,
 };
 
 /// State layouts (optional table; absent = everything is row-major).
