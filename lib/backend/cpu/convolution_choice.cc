@@ -43,10 +43,23 @@ Result<ConvolutionPlanPointer> make_plain(const ConvolutionRequest &request) {
   return ConvolutionPlan::make(plain);
 }
 
+bool suits_bf16(const ConvolutionRequest &) { return has_bf16(); }
+
+Result<ConvolutionPlanPointer> make_bf16(const ConvolutionRequest &request) {
+  ConvolutionRequest rounded = request;
+  rounded.bf16 = true;
+  return ConvolutionPlan::make(rounded);
+}
+
+/// Of what is only taken where it was measured.
+constexpr double kNever = 1e3;
+
 constexpr ConvolutionFamily kFamilies[] = {
     {"winograd", true, true, false, 300e9, suits_winograd, make_winograd_plan, true},
     {"dnnl_winograd", true, true, false, 300e9, suits_dnnl_winograd, make_dnnl_winograd},
     {"dnnl_direct", false, false, false, 150e9, suits_anything, ConvolutionPlan::make},
+    // No f16: its sums in f32 need AMX-FP16, and gradients of its range a loss scale.
+    {"dnnl_bf16", true, true, false, kNever, suits_bf16, make_bf16, false, true},
     {"dnnl_plain", false, false, true, 1e9, suits_plain, make_plain},
 };
 
@@ -64,7 +77,7 @@ std::string label(const ConvolutionCandidate &candidate) {
 }
 
 std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape &shape, ConvolutionPass pass,
-                                                         int32_t level, int32_t threads) {
+                                                         int32_t level, int32_t threads, bool allows_bf16) {
   const bool input_blocks = shape.in_channels % kBlock == 0, output_blocks = shape.out_channels % kBlock == 0;
   ConvolutionRequest request;
   request.shape = shape;
@@ -75,6 +88,7 @@ std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape 
   std::vector<ConvolutionCandidate> list;
   for (const ConvolutionFamily &family : convolution_families()) {
     if (family.fast_only && level != TUTTI_LEVEL_FAST) continue;
+    if (family.rounds_factors && !allows_bf16) continue;
     for (const ImageLayouts layouts : {ImageLayouts{false, false}, {true, true}, {false, true}, {true, false}}) {
       if ((layouts.blocked_input && !input_blocks) || (layouts.blocked_output && !output_blocks)) continue;
       request.blocked_input = layouts.blocked_input;

@@ -46,6 +46,8 @@ struct ConvolutionFamily {
   base::Result<ConvolutionPlanPointer> (*make)(const ConvolutionRequest &request) = nullptr;
   /// Its plans are for as many threads as the request says, and cut themselves.
   bool cuts_itself = false;
+  /// Rounds factors to fewer bits than f32 has: only with permission, and only where it was measured to be faster.
+  bool rounds_factors = false;
 };
 
 /// Best first by rule.
@@ -59,9 +61,10 @@ struct ConvolutionCandidate {
 /// "dnnl_direct:rb": family, and of x and of y whether it is row-major or blocked.
 std::string label(const ConvolutionCandidate &candidate);
 
-/// Every candidate of a pass that may do, best first by rule; plain loops last.
+/// Every candidate of a pass that may do, best first by rule; plain loops last. `allows_bf16`: factors may be rounded
+/// (level fast).
 std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape &shape, ConvolutionPass pass,
-                                                         int32_t level, int32_t threads);
+                                                         int32_t level, int32_t threads, bool allows_bf16 = false);
 
 /// The candidate's plan with the kernel in `layout` if that works, else as suits it best ("any").
 base::Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, const std::string &layout,

@@ -22,6 +22,8 @@ constexpr double kMostSecondsToTime = 30e-3;
 constexpr double kGuessedFlopsPerSecond = 150e9, kGuessedBytesPerSecond = 10e9;
 constexpr double kGuessedReorder = 1e-10;
 constexpr double kMaximumSeconds = 1e3;
+/// What saves less time than this is not worth rounding for.
+constexpr double kWorthRounding = 1.05;
 /// Fewer positions than these say little about larger images: whatever is done once for a kernel outweighs the rest.
 constexpr int64_t kLeastPositions = 256;
 constexpr std::string_view kReorder = "reorder", kImage = "image";
@@ -42,10 +44,11 @@ double guessed_seconds(const ConvolutionShape &s) {
 /// Everything about a question but the rows.
 std::string question_name(const ConvolutionQuestion &q) {
   const ConvolutionShape &s = q.shape;
-  return base::concat(name(q.pass), " t", q.threads, " g", s.groups, " ", s.in_channels, "x", s.in_height, "x",
-                      s.in_width, ">", s.out_channels, "x", s.out_height, "x", s.out_width, " k", s.kernel_height, "x",
-                      s.kernel_width, " s", s.stride[0], "x", s.stride[1], " d", s.dilation[0], "x", s.dilation[1],
-                      " p", s.pad_low[0], ",", s.pad_low[1], ",", s.pad_high[0], ",", s.pad_high[1]);
+  return base::concat(name(q.pass), q.allows_bf16 ? " bf16" : "", " t", q.threads, " g", s.groups, " ", s.in_channels,
+                      "x", s.in_height, "x", s.in_width, ">", s.out_channels, "x", s.out_height, "x", s.out_width, " k",
+                      s.kernel_height, "x", s.kernel_width, " s", s.stride[0], "x", s.stride[1], " d", s.dilation[0],
+                      "x", s.dilation[1], " p", s.pad_low[0], ",", s.pad_low[1], ",", s.pad_high[0], ",",
+                      s.pad_high[1]);
 }
 
 std::string file_key(int64_t rows, const std::string &question) { return base::concat("n", rows, " ", question); }
@@ -63,7 +66,7 @@ std::optional<std::pair<int64_t, std::string>> split_key(const std::string &key)
 std::vector<ConvolutionCandidate> candidates_of(const ConvolutionQuestion &question, int64_t rows) {
   ConvolutionShape shape = question.shape;
   shape.rows = rows;
-  return convolution_candidates(shape, question.pass, TUTTI_LEVEL_FAST, question.threads);
+  return convolution_candidates(shape, question.pass, TUTTI_LEVEL_FAST, question.threads, question.allows_bf16);
 }
 
 bool covers(const TimesByCandidate &times, const std::vector<ConvolutionCandidate> &candidates) {
@@ -155,7 +158,10 @@ void ConvolutionTimes::time(const ConvolutionQuestion &question, TimingMemory &m
     if (best < kMaximumSeconds && candidate.family->is_last_resort) continue;
     const std::optional<double> seconds = time_candidate(candidate, best, memory);
     if (!seconds.has_value()) continue;
-    time = RunTime{*seconds, candidate.family->transforms_kernels ? fixed_part(candidate, *seconds, memory) : 0};
+    const bool has_fixed_part =
+        candidate.family->transforms_kernels &&
+        !(candidate.family->rounds_factors && question.pass == ConvolutionPass::kernel_gradient);
+    time = RunTime{*seconds, has_fixed_part ? fixed_part(candidate, *seconds, memory) : 0};
     best = std::min(best, *seconds);
   }
   table_[question_name(question)][rows] = std::move(times);
@@ -187,7 +193,7 @@ void ConvolutionTimes::measure(std::span<const ConvolutionQuestion> questions, c
   if (reorder_seconds_per_byte_ == 0) reorder_seconds_per_byte_ = time_reorder(memory);
   fresh[std::string(kReorder)][std::string(kImage)] = RunTime{reorder_seconds_per_byte_, 0};
   for (const auto &[key, question] : largest) {
-    if (thread_seconds() - start > kBudgetSeconds) break;
+    if (thread_seconds() - start > (question.allows_bf16 ? kBf16BudgetSeconds : kBudgetSeconds)) break;
     time(question, memory);
     fresh[key] = table_[question_name(question)][rows_to_time(question.shape)];
   }
@@ -226,7 +232,8 @@ std::vector<TimedCandidate> ConvolutionTimes::of(const ConvolutionQuestion &ques
   for (ConvolutionCandidate &candidate : candidates_of(question, question.shape.rows)) {
     const auto found = times.find(label(candidate));
     if (found == times.end() || !found->second.has_value()) continue;
-    list.push_back({std::move(candidate), found->second->scaled(factor).seconds});
+    const double worth = candidate.family->rounds_factors ? kWorthRounding : 1;
+    list.push_back({std::move(candidate), worth * found->second->scaled(factor).seconds});
   }
   return list;
 }

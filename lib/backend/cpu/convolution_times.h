@@ -37,6 +37,7 @@ struct ConvolutionQuestion {
   ConvolutionShape shape;
   ConvolutionPass pass = ConvolutionPass::forward;
   int32_t threads = 1;
+  bool allows_bf16 = false;  ///< answers with and without this are kept apart
 };
 
 struct TimedCandidate {
@@ -48,8 +49,8 @@ class ConvolutionTimes {
  public:
   using Log = std::function<void(const std::string &line)>;
 
-  /// Processor time that one call of measure may spend.
-  static constexpr double kBudgetSeconds = 1.2;
+  /// Processor time that one call of measure may spend, and with the candidates that round as well.
+  static constexpr double kBudgetSeconds = 1.2, kBf16BudgetSeconds = 3.6;
 
   static ConvolutionTimes &of_process();
 

@@ -109,18 +109,32 @@ struct ConvolutionDescs {
   bool grouped = false;
 };
 
-Result<ConvolutionDescs> make_descs(const ConvolutionRequest &request) {
+/// What the primitive gets and gives.
+struct OperandTypes {
+  memory::data_type input = kFloat, kernel = kFloat, output = kFloat;
+
+  static OperandTypes of(const ConvolutionRequest &request) {
+    OperandTypes types;
+    if (!request.bf16) return types;
+    if (request.pass != ConvolutionPass::input_gradient) types.input = kBf16;
+    if (request.pass != ConvolutionPass::kernel_gradient) types.kernel = kBf16;
+    if (request.pass != ConvolutionPass::forward) types.output = kBf16;
+    return types;
+  }
+};
+
+Result<ConvolutionDescs> make_descs(const ConvolutionRequest &request, const OperandTypes &types) {
   const ConvolutionShape &s = request.shape;
   ConvolutionDescs d;
   d.grouped = s.groups > 1;
-  d.input = memory::desc({s.rows, s.in_channels, s.in_height, s.in_width}, kFloat,
+  d.input = memory::desc({s.rows, s.in_channels, s.in_height, s.in_width}, types.input,
                          request.blocked_input ? Tag::nChw16c : Tag::nhwc);
-  d.output = memory::desc({s.rows, s.out_channels, s.out_height, s.out_width}, kFloat,
+  d.output = memory::desc({s.rows, s.out_channels, s.out_height, s.out_width}, types.output,
                           request.blocked_output ? Tag::nChw16c : Tag::nhwc);
   const std::vector<int64_t> dims = {s.kernel_height, s.kernel_width, s.in_channels / s.groups, s.out_channels};
   d.kernel_dims = kernel_dims(dims, s.groups, d.grouped);
-  if (request.kernel_layout == "any") {
-    d.kernel = memory::desc(d.kernel_dims, kFloat, Tag::any);
+  if (request.kernel_layout == "any" || types.kernel != kFloat) {
+    d.kernel = memory::desc(d.kernel_dims, types.kernel, Tag::any);
   } else {
     TUTTI_ASSIGN(d.kernel, kernel_desc(request.kernel_layout, dims, s.groups, d.grouped));
   }
@@ -130,6 +144,14 @@ Result<ConvolutionDescs> make_descs(const ConvolutionRequest &request) {
   d.low = {s.pad_low[0], s.pad_low[1]};
   d.high = {s.pad_high[0], s.pad_high[1]};
   return d;
+}
+
+/// Of the forward pass that a gradient belongs to, with any layout of the kernel.
+Result<ConvolutionDescs> forward_descs(const ConvolutionRequest &request) {
+  ConvolutionRequest forward = request;
+  forward.kernel_layout = "any";
+  const memory::data_type type = request.bf16 ? kBf16 : kFloat;
+  return make_descs(forward, {type, type, type});
 }
 
 using Forward = dnnl::convolution_forward;
@@ -155,16 +177,27 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
   int64_t scratch_bytes() const override { return scratch_bytes_; }
 
   std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const override {
-    std::vector<PrimitiveArgument> arguments = {{input_number_, input_, buffers.input},
-                                                {kernel_number_, kernel_, buffers.kernel},
-                                                {output_number_, output_, buffers.output}};
+    std::vector<PrimitiveArgument> arguments;
+    std::vector<CopiedArgument> copied;
+    const auto add = [&](const Operand &operand, BufferId buffer) {
+      const PrimitiveArgument argument{operand.number, operand.desc, buffer};
+      if (operand.reorder) {
+        copied.push_back({argument, operand.from, operand.reorder, operand.offset});
+      } else {
+        arguments.push_back(argument);
+      }
+    };
+    add(input_, buffers.input);
+    add(kernel_, buffers.kernel);
+    add(output_, buffers.output);
     if (buffers.bias >= 0) arguments.push_back({bias_number_, bias_, buffers.bias});
-    if (scratch_bytes_ > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch_, buffers.scratch});
-    return make_primitive_kernel(primitive_, std::move(arguments));
+    if (scratch_.get_size() > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch_, buffers.scratch});
+    if (copied.empty()) return make_primitive_kernel(primitive_, std::move(arguments));
+    return make_copying_kernel(primitive_, std::move(arguments), std::move(copied), buffers.scratch);
   }
 
   Status prepare(const ConvolutionRequest &request) {
-    TUTTI_ASSIGN(ConvolutionDescs d, make_descs(request));
+    TUTTI_ASSIGN(ConvolutionDescs d, make_descs(request, OperandTypes::of(request)));
     const dnnl::primitive_attr attributes = make_attributes(request);
     bias_ = d.bias;
     switch (request.pass) {
@@ -179,34 +212,74 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
         break;
     }
     scratch_bytes_ = static_cast<int64_t>(scratch_.get_size());
-    if (request.kernel_layout != "any") {
-      kernel_layout_ = request.kernel_layout;
-      return Status();
+    kernel_layout_ = request.kernel_layout;
+    if (kernel_layout_ == "any") {
+      TUTTI_ASSIGN(kernel_layout_, wanted_kernel_layout(request, d));
     }
-    const std::optional<Tag> tag = find_tag(kernel_, d.kernel_dims);
-    if (!tag) return base::unimplemented("oneDNN wants a kernel layout without a name");
-    kernel_layout_ = layout_name(request.shape.groups, d.grouped, *tag);
-    return Status();
+    return request.bf16 ? prepare_copies(request) : Status();
   }
 
  private:
+  /// Input, kernel or output of the primitive.
+  struct Operand {
+    memory::desc desc;
+    int number = 0;
+    // Of a factor that is rounded first: what the caller has, and where the copy lies in the scratch.
+    memory::desc from = {};
+    dnnl::primitive reorder = {};
+    int64_t offset = 0;
+  };
+
+  Result<std::string> wanted_kernel_layout(const ConvolutionRequest &request, const ConvolutionDescs &d) const {
+    if (request.bf16 && request.pass != ConvolutionPass::kernel_gradient) {
+      // Any will do for a copy: the one that needs none where the same is done in f32.
+      ConvolutionRequest exact = request;
+      exact.bf16 = false;
+      Plan plan;
+      return plan.prepare(exact).ok() ? plan.kernel_layout_ : std::string();
+    }
+    const std::optional<Tag> tag = find_tag(kernel_.desc, d.kernel_dims);
+    if (!tag) return base::unimplemented("oneDNN wants a kernel layout without a name");
+    return layout_name(request.shape.groups, d.grouped, *tag);
+  }
+
+  /// Both factors of a convolution in bfloat16 are copies of what the caller has in f32.
+  Status prepare_copies(const ConvolutionRequest &request) {
+    ConvolutionRequest own = request;
+    own.kernel_layout = kernel_layout_;
+    TUTTI_ASSIGN(const ConvolutionDescs from, make_descs(own, OperandTypes()));
+    const OperandTypes types = OperandTypes::of(request);
+    TUTTI_TRY(prepare_copy(types.input, from.input, input_));
+    TUTTI_TRY(prepare_copy(types.kernel, from.kernel, kernel_));
+    return prepare_copy(types.output, from.output, output_);
+  }
+
+  Status prepare_copy(memory::data_type type, const memory::desc &from, Operand &operand) {
+    if (type == kFloat) return Status();
+    constexpr int64_t kAlignment = 64;
+    operand.from = from;
+    operand.offset = (scratch_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
+    scratch_bytes_ = operand.offset + static_cast<int64_t>(operand.desc.get_size());
+    TUTTI_ASSIGN(operand.reorder, make_reorder(from, operand.desc));
+    return Status();
+  }
+
   Status prepare_forward(const ConvolutionRequest &request, const ConvolutionDescs &d,
                          const dnnl::primitive_attr &attributes) {
     Described<Forward> described = describe(request, d, attributes);
     Forward::primitive_desc &description = described.description;
     TUTTI_TRY(choose_implementation(description, request.accept_plain));
-    keep(description, Forward(description), DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST);
-    input_ = description.src_desc();
-    kernel_ = description.weights_desc();
-    output_ = description.dst_desc();
+    keep(description, Forward(description));
+    input_ = {description.src_desc(), DNNL_ARG_SRC};
+    kernel_ = {description.weights_desc(), DNNL_ARG_WEIGHTS};
+    output_ = {description.dst_desc(), DNNL_ARG_DST};
     bias_number_ = DNNL_ARG_BIAS;
     return Status();
   }
 
   Status prepare_input_gradient(const ConvolutionRequest &request, const ConvolutionDescs &d,
                                 const dnnl::primitive_attr &attributes) {
-    ConvolutionDescs free = d;
-    free.kernel = memory::desc(d.kernel_dims, kFloat, Tag::any);
+    TUTTI_ASSIGN(const ConvolutionDescs free, forward_descs(request));
     const auto algorithm =
         request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
     const Described<Forward> hint = describe(request, free, attributes);
@@ -215,17 +288,16 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
                                          d.output, d.stride, d.dilation, d.low, d.high);
     InputGradient::primitive_desc &description = described.description;
     TUTTI_TRY(choose_implementation(description, request.accept_plain));
-    keep(description, InputGradient(description), DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST);
-    input_ = description.diff_src_desc();
-    kernel_ = description.weights_desc();
-    output_ = description.diff_dst_desc();
+    keep(description, InputGradient(description));
+    input_ = {description.diff_src_desc(), DNNL_ARG_DIFF_SRC};
+    kernel_ = {description.weights_desc(), DNNL_ARG_WEIGHTS};
+    output_ = {description.diff_dst_desc(), DNNL_ARG_DIFF_DST};
     return Status();
   }
 
   Status prepare_kernel_gradient(const ConvolutionRequest &request, const ConvolutionDescs &d,
                                  const dnnl::primitive_attr &attributes) {
-    ConvolutionDescs free = d;
-    free.kernel = memory::desc(d.kernel_dims, kFloat, Tag::any);
+    TUTTI_ASSIGN(const ConvolutionDescs free, forward_descs(request));
     const auto algorithm =
         request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
     const Described<Forward> hint = describe(request, free, attributes);
@@ -238,30 +310,34 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
                                                 d.output, d.stride, d.dilation, d.low, d.high);
     KernelGradient::primitive_desc &description = described.description;
     TUTTI_TRY(choose_implementation(description, request.accept_plain));
-    keep(description, KernelGradient(description), DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST);
-    input_ = description.src_desc();
-    kernel_ = description.diff_weights_desc();
-    output_ = description.diff_dst_desc();
+    keep(description, KernelGradient(description));
+    input_ = {description.src_desc(), DNNL_ARG_SRC};
+    kernel_ = {description.diff_weights_desc(), DNNL_ARG_DIFF_WEIGHTS};
+    output_ = {description.diff_dst_desc(), DNNL_ARG_DIFF_DST};
     bias_number_ = DNNL_ARG_DIFF_BIAS;
     return Status();
   }
 
   template <typename Description>
-  void keep(const Description &description, dnnl::primitive primitive, int input, int kernel, int output) {
+  void keep(const Description &description, dnnl::primitive primitive) {
     primitive_ = std::move(primitive);
     implementation_ = description.impl_info_str();
     scratch_ = description.scratchpad_desc();
-    input_number_ = input;
-    kernel_number_ = kernel;
-    output_number_ = output;
   }
 
   dnnl::primitive primitive_;
   std::string implementation_, kernel_layout_;
-  memory::desc input_, kernel_, bias_, output_, scratch_;
-  int input_number_ = 0, kernel_number_ = 0, output_number_ = 0, bias_number_ = DNNL_ARG_BIAS;
+  Operand input_, kernel_, output_;
+  memory::desc bias_, scratch_;
+  int bias_number_ = DNNL_ARG_BIAS;
   int64_t scratch_bytes_ = 0;
 };
+
+/// Does oneDNN use these instructions here? Levels are bits, each one with those below it.
+bool has_instructions(dnnl::cpu_isa level) {
+  const auto wanted = static_cast<unsigned>(level);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
 
 Result<std::pair<memory::desc, memory::desc>> reorder_descs(std::string_view from_layout, std::string_view to_layout,
                                                             const std::vector<int64_t> &dims) {
@@ -279,6 +355,7 @@ Result<std::pair<memory::desc, memory::desc>> reorder_descs(std::string_view fro
 }  // namespace
 
 Result<std::shared_ptr<const ConvolutionPlan>> ConvolutionPlan::make(const ConvolutionRequest &request) {
+  if (request.bf16 && !has_bf16()) return base::unimplemented("this processor does not multiply in bfloat16");
   const OneThread one_thread;
   return without_exceptions([&]() -> Result<std::shared_ptr<const ConvolutionPlan>> {
     auto plan = std::make_shared<Plan>();
@@ -297,13 +374,9 @@ Result<std::unique_ptr<Kernel>> make_kernel_reorder(std::string_view from_layout
   TUTTI_ASSIGN(const auto descs, reorder_descs(from_layout, to_layout, dims));
   const OneThread one_thread;
   return without_exceptions([&]() -> Result<std::unique_ptr<Kernel>> {
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::reorder::primitive_desc description(dnnl_engine(), descs.first, dnnl_engine(), descs.second,
-                                                    attributes);
-    if (description.scratchpad_desc().get_size() > 0) return base::unimplemented("oneDNN wants scratch for a reorder");
+    TUTTI_ASSIGN(dnnl::primitive reorder, make_reorder(descs.first, descs.second));
     std::vector<PrimitiveArgument> arguments = {{DNNL_ARG_FROM, descs.first, from}, {DNNL_ARG_TO, descs.second, to}};
-    return make_primitive_kernel(dnnl::reorder(description), std::move(arguments));
+    return make_primitive_kernel(std::move(reorder), std::move(arguments));
   });
 }
 
@@ -317,11 +390,13 @@ Status reorder_kernel(std::string_view from_layout, std::string_view to_layout, 
   return kernel->run(context, state.get()) == 0 ? Status() : base::internal_error("oneDNN failed to reorder");
 }
 
+bool has_bf16() {
+  static const bool has = has_instructions(dnnl::cpu_isa::avx512_core_bf16);
+  return has;
+}
+
 bool can_share_images(int64_t in_channels, int64_t out_channels) {
-  // Feature levels are bits, each one with those below it.
-  static const bool has_masks =
-      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & static_cast<unsigned>(dnnl::cpu_isa::avx512_core)) ==
-      static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  static const bool has_masks = has_instructions(dnnl::cpu_isa::avx512_core);
   constexpr int64_t kWidestVector = 8;
   return has_masks || (in_channels % kWidestVector == 0 && out_channels % kWidestVector == 0);
 }

@@ -8,6 +8,10 @@
 // of a blocked format over [filters, channels, height, width] (with groups: five axes). The same library on the same
 // processor knows its own names; unknown ones are an error.
 //
+// With ConvolutionRequest::bf16 both factors are copied into scratch as bfloat16 (8 bits of precision, rounded to
+// nearest even) before the library multiplies them with sums in f32. All that callers see is f32 as without.
+// UNIMPLEMENTED on processors that do not multiply in bfloat16, and where the library would do so by plain loops.
+//
 // Everything here is immutable once made; ConvolutionState belongs to one program.
 #ifndef TUTTI_BACKEND_CPU_DNNL_CONVOLUTION_H_
 #define TUTTI_BACKEND_CPU_DNNL_CONVOLUTION_H_
@@ -52,6 +56,7 @@ struct ConvolutionRequest {
   std::string kernel_layout;    ///< of the kernel (or its gradient); "any" = what suits best
   ConvolutionEpilogue epilogue;
   bool accept_plain = false;  ///< take plain loops where there is nothing else
+  bool bf16 = false;          ///< factors are rounded to bfloat16 in every run; sums and the result are f32
   bool repeatable = false;    ///< ask for a deterministic implementation
   int32_t threads = 1;        ///< for make_convolution_parts (convolution_parts.h); libraries are given one
 };
@@ -89,6 +94,9 @@ base::Status reorder_kernel(std::string_view from_layout, std::string_view to_la
 /// May parts of an image's memory with these channels be computed by different threads? Without the masks of AVX-512,
 /// oneDNN's kernels write whole vectors, which reach from the last channels of a part into the next part.
 bool can_share_images(int64_t in_channels, int64_t out_channels);
+
+/// Does the processor multiply in bfloat16? Elsewhere oneDNN would emulate it.
+bool has_bf16();
 
 /// "oneDNN 2.6.3".
 std::string dnnl_version_text();

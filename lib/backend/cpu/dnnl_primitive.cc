@@ -3,6 +3,8 @@
 
 #include <omp.h>
 
+#include <array>
+
 namespace tutti::impl::backend::cpu {
 
 using base::Result;
@@ -56,6 +58,67 @@ class PrimitiveKernel final : public Kernel {
   std::vector<PrimitiveArgument> arguments_;
 };
 
+class CopyingState final : public KernelState {
+ public:
+  std::vector<std::unique_ptr<KernelState>> copies;
+  std::unique_ptr<KernelState> primitive;
+};
+
+/// The primitive sees its arguments as buffers 0, 1, ...; a copy's are 0 and 1.
+class CopyingKernel final : public Kernel {
+ public:
+  CopyingKernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments, std::vector<CopiedArgument> copied,
+                BufferId scratch)
+      : arguments_(std::move(arguments)), copied_(std::move(copied)), scratch_(scratch) {
+    std::vector<PrimitiveArgument> own = arguments_;
+    for (CopiedArgument &one : copied_) {
+      own.push_back(one.argument);
+      copies_.push_back(make_primitive_kernel(std::move(one.reorder),
+                                              {{DNNL_ARG_FROM, one.from, 0}, {DNNL_ARG_TO, one.argument.desc, 1}}));
+    }
+    for (size_t i = 0; i < own.size(); ++i)
+      own[i].buffer = static_cast<BufferId>(i);
+    primitive_ = make_primitive_kernel(std::move(primitive), std::move(own));
+  }
+
+  Result<std::unique_ptr<KernelState>> make_state() const override {
+    auto state = std::make_unique<CopyingState>();
+    for (const auto &copy : copies_) {
+      TUTTI_ASSIGN(state->copies.emplace_back(), copy->make_state());
+    }
+    TUTTI_ASSIGN(state->primitive, primitive_->make_state());
+    return std::unique_ptr<KernelState>(std::move(state));
+  }
+
+  int32_t run(const RunContext &context, KernelState *kernel_state) const override {
+    auto &state = static_cast<CopyingState &>(*kernel_state);
+    std::array<void *, kMostArguments> buffers{};
+    RunContext own = context;
+    size_t count = 0;
+    for (const PrimitiveArgument &argument : arguments_)
+      buffers[count++] = context.buffers[argument.buffer];
+    for (size_t i = 0; i < copied_.size(); ++i) {
+      void *const to = static_cast<char *>(context.buffers[scratch_]) + copied_[i].offset;
+      void *const pair[] = {context.buffers[copied_[i].argument.buffer], to};
+      own.buffers = pair;
+      const int32_t code = copies_[i]->run(own, state.copies[i].get());
+      if (code != 0) return code;
+      buffers[count++] = to;
+    }
+    own.buffers = buffers.data();
+    return primitive_->run(own, state.primitive.get());
+  }
+
+ private:
+  static constexpr size_t kMostArguments = 8;
+
+  std::vector<PrimitiveArgument> arguments_;
+  std::vector<CopiedArgument> copied_;
+  std::vector<std::unique_ptr<Kernel>> copies_;
+  std::unique_ptr<Kernel> primitive_;
+  BufferId scratch_;
+};
+
 }  // namespace
 
 const dnnl::engine &dnnl_engine() {
@@ -80,6 +143,19 @@ bool is_plain(const std::string &implementation) {
 
 std::unique_ptr<Kernel> make_primitive_kernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments) {
   return std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments));
+}
+
+Result<dnnl::primitive> make_reorder(const dnnl::memory::desc &from, const dnnl::memory::desc &to) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::reorder::primitive_desc description(dnnl_engine(), from, dnnl_engine(), to, attributes);
+  if (description.scratchpad_desc().get_size() > 0) return base::unimplemented("oneDNN wants scratch for a reorder");
+  return dnnl::primitive(dnnl::reorder(description));
+}
+
+std::unique_ptr<Kernel> make_copying_kernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments,
+                                            std::vector<CopiedArgument> copied, BufferId scratch) {
+  return std::make_unique<CopyingKernel>(std::move(primitive), std::move(arguments), std::move(copied), scratch);
 }
 
 }  // namespace tutti::impl::backend::cpu

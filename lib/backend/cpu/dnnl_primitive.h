@@ -17,6 +17,7 @@
 namespace tutti::impl::backend::cpu {
 
 constexpr auto kFloat = dnnl::memory::data_type::f32;
+constexpr auto kBf16 = dnnl::memory::data_type::bf16;
 
 const dnnl::engine &dnnl_engine();
 
@@ -63,6 +64,22 @@ struct PrimitiveArgument {
 };
 
 std::unique_ptr<Kernel> make_primitive_kernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments);
+
+/// A copy into another layout or type; fewer bits are rounded to nearest even. Throws dnnl::error; UNIMPLEMENTED when
+/// oneDNN wants scratch for it.
+base::Result<dnnl::primitive> make_reorder(const dnnl::memory::desc &from, const dnnl::memory::desc &to);
+
+/// An argument that is copied into memory of its `desc` before the primitive runs.
+struct CopiedArgument {
+  PrimitiveArgument argument;  ///< its buffer holds `from`
+  dnnl::memory::desc from;
+  dnnl::primitive reorder;
+  int64_t offset = 0;  ///< of the copy in the scratch, a multiple of 64
+};
+
+/// Like make_primitive_kernel, with copies in the buffer `scratch`.
+std::unique_ptr<Kernel> make_copying_kernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments,
+                                            std::vector<CopiedArgument> copied, BufferId scratch);
 
 }  // namespace tutti::impl::backend::cpu
 

@@ -77,7 +77,7 @@ void for_convolutions(const LoweredGraph &graph, const FusionPlan &fusion, const
     const std::optional<ConvolutionPass> pass = pass_of(node);
     if (!pass || fusion.group_of(step) == nullptr || graph.value(node.outputs[0]).dtype != DType::f32) continue;
     const ConvolutionShape shape = convolution_shape(graph, node);
-    if (!is_empty(shape)) function(step, ConvolutionQuestion{shape, *pass, graph.threads()});
+    if (!is_empty(shape)) function(step, ConvolutionQuestion{shape, *pass, graph.threads(), graph.allows_bf16()});
   }
 }
 

@@ -131,7 +131,11 @@ bool lower_convolution(Lowering &l, const Group &group) {
 
 bool lower_input_gradient(Lowering &l, const Node &node) {
   const ValueId dx = node.outputs[0];
-  const Result<Chosen> chosen = plan_chosen(l.images().convolution(l.fusion().producer(dx)), "", {});
+  const ConvolutionCandidate *candidate_or_null = l.images().convolution(l.fusion().producer(dx));
+  const bool copies = candidate_or_null != nullptr && candidate_or_null->family->rounds_factors;
+  // Best is the layout that suits the algorithm; what is copied anyway is read as it lies.
+  const Result<Chosen> chosen =
+      plan_chosen(candidate_or_null, copies ? l.layout_of(node.inputs[1]) : std::string(), {});
   if (!chosen.ok()) return false;
   const auto &[candidate, plan] = *chosen;
   ConvolutionBuffers buffers;

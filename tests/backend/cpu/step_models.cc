@@ -77,17 +77,17 @@ class Stopwatch {
 };
 
 backend::CompileRequest request_of(const StepState::Setup &setup, const std::string &text,
-                                   const backend::StateTable &table, int32_t flags) {
+                                   const backend::StateTable &table) {
   backend::CompileRequest request{&text, setup.bindings, &table, setup.level};
   request.threads = setup.threads;
-  request.flags = flags;
+  request.flags = setup.flags;
   return request;
 }
 
 Result<backend::ExecutableRef> compile_program(StepState::Setup &setup, const std::string &text,
-                                               const backend::StateTable &table, int32_t flags) {
+                                               const backend::StateTable &table) {
   const Stopwatch watch(setup.build_seconds);
-  return backend::Executable::compile(*setup.device, request_of(setup, text, table, flags));
+  return backend::Executable::compile(*setup.device, request_of(setup, text, table));
 }
 
 Result<backend::Program> bind_program(StepState::Setup &setup, const backend::Executable &executable,
@@ -151,7 +151,7 @@ Status StepState::create(Setup &setup, const StepModel &model) {
   if (setup.backend->proposes_layouts()) {
     const Stopwatch watch(setup.build_seconds);
     TUTTI_ASSIGN(const auto layouts,
-                 backend::plan_layouts(*setup.device, request_of(setup, *setup.graph_text, table_, 0)));
+                 backend::plan_layouts(*setup.device, request_of(setup, *setup.graph_text, table_)));
     TUTTI_TRY(plan(setup, model, layouts));
   }
   for (int64_t bytes : sizes_) {
@@ -221,6 +221,7 @@ Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepM
               {{"batch", batch}},
               level,
               threads,
+              flags,
               keep_gradients,
               {}};
   backend::Device &on = *t.setup_.device;
@@ -233,7 +234,7 @@ Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepM
   fill_labels(t.labels_, model.classes);
   int64_t bytes = 0;
   for (const std::string &text : t.texts_) {
-    TUTTI_ASSIGN(backend::ExecutableRef executable, compile_program(t.setup_, text, t.state_.table(), flags));
+    TUTTI_ASSIGN(backend::ExecutableRef executable, compile_program(t.setup_, text, t.state_.table()));
     bytes = std::max(bytes, executable->description().workspace_bytes);
     t.executables_.push_back(std::move(executable));
   }
@@ -287,6 +288,7 @@ Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const S
               {{"batch", batch}},
               level,
               threads,
+              flags,
               false,
               std::move(parts.entries)};
   backend::Device &on = *p.setup_.device;
@@ -296,7 +298,7 @@ Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const S
   if (!p.setup_.derived.empty()) TUTTI_TRY(p.prepare(parts.prepare));
   TUTTI_ASSIGN(p.images_, on.allocate(batch * elements_of(model.image) * 4));
   fill_images(p.images_);
-  TUTTI_ASSIGN(p.executable_, compile_program(p.setup_, p.text_, p.state_.table(), flags));
+  TUTTI_ASSIGN(p.executable_, compile_program(p.setup_, p.text_, p.state_.table()));
   TUTTI_ASSIGN(p.logits_, allocate_poisoned(on, batch * model.classes * 4));
   TUTTI_ASSIGN(p.workspace_, allocate_poisoned(on, p.executable_->description().workspace_bytes));
   TUTTI_ASSIGN(p.program_, bind_program(p.setup_, *p.executable_, p.state_, p.workspace_));
@@ -307,7 +309,7 @@ Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const S
 Status StepPredictor::prepare(const graph::Graph &graph) {
   const std::string text = graph::to_json_text(graph);
   backend::Device &on = *setup_.device;
-  TUTTI_ASSIGN(const auto executable, backend::Executable::compile(on, request_of(setup_, text, state_.table(), 0)));
+  TUTTI_ASSIGN(const auto executable, backend::Executable::compile(on, request_of(setup_, text, state_.table())));
   TUTTI_ASSIGN(const Buffer workspace, allocate_poisoned(on, executable->description().workspace_bytes));
   TUTTI_ASSIGN(backend::Program program, executable->bind(on, state_.pointers(), workspace.device_pointer()));
   TUTTI_TRY(program.run(0, {nullptr, nullptr, scalars_.data()}, stream_));

@@ -43,6 +43,7 @@ class StepState {
     impl::graph::SymbolBindings bindings;
     impl::backend::Level level = impl::backend::Level::fast;
     int32_t threads = 1;
+    int32_t flags = 0;  ///< TUTTI_COMPILE_*
     bool keep_gradients = false;
     /// What a prediction computes of the weights beforehand.
     std::vector<impl::graph::rewrite::PrecomputedGraph::Entry> derived;
