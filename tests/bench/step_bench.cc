@@ -4,11 +4,14 @@
 // processor's f32 ceiling (fma_ceiling.h) that its matrix products and convolutions come to. Above 100 % is possible
 // with algorithms that multiply less.
 //
-//   step_bench [--predict] [--threads N] [--report] [--profile] [--seconds S] [--backend NAME] [MODEL:BATCH ...]
+//   step_bench [--predict] [--threads N] [--bf16] [--report] [--profile] [--seconds S] [--backend B] [MODEL:BATCH ...]
+//   step_bench --precision [...]            time in f32 alone ÷ time with --bf16, measured in turns
 //   step_bench --loop STEPS MODEL:BATCH     runs so many steps and prints nothing: for tools that count
 //   step_bench --serve                      answers requests, see step_server.h
 //
-// Models by name or letter; without any toy:64 mlp:64 cnn:64 resnet20:128 separable:128 resnet18:32.
+// --bf16 permits factors rounded to bfloat16 where that is faster. Models by name or letter; without any toy:64 mlp:64
+// cnn:64 resnet20:128 separable:128 resnet18:32.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,7 +37,7 @@ struct Arguments {
   int32_t threads = 1;
   int64_t loop = 0;
   double seconds = 3;
-  bool report = false, profile = false, serve = false;
+  bool report = false, profile = false, serve = false, bf16 = false, precision = false;
 };
 
 Status print_profile(const Arguments &arguments, const CaseSpec &spec) {
@@ -62,6 +65,33 @@ Status measure(const Arguments &arguments, const CaseSpec &spec, double ceiling)
   return Status();
 }
 
+/// Turns in the order ABBA; the ratio of each pair, of which the median is printed.
+Status compare_precision(const Arguments &arguments, const CaseSpec &spec) {
+  CaseSpec permitted = spec;
+  permitted.flags |= TUTTI_COMPILE_BF16_WHERE_FASTER;
+  TUTTI_ASSIGN(StepCase plain, StepCase::create(arguments.backend, spec));
+  TUTTI_ASSIGN(StepCase rounded, StepCase::create(arguments.backend, permitted));
+  constexpr int kPairs = 12;
+  std::vector<double> ratios, plain_ms, rounded_ms;
+  for (int pair = -1; pair < kPairs; ++pair) {
+    StepCase &first = pair % 2 == 0 ? plain : rounded, &second = pair % 2 == 0 ? rounded : plain;
+    TUTTI_ASSIGN(const Measured one, first.measure(arguments.seconds / kPairs / 2));
+    TUTTI_ASSIGN(const Measured other, second.measure(arguments.seconds / kPairs / 2));
+    if (pair < 0) continue;
+    plain_ms.push_back((pair % 2 == 0 ? one : other).cpu_ms);
+    rounded_ms.push_back((pair % 2 == 0 ? other : one).cpu_ms);
+    ratios.push_back(plain_ms.back() / rounded_ms.back());
+  }
+  for (std::vector<double> *values : {&ratios, &plain_ms, &rounded_ms})
+    std::sort(values->begin(), values->end());
+  std::printf("%-9s %s b%-4lld f32 %10.4f ms  bf16 %10.4f ms  ratio %.2f [%.2f, %.2f]", spec.model.c_str(),
+              spec.form.c_str(), static_cast<long long>(spec.batch), plain_ms[kPairs / 2], rounded_ms[kPairs / 2],
+              ratios[kPairs / 2], ratios.front(), ratios.back());
+  if (plain.trainer() != nullptr) std::printf("  loss %.4f / %.4f", plain.trainer()->loss(), rounded.trainer()->loss());
+  std::printf("  build %.0f / %.0f ms\n", plain.build_seconds() * 1e3, rounded.build_seconds() * 1e3);
+  return Status();
+}
+
 Status run_loop(const Arguments &arguments, const CaseSpec &spec) {
   TUTTI_ASSIGN(StepCase one, StepCase::create(arguments.backend, spec));
   for (int64_t i = 0; i < arguments.loop; ++i)
@@ -78,6 +108,10 @@ Arguments parse(int argc, char **argv) {
       result.report = true;
     } else if (word == "--profile") {
       result.profile = true;
+    } else if (word == "--bf16") {
+      result.bf16 = true;
+    } else if (word == "--precision") {
+      result.precision = true;
     } else if (word == "--serve") {
       result.serve = true;
     } else if (word == "--predict") {
@@ -116,7 +150,10 @@ int main(int argc, char **argv) {
     const size_t colon = one.find(':');
     CaseSpec spec{arguments.form, one.substr(0, colon), 64, arguments.threads};
     if (colon != std::string::npos) spec.batch = std::atoll(one.c_str() + colon + 1);
-    Status status = arguments.loop > 0 ? run_loop(arguments, spec) : measure(arguments, spec, ceiling);
+    if (arguments.bf16) spec.flags = TUTTI_COMPILE_BF16_WHERE_FASTER;
+    Status status = arguments.loop > 0    ? run_loop(arguments, spec)
+                    : arguments.precision ? compare_precision(arguments, spec)
+                                          : measure(arguments, spec, ceiling);
     if (status.ok() && arguments.profile) status = print_profile(arguments, spec);
     if (status.ok()) continue;
     std::fprintf(stderr, "%s: %s\n", one.c_str(), status.to_string().c_str());

@@ -16,18 +16,17 @@ Result<StepCase> StepCase::create(const std::string &backend_name, const CaseSpe
                                   const impl::backend::HostOptions &host, int32_t compile_flags) {
   StepCase made;
   made.spec_ = spec;
+  const int32_t flags = spec.flags | compile_flags;
   impl::backend::HostOptions options = host;
   options.thread_budget = spec.threads;
   TUTTI_ASSIGN(const auto backend, impl::runtime::open_backend(backend_name, "{}", options));
   TUTTI_ASSIGN(const StepModel model, make_step_model(spec.model));
   if (spec.form == "training") {
     made.flops_ = model.dense_flops * static_cast<double>(spec.batch);
-    TUTTI_ASSIGN(made.trainer_,
-                 StepTrainer::create(backend, model, spec.batch, Level::fast, compile_flags, spec.threads));
+    TUTTI_ASSIGN(made.trainer_, StepTrainer::create(backend, model, spec.batch, Level::fast, flags, spec.threads));
   } else if (spec.form == "inference") {
     made.flops_ = model.forward_flops * static_cast<double>(spec.batch);
-    TUTTI_ASSIGN(made.predictor_,
-                 StepPredictor::create(backend, model, spec.batch, Level::fast, compile_flags, spec.threads));
+    TUTTI_ASSIGN(made.predictor_, StepPredictor::create(backend, model, spec.batch, Level::fast, flags, spec.threads));
   } else {
     return impl::base::invalid_argument("'", spec.form, "' is neither training nor inference");
   }

@@ -25,10 +25,9 @@ struct CaseSpec {
   std::string model;
   int64_t batch = 64;
   int32_t threads = 1;
+  int32_t flags = 0;  ///< TUTTI_COMPILE_*
 
-  bool operator==(const CaseSpec &other) const {
-    return form == other.form && model == other.model && batch == other.batch && threads == other.threads;
-  }
+  bool operator==(const CaseSpec &other) const = default;
 };
 
 /// Of one step, in the mean over `steps`.
