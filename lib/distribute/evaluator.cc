@@ -66,10 +66,11 @@ Status EvaluatorSession::open() {
   }
   TUTTI_ASSIGN(const auto layouts,
                propose_layouts(*devices_.front(), *graphs.accumulate_write, graphs.state, options_.typical_rows,
-                               options_.level, options_.threads_per_replica));
+                               options_.level, options_.threads_per_replica, options_.precision));
   TUTTI_ASSIGN(plan_, StatePlan::make(graphs.state, layouts, {}));
   const auto source = [&](const graph::Graph &graph) {
-    return GraphSource{graph::to_json_text(graph), plan_.table(), options_.level, options_.threads_per_replica};
+    return GraphSource{graph::to_json_text(graph), plan_.table(), options_.level, options_.threads_per_replica,
+                       options_.precision};
   };
   write_ = source(*graphs.accumulate_write);
   add_ = source(*graphs.accumulate_add);

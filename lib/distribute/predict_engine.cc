@@ -187,9 +187,10 @@ Status Engine::open() {
   TUTTI_ASSIGN(devices_, open_devices(*strategy_));
   TUTTI_ASSIGN(const auto layouts,
                propose_layouts(*devices_.front(), *graphs.forward, graphs.state, options_.typical_rows, options_.level,
-                               options_.threads_per_replica));
+                               options_.threads_per_replica, options_.precision));
   TUTTI_ASSIGN(plan_, StatePlan::make(graphs.state, layouts, {}));
-  source_ = {graph::to_json_text(*graphs.forward), plan_.table(), options_.level, options_.threads_per_replica};
+  source_ = {graph::to_json_text(*graphs.forward), plan_.table(), options_.level, options_.threads_per_replica,
+             options_.precision};
   if (graphs.prepare != nullptr) {
     prepare_ =
         GraphSource{graph::to_json_text(*graphs.prepare), plan_.table(), options_.level, options_.threads_per_replica};

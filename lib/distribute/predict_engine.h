@@ -38,6 +38,8 @@ namespace tutti::impl::distribute {
 struct PredictOptions {
   backend::Level level = backend::Level::fast;
   int32_t threads_per_replica = 1;
+  /// Other than f32 only at level fast.
+  backend::Precision precision = backend::Precision::f32;
   int32_t program_cache_size = 16;
   int64_t typical_rows = 64;
   /// Batches of a stream that may be under way or waiting to be taken; 0 = 2 per device + 2.

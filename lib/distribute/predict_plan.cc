@@ -68,6 +68,7 @@ Result<Json> describe_predict_plan(const GraphSource &source, const graph::Symbo
   request.state = &source.state;
   request.level = source.level;
   request.threads = source.threads;
+  request.precision = source.precision;
   request.flags = timed_runs > 0 ? TUTTI_COMPILE_DEBUG_NAMES : 0;
   TUTTI_ASSIGN(const backend::ExecutableRef executable, backend::Executable::compile(*loaded.device, request));
   const backend::ExecutableDescription &description = executable->description();

@@ -30,6 +30,7 @@ Result<backend::ExecutableRef> ExecutableCache::get(const GraphSource &source, c
   request.state = &source.state;
   request.level = source.level;
   request.threads = source.threads;
+  request.precision = source.precision;
   Result<backend::ExecutableRef> executable = backend::Executable::compile(device, request);
   std::lock_guard lock(mutex_);
   if (executable.ok()) {

@@ -29,6 +29,7 @@ struct GraphSource {
   backend::StateTable state;
   backend::Level level = backend::Level::fast;
   int32_t threads = 1;
+  backend::Precision precision = backend::Precision::f32;
 };
 
 /// Values of the symbols that vary, in an order the owner fixes.

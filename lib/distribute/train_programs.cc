@@ -24,6 +24,7 @@ Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions
 }
 
 Status check_options(const Strategy &strategy, const TrainerOptions &options, int32_t contributors) {
+  TUTTI_TRY(backend::check_precision(options.precision, options.level));
   if (options.accumulation < 1) {
     return base::invalid_argument("accumulation must be at least 1, got ", options.accumulation);
   }
@@ -46,7 +47,7 @@ bool shares_weights(const Strategy &strategy, const TrainerOptions &options, int
 Result<StatePlan> plan_state(TrainSetup &setup, const TrainerOptions &options, int32_t slices) {
   TUTTI_ASSIGN(const std::vector<backend::LayoutProposal> layouts,
                propose_layouts(*setup.devices.front(), *setup.graphs.accumulate_write, setup.graphs.state,
-                               options.typical_rows, options.level, options.threads_per_replica));
+                               options.typical_rows, options.level, options.threads_per_replica, options.precision));
   PlanOptions plan_options;
   plan_options.slices = slices;
   plan_options.bucket_bytes = options.bucket_bytes;
@@ -70,7 +71,8 @@ void bind_slice(const StatePlan &plan, const backend::StateTable &table, graph::
 Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t contributors, int32_t slices) {
   TrainProgramSet &programs = setup.programs;
   const auto source = [&](const graph::Graph &graph, int32_t slice) {
-    return GraphSource{graph::to_json_text(graph), setup.plan.table(slice), options.level, options.threads_per_replica};
+    return GraphSource{graph::to_json_text(graph), setup.plan.table(slice), options.level, options.threads_per_replica,
+                       options.precision};
   };
   const auto marked = [&](const graph::SealedGraph &graph) -> Result<graph::SealedGraph> {
     if (contributors == 1) return graph;
@@ -107,7 +109,8 @@ Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy) {
 
 Result<std::vector<backend::LayoutProposal>> propose_layouts(backend::Device &device, const graph::Graph &graph,
                                                              const std::vector<StateSpec> &state, int64_t rows,
-                                                             backend::Level level, int32_t threads) {
+                                                             backend::Level level, int32_t threads,
+                                                             backend::Precision precision) {
   if (!device.backend().proposes_layouts()) return std::vector<backend::LayoutProposal>{};
   TUTTI_ASSIGN(const StatePlan dense, StatePlan::make(state, {}, {}));
   const std::string text = graph::to_json_text(graph);
@@ -117,6 +120,7 @@ Result<std::vector<backend::LayoutProposal>> propose_layouts(backend::Device &de
   request.state = &table;
   request.level = level;
   request.threads = threads;
+  request.precision = precision;
   for (const std::string &symbol : graph::symbols_of(graph))
     request.bindings[symbol] = rows;
   return backend::plan_layouts(device, request);

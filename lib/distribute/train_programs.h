@@ -35,7 +35,8 @@ base::Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strat
 /// What the backend proposes for the weights that `graph` reads, for `rows` rows (other symbols too).
 base::Result<std::vector<backend::LayoutProposal>> propose_layouts(backend::Device &device, const graph::Graph &graph,
                                                                    const std::vector<StateSpec> &state, int64_t rows,
-                                                                   backend::Level level, int32_t threads);
+                                                                   backend::Level level, int32_t threads,
+                                                                   backend::Precision precision);
 
 }  // namespace tutti::impl::distribute
 

@@ -59,6 +59,8 @@ struct TrainerOptions {
   /// Level invariant: logical replicas, whatever the number of devices, which must divide it.
   int32_t logical_replicas = 4;
   int32_t threads_per_replica = 1;
+  /// Other than f32 only at level fast.
+  backend::Precision precision = backend::Precision::f32;
   /// Programs kept per replica, by shape.
   int32_t program_cache_size = 16;
   /// Rows that layouts are chosen for.

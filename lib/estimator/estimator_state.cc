@@ -35,6 +35,7 @@ distribute::PredictOptions EstimatorState::predict_options() const {
   distribute::PredictOptions options;
   options.level = config.level;
   options.threads_per_replica = thread_shares().per_device;
+  options.precision = config.precision;
   options.program_cache_size = static_cast<int32_t>(config.program_cache_size);
   return options;
 }

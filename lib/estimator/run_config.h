@@ -41,6 +41,8 @@ struct RunConfig {
   /// Level invariant: logical replicas. The number of replicas must divide it.
   int64_t logical_replicas = 4;
   int64_t threads_per_replica = 1;
+  /// What may be rounded while computing; other than f32 only at level fast.
+  backend::Precision precision = backend::Precision::f32;
   /// Programs kept per device, by shape of the batch.
   int64_t program_cache_size = 16;
   bool keep_gradients = false;

@@ -15,12 +15,14 @@ namespace tutti::tool {
 using json = nlohmann::ordered_json;
 
 const char *const kInspectPlanUsage =
-    "  tutti inspect plan PATH [--rows N] [--time RUNS] [--threads N] [--determinism LEVEL] [--json]\n"
+    "  tutti inspect plan PATH [--rows N] [--time RUNS] [--threads N] [--determinism LEVEL]\n"
+    "                     [--precision PRECISION] [--json]\n"
     "      PATH          a checkpoint, or a directory of them (the newest)\n"
     "      --rows        rows of the batch that is planned for (64)\n"
     "      --time        measures every kernel: milliseconds of the fastest of so many runs\n"
     "      --threads     threads of the device (1)\n"
     "      --determinism fast, repeatable or invariant (fast)\n"
+    "      --precision   f32 or bf16_where_faster (f32)\n"
     "      --json        the whole plan as JSON instead of a table\n";
 
 namespace {
@@ -31,6 +33,7 @@ struct Request {
   int64_t timed_runs = 0;
   int64_t threads = 1;
   std::string determinism = "fast";
+  std::string precision = "f32";
   bool as_json = false;
 };
 
@@ -57,6 +60,8 @@ Request parse(const std::vector<std::string> &arguments) {
       request.threads = number(one, value());
     } else if (one == "--determinism") {
       request.determinism = value();
+    } else if (one == "--precision") {
+      request.precision = value();
     } else if (one == "--json") {
       request.as_json = true;
     } else if (one.compare(0, 2, "--") == 0 || !request.path.empty()) {
@@ -73,7 +78,8 @@ std::string plan_of(const Request &request) {
   const Context context;
   const Strategy strategy = Strategy::one_device(context);
   Options options("predictor");
-  options.set("determinism", request.determinism).set("threads_per_replica", request.threads);
+  options.set("determinism", request.determinism).set("precision", request.precision);
+  options.set("threads_per_replica", request.threads);
   return Predictor(request.path, strategy, context, options).plan(request.rows, request.timed_runs);
 }
 

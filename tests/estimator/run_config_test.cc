@@ -53,6 +53,11 @@ void test_bad_values_are_named(void **) {
   config = RunConfig();
   config.model_dir = std::string("a\0b", 3);
   assert_error_contains(config.check(), "model_dir");
+  config = RunConfig();
+  config.precision = backend::Precision::bf16_where_faster;
+  assert_ok(config.check());
+  config.level = backend::Level::repeatable;
+  assert_error_contains(config.check(), "precision is bf16_where_faster, which needs determinism fast");
 }
 
 void test_manifest_options_name_no_place(void **) {
@@ -62,6 +67,10 @@ void test_manifest_options_name_no_place(void **) {
   const std::string text = config.to_json().dump();
   assert_contains(text.c_str(), "\"level\":\"repeatable\"");
   assert_null(strstr(text.c_str(), "somewhere"));
+  assert_null(strstr(text.c_str(), "precision"));
+  config.level = backend::Level::fast;
+  config.precision = backend::Precision::bf16_where_faster;
+  assert_contains(config.to_json().dump().c_str(), "\"precision\":\"bf16_where_faster\"");
 }
 
 }  // namespace

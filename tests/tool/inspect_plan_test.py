@@ -37,6 +37,12 @@ class InspectPlan(unittest.TestCase):
                 self.assertEqual(list(kernel), ['node', 'op', 'kernel', 'layout', 'bytes'])
                 self.assertGreater(kernel['bytes'], 0)
 
+    def test_precision_is_passed_on(self):
+        for path in checkpoints():
+            plan = self.plan(path, '--precision', 'bf16_where_faster')
+            self.assertEqual([kernel['op'] for kernel in plan['kernels'] if kernel['op'] != 'reorder'],
+                             [kernel['op'] for kernel in self.plan(path)['kernels'] if kernel['op'] != 'reorder'])
+
     def test_times_come_when_asked_for(self):
         plan = self.plan(checkpoints()[0], '--time', '2')
         self.assertEqual(plan['rows'], 64)
@@ -75,6 +81,12 @@ class InspectPlan(unittest.TestCase):
         done = tutti('inspect', 'plan', checkpoints()[0], '--determinism', 'sometimes')
         self.assertEqual(done.returncode, 1)
         self.assertIn('determinism', done.stderr)
+        done = tutti('inspect', 'plan', checkpoints()[0], '--precision', 'f8')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('precision', done.stderr)
+        done = tutti('inspect', 'plan', checkpoints()[0], '--precision', 'bf16_where_faster', '--determinism', 'invariant')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('needs determinism fast', done.stderr)
 
     def test_version_and_help(self):
         self.assertRegex(tutti('version').stdout, r'^\d+\.\d+\.\d+\n$')

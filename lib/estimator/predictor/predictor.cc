@@ -92,6 +92,7 @@ Result<std::vector<Tensor>> in_order(const std::vector<graph::InputSpec> &specs,
 }  // namespace
 
 Status PredictorOptions::check() const {
+  TUTTI_TRY(backend::check_precision(precision, level));
   if (threads_per_device < 1 || threads_per_device > 4096) {
     return invalid_argument("threads_per_device is ", threads_per_device, ", expected 1 to 4096");
   }
@@ -159,6 +160,7 @@ Result<Predictor::LoadedRef> Predictor::load(graph::Model model, std::string gra
   distribute::PredictOptions options;
   options.level = options_.level;
   options.threads_per_replica = thread_shares().per_device;
+  options.precision = options_.precision;
   options.program_cache_size = static_cast<int32_t>(options_.program_cache_size);
   options.stream_depth = static_cast<int32_t>(options_.look_ahead);
   Loaded loaded;

@@ -39,6 +39,8 @@ namespace tutti::impl::estimator::predictor {
 struct PredictorOptions {
   backend::Level level = backend::Level::fast;
   int64_t threads_per_device = 1;
+  /// What may be rounded while computing; other than f32 only at level fast.
+  backend::Precision precision = backend::Precision::f32;
   /// Programs kept per device, by number of rows.
   int64_t program_cache_size = 16;
   /// Batches of a stream that may be under way or wait to be taken; 0 = two per device and two more.
