@@ -29,8 +29,14 @@ func newHandle(kind string, number uintptr, unref func(uintptr)) *handle {
 	return h
 }
 
-// collect drops the reference on a goroutine of its own, for an object's end may take its time.
-func (h *handle) collect() { go h.close() }
+// collect is the finalizer. Data go at once; the end of other objects may take its time, on a goroutine of its own.
+func (h *handle) collect() {
+	if h.size > 0 {
+		h.close()
+	} else {
+		go h.close()
+	}
+}
 
 // holders are the kinds of objects behind which callbacks may be, so that their end may release tokens.
 var holders = map[string]bool{"Context": true, "Estimator": true, "Predictor": true, "PredictionStream": true, "Session": true}
@@ -133,6 +139,9 @@ func (h *handle) weigh(size int64) {
 		atomic.CompareAndSwapInt64(&unseenAtCollection, before, now)
 	} else if now-before > unseenLimit && atomic.CompareAndSwapInt64(&unseenAtCollection, before, now) {
 		runtime.GC()
+		for i := 0; i < 100; i++ {
+			runtime.Gosched() // for the finalizers
+		}
 	}
 }
 

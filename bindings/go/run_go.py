@@ -4,16 +4,19 @@
 
 usage: run_go.py vet|test|race BUILD_FOLDER
        run_go.py example BUILD_FOLDER NAME             builds a program of examples/go and runs it as a test
+       run_go.py installed BUILD_FOLDER                installs into a folder, and builds hello outside the tree against that
        run_go.py run BUILD_FOLDER GO_ARGUMENT...      any other command, such as: run build/test test -run Feed ./...
 
 Nothing is downloaded. Without Go >= 1.19 it says so and ends with status 77.
 """
+import glob
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples', 'go')
@@ -24,7 +27,7 @@ OLDEST = (1, 19)
 
 def environment(build):
     folder = os.path.join(build, 'bindings', 'go')
-    return {**os.environ, 'GOFLAGS': '-mod=mod', 'GOPROXY': 'off', 'GOWORK': 'off', 'GOTOOLCHAIN': 'local', 'CGO_ENABLED': '1',
+    return {**os.environ, 'GOFLAGS': '-mod=mod -buildvcs=false', 'GOPROXY': 'off', 'GOWORK': 'off', 'GOTOOLCHAIN': 'local', 'CGO_ENABLED': '1',
             'GOCACHE': os.path.join(folder, 'cache'), 'GOPATH': os.path.join(folder, 'path'), 'GODEBUG': 'cgocheck=1',
             'PKG_CONFIG_PATH': os.path.join(build, 'meson-uninstalled'),
             'LD_LIBRARY_PATH': os.path.join(build, 'lib')}
@@ -53,12 +56,40 @@ def commands(what, build, more):
                        [[sys.executable, RUN_EXAMPLE, name, os.path.join(build, 'examples', 'go', name)] for name in more]}[what]
 
 
+def pkg_config_of(folder):
+    """The folder of tutti.pc below an installation, its prefix changed to where it lies; and the folder of the library."""
+    (path,) = glob.glob(os.path.join(folder, '**', 'tutti.pc'), recursive=True)
+    with open(path, encoding='utf-8') as file:
+        text = re.sub(r'^prefix=', f'prefix={folder}', file.read(), flags=re.M)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+    return os.path.dirname(path), os.path.dirname(os.path.dirname(path))
+
+
+def installed(build):
+    with tempfile.TemporaryDirectory() as folder:
+        system, program = os.path.join(folder, 'system'), os.path.join(folder, 'hello')
+        subprocess.run(['meson', 'install', '-C', build, '--no-rebuild', '--quiet', '--destdir', system], check=True,
+                       stdout=subprocess.DEVNULL)
+        pkg_config, libraries = pkg_config_of(system)
+        shutil.copytree(HERE, os.path.join(folder, 'module'), ignore=shutil.ignore_patterns('*_test.go', '*.py', '__pycache__'))
+        shutil.copytree(os.path.join(EXAMPLES, 'hello'), program)
+        with open(os.path.join(program, 'go.mod'), 'w', encoding='utf-8') as file:
+            file.write('module hello\n\ngo 1.19\n\nrequire tutti.org/tutti v0.1.0\n\nreplace tutti.org/tutti => ../module\n')
+        variables = {**environment(build), 'PKG_CONFIG_PATH': pkg_config, 'LD_LIBRARY_PATH': libraries}
+        subprocess.run(['go', 'build', '-o', 'hello', '.'], cwd=program, env=variables, check=True)
+        return subprocess.run([sys.executable, RUN_EXAMPLE, 'hello', os.path.join(program, 'hello')], env=variables,
+                              check=False).returncode
+
+
 def main(what, build, *more):
     reason = missing(what)
     if reason:
         print('skipped:', reason)
         return SKIPPED
     build = os.path.abspath(build)
+    if what == 'installed':
+        return installed(build)
     folder = EXAMPLES if what == 'example' else HERE
     for command in commands(what, build, more):
         done = subprocess.run(command, cwd=folder, env=environment(build), stdout=subprocess.PIPE, text=True, check=False)
