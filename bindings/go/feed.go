@@ -129,9 +129,7 @@ func (f *Feed) PushAll(ctx context.Context, next func() ([]*Tensor, error)) erro
 		if err == nil {
 			err = f.Push(ctx, element...)
 		}
-		for _, tensor := range element {
-			tensor.Close()
-		}
+		closeAll(element)
 		if err != nil {
 			_ = f.Fail(err) // when the feed is closed or ended there is no reader to tell
 			return err

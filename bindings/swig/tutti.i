@@ -40,19 +40,19 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_no_value;
 %ignore TUTTI_STATUS_H_;
 
-/* Function pointers and lists of text: the functions of handle_layer.h stand for these. */
+/* Function pointers and lists of text: the functions of handle_layer.h and map_queue.h stand for these. */
 %ignore tutti_context_set_log;
 %ignore tutti_estimator_create;
 %ignore tutti_hooks_add;
 %ignore tutti_iterator_save;
 %ignore tutti_pipeline_filter_graph;
+%ignore tutti_pipeline_map;
 %ignore tutti_pipeline_map_graph;
 %ignore tutti_predictor_describe_plan;
 %ignore tutti_predictor_run;
 %ignore tutti_strategy_create_mirrored;
 
-/* Out of reach: what the library would call on threads of its own, for each element or at any time. */
-%ignore tutti_pipeline_map;
+/* Out of reach: what the library would call on threads of its own at any time. */
 %ignore tutti_tensor_take_memory;
 
 %include <tutti/status.h>
@@ -80,6 +80,13 @@ int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *
 int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const char *texts, int64_t size,
                                  tutti_tensor *const *tensors, int64_t count, tutti_cancel *cancel, tutti_batch **out,
                                  tutti_error **err);
+struct tutti_map_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism);
+void tutti_swig_map_queue_unref(struct tutti_map_queue *queue);
+struct tutti_map_work *tutti_swig_map_queue_take(struct tutti_map_queue *queue);
+int64_t tutti_swig_map_work_get_count(const struct tutti_map_work *work);
+tutti_tensor *tutti_swig_map_work_get_input(const struct tutti_map_work *work, int64_t index);
+void tutti_swig_map_queue_finish(struct tutti_map_queue *queue, struct tutti_map_work *work,
+                                 tutti_tensor *const *tensors, int64_t count, int32_t code, tutti_error *taken);
 const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,
                                                tutti_cancel *cancel, tutti_error **err);

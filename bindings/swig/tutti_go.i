@@ -6,6 +6,7 @@
 %module raw
 
 %insert(header) "handle_layer.h"
+%insert(header) "map_queue.h"
 %insert(header) %{
 /* The Go functions of exports.go. */
 extern int32_t tuttiGoModel(int64_t token, uintptr_t graph, int32_t mode, uintptr_t *err);
@@ -68,6 +69,9 @@ TUTTI_POINTER(tutti_value *, *int64)
 %enddef
 TUTTI_ADDRESS(const void *)
 TUTTI_ADDRESS(DLManagedTensorVersioned *)
+TUTTI_ADDRESS(struct tutti_map_queue *)
+TUTTI_ADDRESS(struct tutti_map_work *)
+TUTTI_ADDRESS(const struct tutti_map_work *)
 
 %define TUTTI_HANDLE(NAME)
 TUTTI_ADDRESS(tutti_##NAME *)

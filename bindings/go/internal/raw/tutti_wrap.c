@@ -370,6 +370,153 @@ static inline const char *tutti_swig_predictor_describe_plan(tutti_predictor *pr
 
 #endif /* TUTTI_BINDINGS_HANDLE_LAYER_H_ */
 
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Maps written in a language: the library's threads never enter it. What the library calls is C code that puts the
+ * element into a queue and waits; a thread of the language takes elements from there, computes, and finishes them.
+ *
+ *   library thread                    language
+ *   tutti_map_queue_run ── work ──►   take ... input, input, ... ── finish ──►   run returns
+ *
+ * So many elements are in the queue or under way as the library has threads in the map, which bounds both.
+ *
+ * Threads    Every function is safe from any thread. An element belongs to its taker until finish.
+ * Lifetime   The library holds the queue from pipeline_map to the release of the map, then takes give NULL. Who took
+ *            an element holds it until finish, and pipeline_map's caller until unref. Each taken element must be
+ *            finished, or a thread of the library waits for ever.
+ */
+#ifndef TUTTI_BINDINGS_MAP_QUEUE_H_
+#define TUTTI_BINDINGS_MAP_QUEUE_H_
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <tutti/dataset.h>
+
+/* One element, on the stack of the thread that waits for it. */
+struct tutti_map_work {
+  tutti_tensor *const *inputs;
+  tutti_tensor **outputs;
+  int64_t count;
+  int32_t code;
+  tutti_error *error;
+  bool done;
+  struct tutti_map_work *next;
+};
+
+struct tutti_map_queue {
+  pthread_mutex_t mutex;
+  pthread_cond_t has_work, has_result;
+  struct tutti_map_work *first, *last;
+  bool released;
+  int64_t holders;
+};
+
+/* Drops a holder with the mutex locked; unlocks it. */
+static inline void tutti_map_queue_leave(struct tutti_map_queue *queue) {
+  bool last = --queue->holders == 0;
+  pthread_mutex_unlock(&queue->mutex);
+  if (!last) return;
+  pthread_cond_destroy(&queue->has_work);
+  pthread_cond_destroy(&queue->has_result);
+  pthread_mutex_destroy(&queue->mutex);
+  free(queue);
+}
+
+/* What the library calls for an element. */
+static inline int32_t tutti_map_queue_run(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs,
+                                          int64_t count, tutti_error **err) {
+  struct tutti_map_queue *queue = user;
+  struct tutti_map_work work = {inputs, outputs, count, TUTTI_OK, NULL, false, NULL};
+  pthread_mutex_lock(&queue->mutex);
+  if (queue->last != NULL) {
+    queue->last->next = &work;
+  } else {
+    queue->first = &work;
+  }
+  queue->last = &work;
+  pthread_cond_signal(&queue->has_work);
+  while (!work.done)
+    pthread_cond_wait(&queue->has_result, &queue->mutex);
+  pthread_mutex_unlock(&queue->mutex);
+  if (err != NULL) {
+    *err = work.error;
+  } else {
+    tutti_error_unref(work.error);
+  }
+  return work.code;
+}
+
+/* What the library calls when it is done with the map. */
+static inline void tutti_map_queue_release(void *user) {
+  struct tutti_map_queue *queue = user;
+  pthread_mutex_lock(&queue->mutex);
+  queue->released = true;
+  pthread_cond_broadcast(&queue->has_work);
+  tutti_map_queue_leave(queue);
+}
+
+/* tutti_pipeline_map by a queue, which the caller holds; NULL when there is no memory. */
+static inline struct tutti_map_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism) {
+  struct tutti_map_queue *queue = calloc(1, sizeof *queue);
+  if (queue == NULL) return NULL;
+  pthread_mutex_init(&queue->mutex, NULL);
+  pthread_cond_init(&queue->has_work, NULL);
+  pthread_cond_init(&queue->has_result, NULL);
+  queue->holders = 2;
+  tutti_pipeline_map(pipeline, tutti_map_queue_run, queue, tutti_map_queue_release, parallelism);
+  return queue;
+}
+
+static inline void tutti_swig_map_queue_unref(struct tutti_map_queue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  tutti_map_queue_leave(queue);
+}
+
+/* Waits for an element; NULL when the library has released the map. */
+static inline struct tutti_map_work *tutti_swig_map_queue_take(struct tutti_map_queue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  while (queue->first == NULL && !queue->released)
+    pthread_cond_wait(&queue->has_work, &queue->mutex);
+  struct tutti_map_work *work = queue->first;
+  if (work != NULL) {
+    queue->first = work->next;
+    if (queue->first == NULL) queue->last = NULL;
+    queue->holders++;
+  }
+  pthread_mutex_unlock(&queue->mutex);
+  return work;
+}
+
+static inline int64_t tutti_swig_map_work_get_count(const struct tutti_map_work *work) { return work->count; }
+
+/* A tensor of the element, lent until finish. */
+static inline tutti_tensor *tutti_swig_map_work_get_input(const struct tutti_map_work *work, int64_t index) {
+  return index >= 0 && index < work->count ? work->inputs[index] : NULL;
+}
+
+/* Ends an element: with TUTTI_OK and as many tensors as it had, of which the library takes new references; or with a
+ * code and the error, which is taken. */
+static inline void tutti_swig_map_queue_finish(struct tutti_map_queue *queue, struct tutti_map_work *work,
+                                               tutti_tensor *const *tensors, int64_t count, int32_t code,
+                                               tutti_error *taken) {
+  if (code == TUTTI_OK && count != work->count) {
+    code = tutti_error_set(&taken, TUTTI_INVALID_ARGUMENT, "the map gives another number of tensors than it got");
+  }
+  for (int64_t i = 0; code == TUTTI_OK && i < count; i++) {
+    tutti_tensor_ref(tensors[i]);
+    work->outputs[i] = tensors[i];
+  }
+  pthread_mutex_lock(&queue->mutex);
+  work->code = code;
+  work->error = taken;
+  work->done = true;
+  pthread_cond_broadcast(&queue->has_result);
+  tutti_map_queue_leave(queue);
+}
+
+#endif /* TUTTI_BINDINGS_MAP_QUEUE_H_ */
+
 
 /* The Go functions of exports.go. */
 extern int32_t tuttiGoModel(int64_t token, uintptr_t graph, int32_t mode, uintptr_t *err);
@@ -406,7 +553,7 @@ static const struct tutti_upcalls language_upcalls = {go_model, go_map, go_hook,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_48017915f246b87f(void *_swig_go_0) {
+void _wrap_Swig_free_raw_d54af36a9a8b54e8(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -416,7 +563,7 @@ void _wrap_Swig_free_raw_48017915f246b87f(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_48017915f246b87f(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_d54af36a9a8b54e8(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -429,7 +576,7 @@ void *_wrap_Swig_malloc_raw_48017915f246b87f(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_48017915f246b87f() {
+long long _wrap_DIM_BATCH_raw_d54af36a9a8b54e8() {
   int64_t result;
   long long _swig_go_result;
   
@@ -440,7 +587,7 @@ long long _wrap_DIM_BATCH_raw_48017915f246b87f() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_48017915f246b87f(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_d54af36a9a8b54e8(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -453,7 +600,7 @@ _gostring_ _wrap_code_get_name_raw_48017915f246b87f(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -463,7 +610,7 @@ void _wrap_error_ref_raw_48017915f246b87f(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -473,7 +620,7 @@ void _wrap_error_unref_raw_48017915f246b87f(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -486,7 +633,7 @@ int _wrap_error_get_code_raw_48017915f246b87f(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -499,7 +646,7 @@ long long _wrap_error_get_subcode_raw_48017915f246b87f(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -512,7 +659,7 @@ _gostring_ _wrap_error_get_domain_raw_48017915f246b87f(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -525,7 +672,7 @@ _gostring_ _wrap_error_get_message_raw_48017915f246b87f(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -538,7 +685,7 @@ _gostring_ _wrap_error_get_text_raw_48017915f246b87f(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -551,7 +698,7 @@ tutti_error *_wrap_error_get_cause_raw_48017915f246b87f(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_48017915f246b87f(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -564,7 +711,7 @@ long long _wrap_error_get_detail_count_raw_48017915f246b87f(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_48017915f246b87f(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -579,7 +726,7 @@ _gostring_ _wrap_error_get_detail_key_raw_48017915f246b87f(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_48017915f246b87f(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -594,7 +741,7 @@ _gostring_ _wrap_error_get_detail_value_raw_48017915f246b87f(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_48017915f246b87f(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_d54af36a9a8b54e8(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -627,7 +774,7 @@ int _wrap_error_create_raw_48017915f246b87f(int _swig_go_0, _gostring_ _swig_go_
 }
 
 
-int _wrap_error_set_raw_48017915f246b87f(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_d54af36a9a8b54e8(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -649,7 +796,7 @@ int _wrap_error_set_raw_48017915f246b87f(tutti_error **_swig_go_0, int _swig_go_
 }
 
 
-_gostring_ _wrap_version_raw_48017915f246b87f() {
+_gostring_ _wrap_version_raw_d54af36a9a8b54e8() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -660,7 +807,7 @@ _gostring_ _wrap_version_raw_48017915f246b87f() {
 }
 
 
-int _wrap_abi_version_raw_48017915f246b87f() {
+int _wrap_abi_version_raw_d54af36a9a8b54e8() {
   int32_t result;
   int _swig_go_result;
   
@@ -671,7 +818,7 @@ int _wrap_abi_version_raw_48017915f246b87f() {
 }
 
 
-_gostring_ _wrap_build_info_raw_48017915f246b87f() {
+_gostring_ _wrap_build_info_raw_d54af36a9a8b54e8() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -682,7 +829,7 @@ _gostring_ _wrap_build_info_raw_48017915f246b87f() {
 }
 
 
-bool _wrap_has_feature_raw_48017915f246b87f(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
@@ -700,7 +847,7 @@ bool _wrap_has_feature_raw_48017915f246b87f(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_48017915f246b87f(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -718,7 +865,7 @@ _gostring_ _wrap_why_unavailable_raw_48017915f246b87f(_gostring_ _swig_go_0) {
 }
 
 
-long long _wrap_debug_live_objects_raw_48017915f246b87f(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -739,7 +886,7 @@ long long _wrap_debug_live_objects_raw_48017915f246b87f(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_48017915f246b87f(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_d54af36a9a8b54e8(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -754,7 +901,7 @@ int _wrap_cancel_create_raw_48017915f246b87f(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_48017915f246b87f(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -764,7 +911,7 @@ void _wrap_cancel_ref_raw_48017915f246b87f(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_48017915f246b87f(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -774,7 +921,7 @@ void _wrap_cancel_unref_raw_48017915f246b87f(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_48017915f246b87f(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -791,7 +938,7 @@ int _wrap_cancel_request_raw_48017915f246b87f(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_48017915f246b87f(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -808,7 +955,7 @@ int _wrap_cancel_set_deadline_raw_48017915f246b87f(tutti_cancel *_swig_go_0, lon
 }
 
 
-int _wrap_cancel_get_state_raw_48017915f246b87f(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -821,7 +968,7 @@ int _wrap_cancel_get_state_raw_48017915f246b87f(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_48017915f246b87f(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -843,7 +990,7 @@ int _wrap_options_create_raw_48017915f246b87f(_gostring_ _swig_go_0, tutti_optio
 }
 
 
-void _wrap_options_ref_raw_48017915f246b87f(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -853,7 +1000,7 @@ void _wrap_options_ref_raw_48017915f246b87f(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_48017915f246b87f(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -863,7 +1010,7 @@ void _wrap_options_unref_raw_48017915f246b87f(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_48017915f246b87f(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -882,7 +1029,7 @@ void _wrap_options_set_bool_raw_48017915f246b87f(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_i64_raw_48017915f246b87f(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -901,7 +1048,7 @@ void _wrap_options_set_i64_raw_48017915f246b87f(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_f64_raw_48017915f246b87f(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -920,7 +1067,7 @@ void _wrap_options_set_f64_raw_48017915f246b87f(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_string_raw_48017915f246b87f(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -944,7 +1091,7 @@ void _wrap_options_set_string_raw_48017915f246b87f(tutti_options *_swig_go_0, _g
 }
 
 
-void _wrap_options_set_json_raw_48017915f246b87f(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -961,7 +1108,7 @@ void _wrap_options_set_json_raw_48017915f246b87f(tutti_options *_swig_go_0, _gos
 }
 
 
-int _wrap_options_check_raw_48017915f246b87f(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -976,7 +1123,7 @@ int _wrap_options_check_raw_48017915f246b87f(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_48017915f246b87f(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -989,7 +1136,7 @@ _gostring_ _wrap_options_get_json_raw_48017915f246b87f(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_48017915f246b87f(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1007,7 +1154,7 @@ long long _wrap_options_count_keys_raw_48017915f246b87f(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_48017915f246b87f(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1027,7 +1174,7 @@ _gostring_ _wrap_options_describe_key_raw_48017915f246b87f(_gostring_ _swig_go_0
 }
 
 
-int _wrap_context_create_raw_48017915f246b87f(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1044,7 +1191,7 @@ int _wrap_context_create_raw_48017915f246b87f(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_48017915f246b87f(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1054,7 +1201,7 @@ void _wrap_context_ref_raw_48017915f246b87f(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_48017915f246b87f(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1064,7 +1211,7 @@ void _wrap_context_unref_raw_48017915f246b87f(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_48017915f246b87f(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1077,7 +1224,7 @@ long long _wrap_context_get_device_count_raw_48017915f246b87f(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_48017915f246b87f(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1092,7 +1239,7 @@ _gostring_ _wrap_context_get_device_name_raw_48017915f246b87f(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_48017915f246b87f(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1107,7 +1254,7 @@ _gostring_ _wrap_context_describe_device_raw_48017915f246b87f(tutti_context *_sw
 }
 
 
-int _wrap_tensor_create_raw_48017915f246b87f(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_d54af36a9a8b54e8(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1127,7 +1274,7 @@ int _wrap_tensor_create_raw_48017915f246b87f(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_48017915f246b87f(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_d54af36a9a8b54e8(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1150,7 +1297,7 @@ int _wrap_tensor_from_data_raw_48017915f246b87f(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_48017915f246b87f(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_d54af36a9a8b54e8(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1167,7 +1314,7 @@ int _wrap_tensor_take_dlpack_raw_48017915f246b87f(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_48017915f246b87f(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1184,7 +1331,7 @@ int _wrap_tensor_to_dlpack_raw_48017915f246b87f(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1194,7 +1341,7 @@ void _wrap_tensor_ref_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1204,7 +1351,7 @@ void _wrap_tensor_unref_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1217,7 +1364,7 @@ int _wrap_tensor_get_dtype_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1230,7 +1377,7 @@ long long _wrap_tensor_get_rank_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_48017915f246b87f(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1245,7 +1392,7 @@ long long _wrap_tensor_get_dim_raw_48017915f246b87f(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1258,7 +1405,7 @@ long long _wrap_tensor_get_element_count_raw_48017915f246b87f(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1271,7 +1418,7 @@ long long _wrap_tensor_get_size_bytes_raw_48017915f246b87f(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1284,7 +1431,7 @@ void *_wrap_tensor_get_data_raw_48017915f246b87f(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_48017915f246b87f(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1301,7 +1448,7 @@ int _wrap_tensor_get_mutable_data_raw_48017915f246b87f(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1321,7 +1468,7 @@ long long _wrap_graph_get_feature_raw_48017915f246b87f(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_get_label_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1341,7 +1488,7 @@ long long _wrap_graph_get_label_raw_48017915f246b87f(tutti_graph *_swig_go_0, _g
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1361,7 +1508,7 @@ long long _wrap_graph_get_sample_weight_raw_48017915f246b87f(tutti_graph *_swig_
 }
 
 
-int _wrap_graph_get_mode_raw_48017915f246b87f(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1374,7 +1521,7 @@ int _wrap_graph_get_mode_raw_48017915f246b87f(tutti_graph *_swig_go_0) {
 }
 
 
-void _wrap_graph_set_output_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1393,7 +1540,7 @@ void _wrap_graph_set_output_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_loss_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1405,7 +1552,7 @@ void _wrap_graph_set_loss_raw_48017915f246b87f(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1424,7 +1571,7 @@ void _wrap_graph_add_metric_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_48017915f246b87f(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -1436,7 +1583,7 @@ void _wrap_graph_set_gradient_clip_norm_raw_48017915f246b87f(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1455,7 +1602,7 @@ void _wrap_graph_begin_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ 
 }
 
 
-void _wrap_graph_add_input_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1467,7 +1614,7 @@ void _wrap_graph_add_input_raw_48017915f246b87f(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1486,7 +1633,7 @@ void _wrap_graph_set_bool_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_i64_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1505,7 +1652,7 @@ void _wrap_graph_set_i64_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_f64_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1524,7 +1671,7 @@ void _wrap_graph_set_f64_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_string_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1548,7 +1695,7 @@ void _wrap_graph_set_string_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_i64s_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1568,7 +1715,7 @@ void _wrap_graph_set_i64s_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_f64s_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -1588,7 +1735,7 @@ void _wrap_graph_set_f64s_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_tensor_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -1607,7 +1754,7 @@ void _wrap_graph_set_tensor_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostr
 }
 
 
-long long _wrap_graph_end_raw_48017915f246b87f(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -1623,7 +1770,7 @@ long long _wrap_graph_end_raw_48017915f246b87f(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_push_scope_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1640,7 +1787,7 @@ void _wrap_graph_push_scope_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_pop_scope_raw_48017915f246b87f(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -1650,7 +1797,7 @@ void _wrap_graph_pop_scope_raw_48017915f246b87f(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_48017915f246b87f(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -1667,7 +1814,7 @@ long long _wrap_graph_constant_raw_48017915f246b87f(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_48017915f246b87f(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -1682,7 +1829,7 @@ long long _wrap_graph_constant_tensor_raw_48017915f246b87f(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1704,7 +1851,7 @@ long long _wrap_graph_host_scalar_raw_48017915f246b87f(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_variable_raw_48017915f246b87f(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_variable_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1740,7 +1887,7 @@ long long _wrap_graph_variable_raw_48017915f246b87f(tutti_graph *_swig_go_0, _go
 }
 
 
-void _wrap_graph_assign_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -1754,7 +1901,7 @@ void _wrap_graph_assign_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -1771,7 +1918,7 @@ void _wrap_gradients_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -1786,7 +1933,7 @@ void _wrap_apply_gradients_raw_48017915f246b87f(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -1801,7 +1948,7 @@ int _wrap_graph_get_dtype_raw_48017915f246b87f(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -1816,7 +1963,7 @@ long long _wrap_graph_get_rank_raw_48017915f246b87f(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_48017915f246b87f(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -1833,7 +1980,7 @@ long long _wrap_graph_get_dim_raw_48017915f246b87f(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_48017915f246b87f(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1848,7 +1995,7 @@ int _wrap_graph_check_raw_48017915f246b87f(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_48017915f246b87f() {
+intgo _wrap_CARDINALITY_INFINITE_raw_d54af36a9a8b54e8() {
   int result;
   intgo _swig_go_result;
   
@@ -1859,7 +2006,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_48017915f246b87f() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_48017915f246b87f() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_d54af36a9a8b54e8() {
   int result;
   intgo _swig_go_result;
   
@@ -1870,7 +2017,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_48017915f246b87f() {
 }
 
 
-int _wrap_pipeline_create_raw_48017915f246b87f(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1887,7 +2034,7 @@ int _wrap_pipeline_create_raw_48017915f246b87f(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_48017915f246b87f(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -1897,7 +2044,7 @@ void _wrap_pipeline_ref_raw_48017915f246b87f(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_48017915f246b87f(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -1907,7 +2054,7 @@ void _wrap_pipeline_unref_raw_48017915f246b87f(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1928,7 +2075,7 @@ void _wrap_pipeline_add_slices_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_idx_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1954,7 +2101,7 @@ void _wrap_pipeline_add_idx_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_add_feed_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_add_feed_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -1966,7 +2113,7 @@ void _wrap_pipeline_add_feed_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -1978,7 +2125,7 @@ void _wrap_pipeline_add_dataset_raw_48017915f246b87f(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_begin_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1997,7 +2144,7 @@ void _wrap_pipeline_begin_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gost
 }
 
 
-void _wrap_pipeline_set_bool_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2016,7 +2163,7 @@ void _wrap_pipeline_set_bool_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_i64_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2035,7 +2182,7 @@ void _wrap_pipeline_set_i64_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_f64_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2054,7 +2201,7 @@ void _wrap_pipeline_set_f64_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_string_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2078,7 +2225,7 @@ void _wrap_pipeline_set_string_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_set_dataset_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2097,7 +2244,7 @@ void _wrap_pipeline_set_dataset_raw_48017915f246b87f(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_end_raw_48017915f246b87f(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2107,7 +2254,7 @@ void _wrap_pipeline_end_raw_48017915f246b87f(tutti_pipeline *_swig_go_0) {
 }
 
 
-int _wrap_pipeline_build_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_build_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2124,7 +2271,7 @@ int _wrap_pipeline_build_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_48017915f246b87f(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2134,7 +2281,7 @@ void _wrap_dataset_ref_raw_48017915f246b87f(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_48017915f246b87f(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2144,7 +2291,7 @@ void _wrap_dataset_unref_raw_48017915f246b87f(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_48017915f246b87f(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2157,7 +2304,7 @@ long long _wrap_dataset_get_cardinality_raw_48017915f246b87f(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_48017915f246b87f(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2170,7 +2317,7 @@ long long _wrap_dataset_get_component_count_raw_48017915f246b87f(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_48017915f246b87f(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2185,7 +2332,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_48017915f246b87f(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_48017915f246b87f(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2200,7 +2347,7 @@ int _wrap_dataset_get_component_role_raw_48017915f246b87f(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_48017915f246b87f(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2213,7 +2360,7 @@ _gostring_ _wrap_dataset_get_spec_raw_48017915f246b87f(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_48017915f246b87f(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2226,7 +2373,7 @@ _gostring_ _wrap_dataset_get_lint_raw_48017915f246b87f(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_48017915f246b87f(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2247,7 +2394,7 @@ int _wrap_dataset_split_raw_48017915f246b87f(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_iterator_create_raw_48017915f246b87f(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_create_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2266,7 +2413,7 @@ int _wrap_iterator_create_raw_48017915f246b87f(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_48017915f246b87f(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2276,7 +2423,7 @@ void _wrap_iterator_ref_raw_48017915f246b87f(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_48017915f246b87f(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2286,7 +2433,7 @@ void _wrap_iterator_unref_raw_48017915f246b87f(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_48017915f246b87f(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2305,7 +2452,7 @@ int _wrap_iterator_next_raw_48017915f246b87f(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_48017915f246b87f(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -2320,7 +2467,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_48017915f246b87f(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_48017915f246b87f(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2342,7 +2489,7 @@ int _wrap_iterator_restore_raw_48017915f246b87f(tutti_iterator *_swig_go_0, _gos
 }
 
 
-int _wrap_feed_create_raw_48017915f246b87f(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -2361,7 +2508,7 @@ int _wrap_feed_create_raw_48017915f246b87f(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_48017915f246b87f(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2371,7 +2518,7 @@ void _wrap_feed_ref_raw_48017915f246b87f(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_48017915f246b87f(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2381,7 +2528,7 @@ void _wrap_feed_unref_raw_48017915f246b87f(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_48017915f246b87f(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2410,7 +2557,7 @@ int _wrap_feed_declare_raw_48017915f246b87f(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
-int _wrap_feed_push_raw_48017915f246b87f(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -2430,7 +2577,7 @@ int _wrap_feed_push_raw_48017915f246b87f(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_48017915f246b87f(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2445,7 +2592,7 @@ int _wrap_feed_finish_raw_48017915f246b87f(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_48017915f246b87f(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2469,7 +2616,7 @@ int _wrap_feed_fail_raw_48017915f246b87f(tutti_feed *_swig_go_0, int _swig_go_1,
 }
 
 
-long long _wrap_feed_get_position_raw_48017915f246b87f(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2482,7 +2629,7 @@ long long _wrap_feed_get_position_raw_48017915f246b87f(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_strategy_create_one_device_raw_48017915f246b87f(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -2509,7 +2656,7 @@ int _wrap_strategy_create_one_device_raw_48017915f246b87f(tutti_context *_swig_g
 }
 
 
-void _wrap_strategy_ref_raw_48017915f246b87f(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2519,7 +2666,7 @@ void _wrap_strategy_ref_raw_48017915f246b87f(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_48017915f246b87f(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2529,7 +2676,7 @@ void _wrap_strategy_unref_raw_48017915f246b87f(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_48017915f246b87f(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2542,7 +2689,7 @@ long long _wrap_strategy_get_replica_count_raw_48017915f246b87f(tutti_strategy *
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_48017915f246b87f(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2557,7 +2704,7 @@ _gostring_ _wrap_strategy_get_device_raw_48017915f246b87f(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_48017915f246b87f(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -2570,7 +2717,7 @@ tutti_context *_wrap_strategy_get_context_raw_48017915f246b87f(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_48017915f246b87f() {
+intgo _wrap_HOOK_STOP_raw_d54af36a9a8b54e8() {
   int result;
   intgo _swig_go_result;
   
@@ -2581,7 +2728,7 @@ intgo _wrap_HOOK_STOP_raw_48017915f246b87f() {
 }
 
 
-int _wrap_hooks_create_raw_48017915f246b87f(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_d54af36a9a8b54e8(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2596,7 +2743,7 @@ int _wrap_hooks_create_raw_48017915f246b87f(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_48017915f246b87f(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2606,7 +2753,7 @@ void _wrap_hooks_ref_raw_48017915f246b87f(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_48017915f246b87f(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2616,7 +2763,7 @@ void _wrap_hooks_unref_raw_48017915f246b87f(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_48017915f246b87f(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2629,7 +2776,7 @@ int _wrap_hook_event_get_kind_raw_48017915f246b87f(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_48017915f246b87f(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2642,7 +2789,7 @@ long long _wrap_hook_event_get_step_raw_48017915f246b87f(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_48017915f246b87f(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2655,7 +2802,7 @@ long long _wrap_hook_event_get_epoch_raw_48017915f246b87f(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_48017915f246b87f(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2668,7 +2815,7 @@ double _wrap_hook_event_get_loss_raw_48017915f246b87f(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_48017915f246b87f(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2681,7 +2828,7 @@ double _wrap_hook_event_get_examples_per_second_raw_48017915f246b87f(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_48017915f246b87f(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2694,7 +2841,7 @@ double _wrap_hook_event_get_remaining_seconds_raw_48017915f246b87f(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_48017915f246b87f(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -2714,7 +2861,7 @@ double _wrap_hook_event_get_metric_raw_48017915f246b87f(tutti_hook_event *_swig_
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_48017915f246b87f(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2727,7 +2874,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_48017915f246b87f(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_48017915f246b87f(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -2737,7 +2884,7 @@ void _wrap_estimator_ref_raw_48017915f246b87f(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_48017915f246b87f(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -2747,7 +2894,7 @@ void _wrap_estimator_unref_raw_48017915f246b87f(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_48017915f246b87f(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -2772,7 +2919,7 @@ int _wrap_estimator_train_raw_48017915f246b87f(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_evaluate_raw_48017915f246b87f(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -2795,7 +2942,7 @@ int _wrap_estimator_evaluate_raw_48017915f246b87f(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_48017915f246b87f(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2824,7 +2971,7 @@ int _wrap_estimator_train_and_evaluate_raw_48017915f246b87f(tutti_estimator *_sw
 }
 
 
-int _wrap_estimator_save_raw_48017915f246b87f(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -2848,7 +2995,7 @@ int _wrap_estimator_save_raw_48017915f246b87f(tutti_estimator *_swig_go_0, _gost
 }
 
 
-long long _wrap_estimator_get_global_step_raw_48017915f246b87f(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2861,7 +3008,7 @@ long long _wrap_estimator_get_global_step_raw_48017915f246b87f(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_48017915f246b87f(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2874,7 +3021,7 @@ long long _wrap_estimator_get_variable_count_raw_48017915f246b87f(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_48017915f246b87f(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2889,7 +3036,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_48017915f246b87f(tutti_estimato
 }
 
 
-int _wrap_estimator_read_variable_raw_48017915f246b87f(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -2913,7 +3060,7 @@ int _wrap_estimator_read_variable_raw_48017915f246b87f(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_write_variable_raw_48017915f246b87f(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2937,7 +3084,7 @@ int _wrap_estimator_write_variable_raw_48017915f246b87f(tutti_estimator *_swig_g
 }
 
 
-int _wrap_estimator_read_gradient_raw_48017915f246b87f(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -2961,7 +3108,7 @@ int _wrap_estimator_read_gradient_raw_48017915f246b87f(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_set_trainable_raw_48017915f246b87f(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2985,7 +3132,7 @@ int _wrap_estimator_set_trainable_raw_48017915f246b87f(tutti_estimator *_swig_go
 }
 
 
-int _wrap_session_open_raw_48017915f246b87f(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3010,7 +3157,7 @@ int _wrap_session_open_raw_48017915f246b87f(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_48017915f246b87f(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3020,7 +3167,7 @@ void _wrap_session_ref_raw_48017915f246b87f(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_48017915f246b87f(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3030,7 +3177,7 @@ void _wrap_session_unref_raw_48017915f246b87f(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_48017915f246b87f(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -3049,7 +3196,7 @@ int _wrap_session_run_raw_48017915f246b87f(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_48017915f246b87f(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -3073,7 +3220,7 @@ int _wrap_session_set_scalar_raw_48017915f246b87f(tutti_session *_swig_go_0, _go
 }
 
 
-int _wrap_session_close_raw_48017915f246b87f(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3090,7 +3237,7 @@ int _wrap_session_close_raw_48017915f246b87f(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_48017915f246b87f(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3100,7 +3247,7 @@ void _wrap_result_ref_raw_48017915f246b87f(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_48017915f246b87f(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3110,7 +3257,7 @@ void _wrap_result_unref_raw_48017915f246b87f(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_48017915f246b87f(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3123,7 +3270,7 @@ int _wrap_result_get_reason_raw_48017915f246b87f(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_48017915f246b87f(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3136,7 +3283,7 @@ long long _wrap_result_get_step_raw_48017915f246b87f(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_48017915f246b87f(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3149,7 +3296,7 @@ long long _wrap_result_get_examples_raw_48017915f246b87f(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_48017915f246b87f(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3162,7 +3309,7 @@ double _wrap_result_get_seconds_raw_48017915f246b87f(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_loss_raw_48017915f246b87f(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3175,7 +3322,7 @@ double _wrap_result_get_loss_raw_48017915f246b87f(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_48017915f246b87f(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3188,7 +3335,7 @@ long long _wrap_result_get_metric_count_raw_48017915f246b87f(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_48017915f246b87f(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3203,7 +3350,7 @@ _gostring_ _wrap_result_get_metric_name_raw_48017915f246b87f(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_48017915f246b87f(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3223,7 +3370,7 @@ double _wrap_result_get_metric_raw_48017915f246b87f(tutti_result *_swig_go_0, _g
 }
 
 
-int _wrap_predictor_open_raw_48017915f246b87f(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3251,7 +3398,7 @@ int _wrap_predictor_open_raw_48017915f246b87f(tutti_context *_swig_go_0, _gostri
 }
 
 
-int _wrap_predictor_from_estimator_raw_48017915f246b87f(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -3270,7 +3417,7 @@ int _wrap_predictor_from_estimator_raw_48017915f246b87f(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_48017915f246b87f(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3280,7 +3427,7 @@ void _wrap_predictor_ref_raw_48017915f246b87f(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_48017915f246b87f(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3290,7 +3437,7 @@ void _wrap_predictor_unref_raw_48017915f246b87f(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_48017915f246b87f(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3314,7 +3461,7 @@ int _wrap_predictor_reload_raw_48017915f246b87f(tutti_predictor *_swig_go_0, _go
 }
 
 
-long long _wrap_predictor_get_step_raw_48017915f246b87f(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3327,7 +3474,7 @@ long long _wrap_predictor_get_step_raw_48017915f246b87f(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_48017915f246b87f(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3340,7 +3487,7 @@ _gostring_ _wrap_predictor_get_signature_raw_48017915f246b87f(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_48017915f246b87f(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3361,7 +3508,7 @@ int _wrap_predictor_run_all_raw_48017915f246b87f(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_48017915f246b87f(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -3380,7 +3527,7 @@ int _wrap_prediction_stream_open_raw_48017915f246b87f(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_48017915f246b87f(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_d54af36a9a8b54e8(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -3399,7 +3546,7 @@ int _wrap_prediction_stream_next_raw_48017915f246b87f(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_48017915f246b87f(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_d54af36a9a8b54e8(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3416,7 +3563,7 @@ int _wrap_prediction_stream_close_raw_48017915f246b87f(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_48017915f246b87f(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_d54af36a9a8b54e8(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3426,7 +3573,7 @@ void _wrap_prediction_stream_ref_raw_48017915f246b87f(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_48017915f246b87f(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_d54af36a9a8b54e8(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3436,7 +3583,7 @@ void _wrap_prediction_stream_unref_raw_48017915f246b87f(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_48017915f246b87f(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3446,7 +3593,7 @@ void _wrap_batch_ref_raw_48017915f246b87f(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_48017915f246b87f(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3456,7 +3603,7 @@ void _wrap_batch_unref_raw_48017915f246b87f(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_48017915f246b87f(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3469,7 +3616,7 @@ long long _wrap_batch_get_first_row_raw_48017915f246b87f(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_48017915f246b87f(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3482,7 +3629,7 @@ long long _wrap_batch_get_row_count_raw_48017915f246b87f(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_48017915f246b87f(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3495,7 +3642,7 @@ long long _wrap_batch_get_output_count_raw_48017915f246b87f(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_48017915f246b87f(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3510,7 +3657,7 @@ _gostring_ _wrap_batch_get_output_name_raw_48017915f246b87f(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_48017915f246b87f(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
@@ -3530,7 +3677,7 @@ tutti_tensor *_wrap_batch_get_output_raw_48017915f246b87f(tutti_batch *_swig_go_
 }
 
 
-long long _wrap_callback_take_released_raw_48017915f246b87f(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_d54af36a9a8b54e8(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3544,7 +3691,7 @@ long long _wrap_callback_take_released_raw_48017915f246b87f(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_48017915f246b87f(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3567,7 +3714,7 @@ int _wrap_estimator_create_raw_48017915f246b87f(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_hooks_add_raw_48017915f246b87f(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3586,7 +3733,7 @@ int _wrap_hooks_add_raw_48017915f246b87f(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_48017915f246b87f(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3605,7 +3752,7 @@ int _wrap_context_set_log_raw_48017915f246b87f(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3619,7 +3766,7 @@ void _wrap_pipeline_map_graph_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_48017915f246b87f(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -3631,7 +3778,7 @@ void _wrap_pipeline_filter_graph_raw_48017915f246b87f(tutti_pipeline *_swig_go_0
 }
 
 
-int _wrap_strategy_create_mirrored_raw_48017915f246b87f(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_mirrored_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3653,7 +3800,7 @@ int _wrap_strategy_create_mirrored_raw_48017915f246b87f(tutti_context *_swig_go_
 }
 
 
-int _wrap_predictor_run_raw_48017915f246b87f(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_run_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3678,7 +3825,92 @@ int _wrap_predictor_run_raw_48017915f246b87f(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-_gostring_ _wrap_iterator_save_raw_48017915f246b87f(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+struct tutti_map_queue *_wrap_pipeline_map_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  int64_t arg2 ;
+  struct tutti_map_queue *result = 0 ;
+  struct tutti_map_queue *_swig_go_result;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (struct tutti_map_queue *)tutti_swig_pipeline_map(arg1,arg2);
+  _swig_go_result = (struct tutti_map_queue *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_map_queue_unref_raw_d54af36a9a8b54e8(struct tutti_map_queue *_swig_go_0) {
+  struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
+  
+  arg1 = (struct tutti_map_queue *)(uintptr_t)_swig_go_0; 
+  
+  tutti_swig_map_queue_unref(arg1);
+  
+}
+
+
+struct tutti_map_work *_wrap_map_queue_take_raw_d54af36a9a8b54e8(struct tutti_map_queue *_swig_go_0) {
+  struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
+  struct tutti_map_work *result = 0 ;
+  struct tutti_map_work *_swig_go_result;
+  
+  arg1 = (struct tutti_map_queue *)(uintptr_t)_swig_go_0; 
+  
+  result = (struct tutti_map_work *)tutti_swig_map_queue_take(arg1);
+  _swig_go_result = (struct tutti_map_work *)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_map_work_get_count_raw_d54af36a9a8b54e8(struct tutti_map_work *_swig_go_0) {
+  struct tutti_map_work *arg1 = (struct tutti_map_work *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (struct tutti_map_work *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_swig_map_work_get_count((struct tutti_map_work const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+tutti_tensor *_wrap_map_work_get_input_raw_d54af36a9a8b54e8(struct tutti_map_work *_swig_go_0, long long _swig_go_1) {
+  struct tutti_map_work *arg1 = (struct tutti_map_work *) 0 ;
+  int64_t arg2 ;
+  tutti_tensor *result = 0 ;
+  tutti_tensor *_swig_go_result;
+  
+  arg1 = (struct tutti_map_work *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (tutti_tensor *)tutti_swig_map_work_get_input((struct tutti_map_work const *)arg1,arg2);
+  _swig_go_result = (tutti_tensor *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_map_queue_finish_raw_d54af36a9a8b54e8(struct tutti_map_queue *_swig_go_0, struct tutti_map_work *_swig_go_1, _goslice_ _swig_go_2, int _swig_go_3, tutti_error *_swig_go_4) {
+  struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
+  struct tutti_map_work *arg2 = (struct tutti_map_work *) 0 ;
+  tutti_tensor **arg3 = (tutti_tensor **) 0 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  tutti_error *arg6 = (tutti_error *) 0 ;
+  
+  arg1 = (struct tutti_map_queue *)(uintptr_t)_swig_go_0; 
+  arg2 = (struct tutti_map_work *)(uintptr_t)_swig_go_1; 
+  arg3 = (tutti_tensor **)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
+  arg5 = (int32_t)_swig_go_3; 
+  arg6 = (tutti_error *)(uintptr_t)_swig_go_4; 
+  
+  tutti_swig_map_queue_finish(arg1,arg2,(struct tutti_tensor *const *)arg3,arg4,arg5,arg6);
+  
+}
+
+
+_gostring_ _wrap_iterator_save_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -3693,7 +3925,7 @@ _gostring_ _wrap_iterator_save_raw_48017915f246b87f(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_48017915f246b87f(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
