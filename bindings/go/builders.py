@@ -7,6 +7,7 @@ a field means the default: truth values whose default is true are of type Bool, 
 be zero are pointers, an enumeration is a text type.
 """
 import os
+import re
 import subprocess
 import sys
 
@@ -47,8 +48,11 @@ def comment(text, indent=''):
 
 
 def sentence(text):
+    """The text with a full stop, and a capital unless it begins with a name."""
     text = ' '.join(text.split()).rstrip('.')
-    return text[:1].upper() + text[1:] + '.' if text else ''
+    if re.match(r'[a-z]+ ', text):
+        text = text[:1].upper() + text[1:]
+    return text + '.' if text else ''
 
 
 class Field:
@@ -202,6 +206,17 @@ SCHEMAS = {'context': ('ContextOptions', 'of a context'), 'run': ('RunOptions', 
            'train': ('TrainOptions', 'of one training'), 'predictor': ('PredictorOptions', 'of a predictor')}
 
 
+def option_choices(schemas):
+    """A type for each option whose values are a list; an option of that name is the same in all schemas."""
+    choices = {key['key']: key['values'] for keys in schemas.values() for key in keys if 'values' in key}
+    text = ''
+    for key, values in choices.items():
+        name = exported(key)
+        text += comment(f'{name} is a choice of the option {key}.') + f'type {name} string\n\nconst (\n'
+        text += ''.join(f'{name}{exported(value)} {name} = "{value}"\n' for value in values) + ')\n\n'
+    return text
+
+
 def option_struct(schema, keys):
     name, what = SCHEMAS[schema]
     text = comment(f'{name} are the options {what}; the zero value means the defaults.') + f'type {name} struct {{\n'
@@ -211,9 +226,11 @@ def option_struct(schema, keys):
         pointer = kind == 'i64' and default != 0 and key.get('minimum', 0) <= 0
         shown = str(default).lower() if isinstance(default, bool) else default
         text += comment(sentence(key['doc']) + (f' Default: {shown}.' if default else ''), '\t')
-        text += f'\t{field} {"*" if pointer else ""}{TYPES[kind]}\n'
+        choice = 'values' in key
+        text += f'\t{field} {"*" if pointer else ""}{field if choice else TYPES[kind]}\n'
+        value = f'string(o.{field})' if choice else ("*" if pointer else "") + f'o.{field}'
         test = {'bool': f'o.{field}', 'string': f'o.{field} != ""'}.get(kind, f'o.{field} != ' + ('nil' if pointer else '0'))
-        setters += f'if {test} {{\nraw.Options_set_{kind}(handle, "{key["key"]}", {"*" if pointer else ""}o.{field})\n}}\n'
+        setters += f'if {test} {{\nraw.Options_set_{kind}(handle, "{key["key"]}", {value})\n}}\n'
     text += EXTRA_FIELDS.get(schema, '') + '}\n\n'
     return text + f'func (o {name}) schema() string {{ return "{schema}" }}\n\nfunc (o {name}) fill(handle uintptr) {{\n{setters}}}\n\n'
 
@@ -233,5 +250,5 @@ def files(head):
               for name, entries in lists.items()}
     with open(os.path.join(CAPI, 'options.yaml'), encoding='utf-8') as file:
         schemas = yaml.safe_load(file)
-    result['options.go'] = formatted(begin + ''.join(option_struct(name, keys) for name, keys in schemas.items()))
+    result['options.go'] = formatted(begin + option_choices(schemas) + ''.join(option_struct(name, keys) for name, keys in schemas.items()))
     return result

@@ -51,7 +51,7 @@ func (g *Graph) LayerDense(x Value, units int64, options ...LayerDenseOptions) V
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// LayerConv2dPadding is a choice of LayerConv2d: Same: ceil(size / stride); valid: no padding.
+// LayerConv2dPadding is a choice of LayerConv2d: same: ceil(size / stride); valid: no padding.
 type LayerConv2dPadding string
 
 const (
@@ -77,7 +77,7 @@ type LayerConv2dOptions struct {
 	Stride int64
 	// Distance between kernel elements. Default: 1.
 	Dilation int64
-	// Same: ceil(size / stride); valid: no padding. Default: same.
+	// same: ceil(size / stride); valid: no padding. Default: same.
 	Padding LayerConv2dPadding
 	// Independent groups of channels. Default: 1.
 	Groups int64
@@ -126,7 +126,7 @@ func (g *Graph) LayerConv2d(x Value, filters int64, size int64, options ...Layer
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// LayerDepthwiseConv2dPadding is a choice of LayerDepthwiseConv2d: Same: ceil(size / stride); valid: no padding.
+// LayerDepthwiseConv2dPadding is a choice of LayerDepthwiseConv2d: same: ceil(size / stride); valid: no padding.
 type LayerDepthwiseConv2dPadding string
 
 const (
@@ -152,7 +152,7 @@ type LayerDepthwiseConv2dOptions struct {
 	Multiplier int64
 	// Step in both directions. Default: 1.
 	Stride int64
-	// Same: ceil(size / stride); valid: no padding. Default: same.
+	// same: ceil(size / stride); valid: no padding. Default: same.
 	Padding LayerDepthwiseConv2dPadding
 	// What is applied to the result. Default: none.
 	Activation LayerDepthwiseConv2dActivation
@@ -190,7 +190,7 @@ func (g *Graph) LayerDepthwiseConv2d(x Value, size int64, options ...LayerDepthw
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// LayerSeparableConv2dPadding is a choice of LayerSeparableConv2d: Same: ceil(size / stride); valid: no padding.
+// LayerSeparableConv2dPadding is a choice of LayerSeparableConv2d: same: ceil(size / stride); valid: no padding.
 type LayerSeparableConv2dPadding string
 
 const (
@@ -216,7 +216,7 @@ type LayerSeparableConv2dOptions struct {
 	Multiplier int64
 	// Step in both directions. Default: 1.
 	Stride int64
-	// Same: ceil(size / stride); valid: no padding. Default: same.
+	// same: ceil(size / stride); valid: no padding. Default: same.
 	Padding LayerSeparableConv2dPadding
 	// What is applied to the result. Default: none.
 	Activation LayerSeparableConv2dActivation
@@ -344,7 +344,7 @@ func (g *Graph) LayerFlatten(x Value) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// LayerMaxPool2dPadding is a choice of LayerMaxPool2d: Same: ceil(size / stride); valid: no padding.
+// LayerMaxPool2dPadding is a choice of LayerMaxPool2d: same: ceil(size / stride); valid: no padding.
 type LayerMaxPool2dPadding string
 
 const (
@@ -356,7 +356,7 @@ const (
 type LayerMaxPool2dOptions struct {
 	// Step in both directions; 0 = the size. Default: 0.
 	Stride int64
-	// Same: ceil(size / stride); valid: no padding. Default: valid.
+	// same: ceil(size / stride); valid: no padding. Default: valid.
 	Padding LayerMaxPool2dPadding
 }
 
@@ -376,7 +376,7 @@ func (g *Graph) LayerMaxPool2d(x Value, size int64, options ...LayerMaxPool2dOpt
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// LayerAveragePool2dPadding is a choice of LayerAveragePool2d: Same: ceil(size / stride); valid: no padding.
+// LayerAveragePool2dPadding is a choice of LayerAveragePool2d: same: ceil(size / stride); valid: no padding.
 type LayerAveragePool2dPadding string
 
 const (
@@ -388,7 +388,7 @@ const (
 type LayerAveragePool2dOptions struct {
 	// Step in both directions; 0 = the size. Default: 0.
 	Stride int64
-	// Same: ceil(size / stride); valid: no padding. Default: valid.
+	// same: ceil(size / stride); valid: no padding. Default: valid.
 	Padding LayerAveragePool2dPadding
 }
 
@@ -422,7 +422,7 @@ func (g *Graph) LayerGlobalMaxPool2d(x Value) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// LossSparseSoftmaxCrossEntropyReduction is a choice of LossSparseSoftmaxCrossEntropy: Mean: weighted sum /
+// LossSparseSoftmaxCrossEntropyReduction is a choice of LossSparseSoftmaxCrossEntropy: mean: weighted sum /
 // examples; weighted_mean: weighted sum / sum of weights.
 type LossSparseSoftmaxCrossEntropyReduction string
 
@@ -441,7 +441,7 @@ type LossSparseSoftmaxCrossEntropyOptions struct {
 	ClassWeights []float64
 	// Share of probability spread over all classes. Default: 0.
 	LabelSmoothing float64
-	// Mean: weighted sum / examples; weighted_mean: weighted sum / sum of weights. Default: mean.
+	// mean: weighted sum / examples; weighted_mean: weighted sum / sum of weights. Default: mean.
 	Reduction LossSparseSoftmaxCrossEntropyReduction
 }
 
@@ -561,7 +561,7 @@ func (g *Graph) LossMeanSquaredError(predictions Value, targets Value, options .
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// LossL2Penalty: rate times the sum of squares of a variable, to be added to a loss. rate: Factor.
+// LossL2Penalty: rate times the sum of squares of a variable, to be added to a loss. rate: factor.
 func (g *Graph) LossL2Penalty(variable Value, rate float64) Value {
 	raw.Graph_begin(g.handle, "loss_l2_penalty", 1)
 	raw.Graph_add_input(g.handle, int64(variable))

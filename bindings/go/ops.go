@@ -757,7 +757,7 @@ type Conv2dOptions struct {
 	Dilation [2]int64
 	// How the border is padded. Default: same.
 	Padding Conv2dPadding
-	// Top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
+	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
 	// Channel groups that are convolved separately; channels = depthwise. Default: 1.
 	Groups int64
@@ -803,7 +803,7 @@ type MaxPool2dOptions struct {
 	Stride []int64
 	// How the border is padded. Default: valid.
 	Padding MaxPool2dPadding
-	// Top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
+	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
 }
 
@@ -840,7 +840,7 @@ type AvgPool2dOptions struct {
 	Stride []int64
 	// How the border is padded. Default: valid.
 	Padding AvgPool2dPadding
-	// Top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
+	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
 	// Divide by the whole window at the border too. Default: false.
 	CountIncludePadding bool

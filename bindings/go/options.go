@@ -5,6 +5,23 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
+// Determinism is a choice of the option determinism.
+type Determinism string
+
+const (
+	DeterminismFast       Determinism = "fast"
+	DeterminismRepeatable Determinism = "repeatable"
+	DeterminismInvariant  Determinism = "invariant"
+)
+
+// Precision is a choice of the option precision.
+type Precision string
+
+const (
+	PrecisionF32             Precision = "f32"
+	PrecisionBf16WhereFaster Precision = "bf16_where_faster"
+)
+
 // ContextOptions are the options of a context; the zero value means the defaults.
 type ContextOptions struct {
 	// The backend whose devices the context has: cpu, reference; empty = the best that is linked in.
@@ -61,9 +78,13 @@ type RunOptions struct {
 	KeepCheckpointMax *int64
 	// Logs loss and speed every so many steps; 0 = never. Default: 100.
 	LogStepCountSteps *int64
-	// Repeatable: bit-identical from run to run; invariant: and independent of the number of replicas. Default:
+	// repeatable: bit-identical from run to run; invariant: and independent of the number of replicas. Default:
 	// fast.
-	Determinism string
+	Determinism Determinism
+	// bf16_where_faster: factors of convolutions and matrix products may be rounded to bfloat16 where that was
+	// measured to be faster on this processor; sums, results, weights, slots and gradients stay f32. Only with
+	// determinism fast. Default: f32.
+	Precision Precision
 	// Batches whose gradients make one step. Default: 1.
 	AccumulationSteps int64
 	// Threads that each replica may use; fewer when the context has not so many for all replicas. Default: 1.
@@ -94,7 +115,10 @@ func (o RunOptions) fill(handle uintptr) {
 		raw.Options_set_i64(handle, "log_step_count_steps", *o.LogStepCountSteps)
 	}
 	if o.Determinism != "" {
-		raw.Options_set_string(handle, "determinism", o.Determinism)
+		raw.Options_set_string(handle, "determinism", string(o.Determinism))
+	}
+	if o.Precision != "" {
+		raw.Options_set_string(handle, "precision", string(o.Precision))
 	}
 	if o.AccumulationSteps != 0 {
 		raw.Options_set_i64(handle, "accumulation_steps", o.AccumulationSteps)
@@ -137,7 +161,9 @@ func (o TrainOptions) fill(handle uintptr) {
 // PredictorOptions are the options of a predictor; the zero value means the defaults.
 type PredictorOptions struct {
 	// As for run. Default: fast.
-	Determinism string
+	Determinism Determinism
+	// As for run. Default: f32.
+	Precision Precision
 	// Threads that each device may use; fewer when the context has not so many for all devices. Default: 1.
 	ThreadsPerReplica int64
 }
@@ -146,7 +172,10 @@ func (o PredictorOptions) schema() string { return "predictor" }
 
 func (o PredictorOptions) fill(handle uintptr) {
 	if o.Determinism != "" {
-		raw.Options_set_string(handle, "determinism", o.Determinism)
+		raw.Options_set_string(handle, "determinism", string(o.Determinism))
+	}
+	if o.Precision != "" {
+		raw.Options_set_string(handle, "precision", string(o.Precision))
 	}
 	if o.ThreadsPerReplica != 0 {
 		raw.Options_set_i64(handle, "threads_per_replica", o.ThreadsPerReplica)
