@@ -17,7 +17,8 @@ type call struct {
 	watcher  chan struct{}
 }
 
-// begin prepares a call. A nil context is context.Background; `stop` asks politely; `ended` is closed when the object is.
+// begin prepares a call. A nil context is context.Background; `stop` asks politely; `ended` is closed when the object
+// is.
 func begin(ctx context.Context, stop, ended <-chan struct{}) (*call, error) {
 	if ctx == nil {
 		ctx = context.Background()

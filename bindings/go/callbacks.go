@@ -9,8 +9,8 @@ import (
 	"tutti.org/tutti/internal/raw"
 )
 
-// What the library calls. A token is a cgo.Handle; the library's C side notes when it is done with one, and reap deletes
-// it. So the library never enters Go to free something.
+// What the library calls. A token is a cgo.Handle; the library's C side notes when it is done with one, and reap
+// deletes it. So the library never enters Go to free something.
 
 func init() {
 	raw.Upcall = raw.Upcalls{Model: callModel, Map: callMap, Hook: callHook, Log: callLog}

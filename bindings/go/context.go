@@ -9,8 +9,8 @@ import (
 	"tutti.org/tutti/internal/raw"
 )
 
-// Context owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed. Where
-// a function takes a *Context, nil means the default one, which has a device for every core.
+// Context owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed.
+// Where a function takes a *Context, nil means the default one, which has a device for every core.
 type Context struct {
 	object
 	sink atomic.Pointer[logSink]

@@ -62,7 +62,8 @@ func TestTensorsOfEveryShape(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if values := must[[]int64](t)(Values[int64](grid)); fmt.Sprint(values) != fmt.Sprint([]int64{0, 1 << 33, 2 << 33, 3 << 33, 4 << 33, 5 << 33}) {
+	wanted := fmt.Sprint([]int64{0, 1 << 33, 2 << 33, 3 << 33, 4 << 33, 5 << 33})
+	if values := must[[]int64](t)(Values[int64](grid)); fmt.Sprint(values) != wanted {
 		t.Error(values)
 	}
 	address := must[uintptr](t)(grid.DLPack())

@@ -19,8 +19,8 @@
 // # Errors
 //
 // Errors of the library are *Error, with a Code that errors.Is knows: errors.Is(err, tutti.NotFound). An error that a
-// callback returned, or a panic in it (*PanicError), is found in what the call returns by errors.Is and errors.As. Do not
-// end a goroutine inside a callback (runtime.Goexit, testing.T.FailNow): C frames are below it.
+// callback returned, or a panic in it (*PanicError), is found in what the call returns by errors.Is and errors.As. Do
+// not end a goroutine inside a callback (runtime.Goexit, testing.T.FailNow): C frames are below it.
 //
 // # Cancellation
 //
@@ -29,6 +29,6 @@
 //
 // # Threads
 //
-// Dataset, Strategy and Predictor serve any number of goroutines. Other objects serve one call at a time unless they say
-// more; what is wrong in that is answered by an error.
+// Dataset, Strategy and Predictor serve any number of goroutines. Other objects serve one call at a time unless they
+// say more; what is wrong in that is answered by an error.
 package tutti

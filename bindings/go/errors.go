@@ -193,7 +193,8 @@ func read(handle uintptr) error {
 		Message: raw.Error_get_message(handle),
 	}
 	for i := int64(0); i < raw.Error_get_detail_count(handle); i++ {
-		e.Details = append(e.Details, Detail{raw.Error_get_detail_key(handle, i), raw.Error_get_detail_value(handle, i)})
+		key, value := raw.Error_get_detail_key(handle, i), raw.Error_get_detail_value(handle, i)
+		e.Details = append(e.Details, Detail{key, value})
 	}
 	if cause := raw.Error_get_cause(handle); cause != 0 {
 		e.Cause = read(cause)
@@ -202,6 +203,10 @@ func read(handle uintptr) error {
 		return original
 	}
 	return e
+}
+
+func closedError(kind string) error {
+	return &Error{Code: FailedPrecondition, Domain: "tutti", Message: "use of a closed " + kind, Cause: ErrClosed}
 }
 
 func invalid(format string, values ...any) error {

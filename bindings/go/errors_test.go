@@ -34,7 +34,10 @@ func TestCodesAndDetails(t *testing.T) {
 			return err
 		}},
 		{"no such device", NotFound, func() error { _, err := OneDevice(nil, "cpu:9999"); return err }},
-		{"NULL", InvalidArgument, func() error { _, err := estimator.Train(background, nil, TrainOptions{}); return err }},
+		{"NULL", InvalidArgument, func() error {
+			_, err := estimator.Train(background, nil, TrainOptions{})
+			return err
+		}},
 		{"wrong size", InvalidArgument, func() error { _, err := NewTensor([]float32{1, 2, 3}, 2, 2); return err }},
 		{"wrong type", InvalidArgument, func() error {
 			tensor := must[*Tensor](t)(NewTensor([]float32{1}))
@@ -98,7 +101,8 @@ func TestModelFunctionFails(t *testing.T) {
 		return nil
 	}, EstimatorOptions{}))
 	closed(t, estimator)
-	if _, err := estimator.Train(background, dataset, TrainOptions{Steps: 1}); err == nil || !strings.Contains(err.Error(), "nothing") {
+	_, err := estimator.Train(background, dataset, TrainOptions{Steps: 1})
+	if err == nil || !strings.Contains(err.Error(), "nothing") {
 		t.Error(err)
 	}
 }
@@ -117,7 +121,8 @@ func TestHookFails(t *testing.T) {
 		return err
 	})
 	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 2})) // and it is as good as before
-	if _, err := estimator.Train(background, dataset, TrainOptions{Steps: 1}, Hook{}); !errors.Is(err, InvalidArgument) {
+	_, err := estimator.Train(background, dataset, TrainOptions{Steps: 1}, Hook{})
+	if !errors.Is(err, InvalidArgument) {
 		t.Error(err)
 	}
 }
@@ -163,7 +168,8 @@ func TestLogSinkPanics(t *testing.T) {
 	x, y := toyData()
 	p := AddSlices(NewPipeline(c), "x", Feature, x, toyRows, toyColumns)
 	dataset := must[*Dataset](t)(AddSlices(p, "y", Label, y).Batch(8).Build())
-	estimator := must[*Estimator](t)(NewEstimator(toyModel, EstimatorOptions{Context: c, RunOptions: RunOptions{LogStepCountSteps: I64(1)}}))
+	estimator := must[*Estimator](t)(NewEstimator(toyModel, EstimatorOptions{
+		Context: c, RunOptions: RunOptions{LogStepCountSteps: I64(1)}}))
 	closed(t, dataset, estimator)
 	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 3}))
 	if err := c.LogError(); !errors.Is(err, errMine) {
@@ -202,7 +208,10 @@ func TestUseAfterClose(t *testing.T) {
 	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
 	stream := must[*PredictionStream](t)(predictor.Stream(dataset))
 	batch := must[*Batch](t)(stream.Next(background))
-	for _, object := range []interface{ Close() error }{dataset, estimator, strategy, tensor, feed, iterator, session, predictor, stream, batch} {
+	objects := []interface{ Close() error }{
+		dataset, estimator, strategy, tensor, feed, iterator, session, predictor, stream, batch,
+	}
+	for _, object := range objects {
 		if object.Close() != nil || object.Close() != nil {
 			t.Errorf("%T: closing twice fails", object)
 		}
@@ -258,7 +267,8 @@ func TestCancelledByContext(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(background, 30*time.Millisecond)
 	defer cancel()
-	if _, err = estimator.Train(ctx, dataset, TrainOptions{}); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, DeadlineExceeded) {
+	_, err = estimator.Train(ctx, dataset, TrainOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, DeadlineExceeded) {
 		t.Error(err)
 	}
 	feed := must[*Feed](t)(NewFeed(nil, 1, FeedComponent{"x", Feature, Float32, nil}))
@@ -277,12 +287,13 @@ func TestStopped(t *testing.T) {
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
 	closed(t, dataset, estimator)
 	stop := make(chan struct{})
-	result := must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Stop: stop}, Hook{5, func(e *Event) error {
-		if e.Kind == EventStep && e.Step == 5 {
+	stopping := OnStep(5, func(e *Event) error {
+		if e.Step == 5 {
 			close(stop)
 		}
 		return nil
-	}}))
+	})
+	result := must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Stop: stop}, stopping))
 	if result.Reason != Stopped || result.Step < 5 {
 		t.Errorf("%+v", result)
 	}

@@ -8,9 +8,9 @@ import (
 	"tutti.org/tutti/internal/raw"
 )
 
-// ModelFunc writes a model for one mode. It is called once per mode, on the goroutine whose call needs it. The variables
-// of ModeEval and ModePredict must be among those of ModeTrain. What it returns, and a panic in it, comes back from that
-// call.
+// ModelFunc writes a model for one mode. It is called once per mode, on the goroutine whose call needs it. The
+// variables of ModeEval and ModePredict must be among those of ModeTrain. What it returns, and a panic in it, comes
+// back from that call.
 type ModelFunc func(g *Graph, mode Mode) error
 
 // Estimator is a model function and run options, trained on datasets by a strategy. One Train at a time, beside any
@@ -62,7 +62,8 @@ type training struct {
 	estimator, dataset, options, hooks uintptr
 }
 
-func (t *training) prepare(ctx context.Context, e *Estimator, dataset *Dataset, options TrainOptions, hooks []Hook) error {
+func (t *training) prepare(ctx context.Context, e *Estimator, dataset *Dataset, options TrainOptions,
+	hooks []Hook) error {
 	t.estimator, t.dataset = t.of(e.ref()), t.of(dataset.ref())
 	if t.err != nil {
 		return t.err
@@ -119,7 +120,8 @@ func (e *Estimator) Evaluate(ctx context.Context, dataset *Dataset, steps int64)
 	return takeResult(out), c.result(code, failure)
 }
 
-// TrainAndEvaluate trains, and evaluates after every so many steps and at the end; the result is of the last evaluation.
+// TrainAndEvaluate trains, and evaluates after every so many steps and at the end; the result is of the last
+// evaluation.
 func (e *Estimator) TrainAndEvaluate(ctx context.Context, dataset, evaluation *Dataset, everySteps int64,
 	options TrainOptions, hooks ...Hook) (*Result, error) {
 	var t training

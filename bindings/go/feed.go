@@ -12,7 +12,10 @@ import (
 
 // Feed is a bounded queue into which the program pushes elements; a pipeline that starts with AddFeed reads it, once.
 // Several goroutines may push. Close ends pushes that wait.
-type Feed struct{ object }
+type Feed struct {
+	object
+	token uintptr // asked to cancel when the feed is closed
+}
 
 func (f *Feed) ref() *handle {
 	if f == nil {
@@ -55,9 +58,22 @@ func NewFeed(context *Context, capacity int64, components ...FeedComponent) (*Fe
 			return nil, fromC(code, failure)
 		}
 	}
-	h := newHandle("Feed", out, raw.Feed_unref)
+	return wrapFeed(out)
+}
+
+func wrapFeed(number uintptr) (*Feed, error) {
+	var token, failure uintptr
+	if code := raw.Cancel_create(&token, &failure); code != 0 {
+		raw.Feed_unref(number)
+		return nil, fromC(code, failure)
+	}
+	h := newHandle("Feed", number, func(number uintptr) {
+		raw.Feed_unref(number)
+		raw.Cancel_unref(token)
+	})
 	h.ended = make(chan struct{})
-	return &Feed{object{h}}, nil
+	h.closing = func() { raw.Cancel_request(token, raw.CANCEL_CANCEL, nil) }
+	return &Feed{object{h}, token}, nil
 }
 
 // Push adds one element, a tensor for each component; it waits while the feed is full. The tensors are shared, not
@@ -73,12 +89,16 @@ func (f *Feed) Push(ctx context.Context, element ...*Tensor) error {
 	if use.err != nil {
 		return use.err
 	}
+	var failure uintptr
+	if number != 0 && (ctx == nil || ctx.Done() == nil) { // nothing but Close can end the call
+		code := raw.Feed_push(number, tensors, f.token, &failure)
+		return fromC(code, failure)
+	}
 	c, err := begin(ctx, nil, f.ended())
 	if err != nil {
 		return err
 	}
 	defer c.end()
-	var failure uintptr
 	code := raw.Feed_push(number, tensors, c.token, &failure)
 	return c.result(code, failure)
 }

@@ -96,7 +96,8 @@ func (g *Graph) Variable(name string, dtype DType, dims []int64, options ...Vari
 	if o.Initializer == "" {
 		o.Initializer = "zeros"
 	}
-	return Value(raw.Graph_variable(g.handle, name, int32(dtype), dims, o.Initializer, o.Parameter, o.Trainable != False))
+	trainable := o.Trainable != False
+	return Value(raw.Graph_variable(g.handle, name, int32(dtype), dims, o.Initializer, o.Parameter, trainable))
 }
 
 // Assign says what a variable's next value is, stored when the step is complete.

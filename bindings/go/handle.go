@@ -19,8 +19,10 @@ type handle struct {
 	unref  func(uintptr)
 	calls  int
 	closed bool
-	size   int64         // bytes of C memory behind it that Go's collector does not see
-	ended  chan struct{} // closed by close, for calls that wait; nil where there are none
+	size   int64 // bytes of C memory behind it that Go's collector does not see
+	// For calls that wait; nil where there are none.
+	ended   chan struct{} // closed by close
+	closing func()        // called by close
 }
 
 func newHandle(kind string, number uintptr, unref func(uintptr)) *handle {
@@ -39,13 +41,15 @@ func (h *handle) collect() {
 }
 
 // holders are the kinds of objects behind which callbacks may be, so that their end may release tokens.
-var holders = map[string]bool{"Context": true, "Estimator": true, "Predictor": true, "PredictionStream": true, "Session": true}
+var holders = map[string]bool{
+	"Context": true, "Estimator": true, "Predictor": true, "PredictionStream": true, "Session": true,
+}
 
 func (h *handle) enter() (uintptr, error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.closed {
-		return 0, &Error{Code: FailedPrecondition, Domain: "tutti", Message: "use of a closed " + h.kind, Cause: ErrClosed}
+		return 0, closedError(h.kind)
 	}
 	h.calls++
 	return h.number, nil
@@ -70,6 +74,7 @@ func (h *handle) close() {
 	h.closed = true
 	if h.ended != nil {
 		close(h.ended)
+		h.closing()
 	}
 	last := h.calls == 0
 	h.mutex.Unlock()

@@ -4,14 +4,15 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
-// Map maps each element by a Go function: it gets one tensor for each component, and gives as many, of the same types and
-// shapes. Up to `parallelism` elements are computed at a time (0 = automatic), each on a goroutine of its own; their order
-// stays. The function must be a pure function of its element, for a dataset can be gone through again and resumed.
+// Map maps each element by a Go function: it gets one tensor for each component, and gives as many, of the same types
+// and shapes. Up to `parallelism` elements are computed at a time (0 = automatic), each on a goroutine of its own;
+// their order stays. The function must be a pure function of its element, for a dataset can be gone through again and
+// resumed.
 //
-// The tensors that it gets and gives are closed when it has returned; it may give those that it got. An error or panic of
-// the function comes back from the call that wanted the element. The function is held until the dataset, and all that was
-// made of it, is closed. Each element costs the way to another thread and back, some ten microseconds: map batches where
-// you can, and where MapGraph can say it, MapGraph is faster.
+// The tensors that it gets and gives are closed when it has returned; it may give those that it got. An error or
+// panic of the function comes back from the call that wanted the element. The function is held until the dataset, and
+// all that was made of it, is closed. Each element costs the way to another thread and back, some ten microseconds:
+// map batches where you can, and where MapGraph can say it, MapGraph is faster.
 func (p *Pipeline) Map(parallelism int64, function func(element []*Tensor) ([]*Tensor, error)) *Pipeline {
 	return p.with(nil, func(uintptr) {
 		if function == nil {

@@ -129,10 +129,12 @@ func TestTrainingWithAMapInGo(t *testing.T) {
 	if mapped, wanted := loss(train), loss(plain); mapped != wanted || calls < 3*toyRows {
 		t.Errorf("loss %v, not %v, after %d calls", mapped, wanted, calls)
 	}
-	failing := must[*Dataset](t)(toyPipeline().Map(2, func([]*Tensor) ([]*Tensor, error) { return nil, errMine }).Batch(8).Build())
+	fail := func([]*Tensor) ([]*Tensor, error) { return nil, errMine }
+	failing := must[*Dataset](t)(toyPipeline().Map(2, fail).Batch(8).Build())
 	estimator := toyEstimator(t, RunOptions{})
 	closed(t, failing, estimator)
-	if _, err := estimator.Train(background, failing, TrainOptions{}); !errors.Is(err, errMine) || !strings.Contains(err.Error(), "mine") {
+	_, err := estimator.Train(background, failing, TrainOptions{})
+	if !errors.Is(err, errMine) || !strings.Contains(err.Error(), "mine") {
 		t.Error(err)
 	}
 }

@@ -156,7 +156,7 @@ func (p *Pipeline) Build() (*Dataset, error) {
 		return nil, p.err
 	}
 	if p.handle == 0 {
-		return nil, &Error{Code: FailedPrecondition, Domain: "tutti", Message: "use of a closed Pipeline", Cause: ErrClosed}
+		return nil, closedError("Pipeline")
 	}
 	var out, failure uintptr
 	code := raw.Pipeline_build(p.handle, &out, &failure)

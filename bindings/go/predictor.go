@@ -139,7 +139,8 @@ func (p *Predictor) RunAll(ctx context.Context, dataset *Dataset) (*Batch, error
 }
 
 // wait makes one call that can wait.
-func (p *Predictor) wait(ctx context.Context, function func(number, token uintptr, out, failure *uintptr) int32) (uintptr, error) {
+func (p *Predictor) wait(ctx context.Context,
+	function func(number, token uintptr, out, failure *uintptr) int32) (uintptr, error) {
 	var use uses
 	defer use.leave()
 	number := use.of(p.ref())

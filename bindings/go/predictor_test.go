@@ -43,7 +43,8 @@ func TestStreamAndRunAreEqual(t *testing.T) {
 		streamed = append(streamed, must[[]int64](t)(Output[int64](batch, "class"))...)
 		batch.Close()
 	}
-	if got := must[[]int64](t)(Output[int64](whole, "class")); len(got) != toyRows || fmt.Sprint(got) != fmt.Sprint(streamed) {
+	got := must[[]int64](t)(Output[int64](whole, "class"))
+	if len(got) != toyRows || fmt.Sprint(got) != fmt.Sprint(streamed) {
 		t.Error(got, streamed)
 	}
 	if names := whole.Names(); len(names) != 1 || names[0] != "class" || whole.Rows() != toyRows {
@@ -132,7 +133,8 @@ func TestCheckpoints(t *testing.T) {
 	if predictor.Step() != 4 || !strings.Contains(predictor.Signature(), "class") {
 		t.Error(predictor.Step(), predictor.Signature())
 	}
-	if err := predictor.Reload(background, filepath.Join(directory, "checkpoint-7")); err != nil || predictor.Step() != 7 {
+	err := predictor.Reload(background, filepath.Join(directory, "checkpoint-7"))
+	if err != nil || predictor.Step() != 7 {
 		t.Error(err, predictor.Step())
 	}
 	if plan := must[string](t)(predictor.DescribePlan(background, 8, 0)); !strings.Contains(plan, "kernels") {
@@ -145,7 +147,8 @@ func TestCheckpoints(t *testing.T) {
 	if _, err := OpenPredictor(filepath.Join(other, "checkpoint-7"), OpenPredictorOptions{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := OpenPredictor(filepath.Join(other, "checkpoint-8"), OpenPredictorOptions{}); !errors.Is(err, NotFound) {
+	_, err = OpenPredictor(filepath.Join(other, "checkpoint-8"), OpenPredictorOptions{})
+	if !errors.Is(err, NotFound) {
 		t.Error(err)
 	}
 }
@@ -154,14 +157,15 @@ func TestClosingWhileCallsRun(t *testing.T) {
 	live(t)
 	train := toyDataset(t)
 	estimator := toyEstimator(t, RunOptions{})
-	result := must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 50}, Hook{1, func(e *Event) error {
-		if e.Kind == EventStep && e.Step == 10 {
+	closing := OnStep(1, func(e *Event) error {
+		if e.Step == 10 {
 			estimator.Close()
 			train.Close()
 		}
 		runtime.GC()
 		return nil
-	}}))
+	})
+	result := must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 50}, closing))
 	if result.Step != 50 || estimator.GlobalStep() != -1 {
 		t.Errorf("%+v", result)
 	}
@@ -187,10 +191,12 @@ func TestContextsAndStrategies(t *testing.T) {
 	} else {
 		first.Close()
 	}
-	if options := must[string](t)(ResolvedOptions(RunOptions{Seed: 1 << 40})); !strings.Contains(options, fmt.Sprint(1<<40)) {
+	options := must[string](t)(ResolvedOptions(RunOptions{Seed: 1 << 40}))
+	if !strings.Contains(options, fmt.Sprint(1<<40)) {
 		t.Error(options)
 	}
-	if len(OptionKeys("train")) != 3 || !HasFeature("backend:reference") || WhyUnavailable("nothing") == "" || BuildInfo() == "" {
+	if len(OptionKeys("train")) != 3 || !HasFeature("backend:reference") || HasFeature("backend:nothing") ||
+		WhyUnavailable("nothing") == "" || BuildInfo() == "" || Version() == "" {
 		t.Error(OptionKeys("train"), BuildInfo())
 	}
 }

@@ -48,7 +48,7 @@ def missing(what):
 
 def commands(what, build, more):
     # SWIG's code turns numbers into pointers, all of them to C memory.
-    return {'vet': [['go', 'vet', '.'], ['go', 'vet', '-unsafeptr=false', './...'], ['gofmt', '-l', '.']],
+    return {'vet': [['go', 'vet', '.'], ['go', 'vet', '-unsafeptr=false', './...'], ['gofmt', '-l', '.', EXAMPLES]],
             'test': [['go', 'test', '-count=1', './...']],
             'race': [['go', 'test', '-race', '-count=1', './...']],
             'run': [['go', *more]],

@@ -8,8 +8,8 @@ import (
 	"tutti.org/tutti/internal/raw"
 )
 
-// Session is a training, one piece at a time; the estimator's one training until it is finished or closed. It serves one
-// goroutine at a time.
+// Session is a training, one piece at a time; the estimator's one training until it is finished or closed. It serves
+// one goroutine at a time.
 type Session struct {
 	object
 	call *call
@@ -23,7 +23,8 @@ func (s *Session) ref() *handle {
 }
 
 // OpenSession opens a training. The context, the options and the hooks hold for the whole session.
-func (e *Estimator) OpenSession(ctx context.Context, dataset *Dataset, options TrainOptions, hooks ...Hook) (*Session, error) {
+func (e *Estimator) OpenSession(ctx context.Context, dataset *Dataset, options TrainOptions,
+	hooks ...Hook) (*Session, error) {
 	var t training
 	defer t.done()
 	if err := t.prepare(ctx, e, dataset, options, hooks); err != nil {

@@ -29,9 +29,11 @@ const (
 	ByteArray DType = raw.DTYPE_BYTES
 )
 
-var dtypeNames = map[DType]string{Float32: "float32", Float64: "float64", Int32: "int32", Int64: "int64", Uint8: "uint8",
+var dtypeNames = map[DType]string{
+	Float32: "float32", Float64: "float64", Int32: "int32", Int64: "int64", Uint8: "uint8",
 	Boolean: "bool", Float16: "float16", BFloat16: "bfloat16", Int8: "int8", Int16: "int16", Uint16: "uint16",
-	Uint32: "uint32", Uint64: "uint64", ByteArray: "bytes"}
+	Uint32: "uint32", Uint64: "uint64", ByteArray: "bytes",
+}
 
 // String is the type's name in Go, where it has one.
 func (d DType) String() string { return dtypeNames[d] }

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// The toy: 200 rows of 5 numbers in 3 classes, and a network with one hidden layer. bindings/figures/toy.c is the same in C.
+// The toy: 200 rows of 5 numbers in 3 classes, and a network with one hidden layer. bindings/figures/toy.c is the
+// same in C.
 const toyRows, toyColumns, toyBatch = 200, 5, 32
 
 var background = context.Background()

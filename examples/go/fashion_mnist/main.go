@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Trains a network on Fashion-MNIST over every device, evaluates, predicts: DATASET_DIRECTORY OUTPUT_DIRECTORY [EPOCHS]
+// Fashion-MNIST over every device: train, evaluate, predict. Arguments: DATASET_DIRECTORY OUTPUT_DIRECTORY EPOCHS
 package main
 
 import (
@@ -9,7 +9,6 @@ import (
 	"log"
 	"os"
 	"strconv"
-
 	"tutti.org/tutti"
 )
 
@@ -21,10 +20,10 @@ func must[T any](value T, err error) T {
 }
 
 func model(g *tutti.Graph, mode tutti.Mode) error {
-	relu := tutti.LayerConv2dOptions{Activation: tutti.LayerConv2dActivationRelu}
-	x := g.LayerMaxPool2d(g.LayerConv2d(g.GetFeature("image"), 32, 3, relu), 2)
-	x = g.LayerFlatten(g.LayerMaxPool2d(g.LayerConv2d(x, 64, 3, relu), 2))
-	logits := g.LayerDense(g.LayerDense(x, 128, tutti.LayerDenseOptions{Activation: tutti.LayerDenseActivationRelu}), 10)
+	x := g.LayerMaxPool2d(g.LayerConv2d(g.GetFeature("image"), 32, 3, tutti.LayerConv2dOptions{Activation: "relu"}), 2)
+	x = g.LayerMaxPool2d(g.LayerConv2d(x, 64, 3, tutti.LayerConv2dOptions{Activation: "relu"}), 2)
+	x = g.LayerDense(g.LayerFlatten(x), 128, tutti.LayerDenseOptions{Activation: "relu"})
+	logits := g.LayerDense(x, 10)
 	g.SetOutput("class", g.Argmax(logits))
 	if mode != tutti.ModePredict {
 		g.MetricAccuracy("accuracy", logits, g.GetLabel("label"))
@@ -37,23 +36,24 @@ func model(g *tutti.Graph, mode tutti.Mode) error {
 // images are u8 [28, 28] in the file and float [28, 28, 1] in [0, 1] for the model.
 func images(path string, shuffle, epochs int64) *tutti.Dataset {
 	p := tutti.NewPipeline(nil).AddIDX("image", tutti.Feature, path+"-images-idx3-ubyte.gz")
-	p.AddIDX("label", tutti.Label, path+"-labels-idx1-ubyte.gz").Shuffle(shuffle).Repeat(tutti.RepeatOptions{Count: &epochs})
-	return must(p.Batch(128).MapGraph(1, func(g *tutti.Graph) error {
-		pixels := g.Mul(g.Cast(g.GetFeature("image"), tutti.Float32), g.Constant(tutti.Float32, 1.0/255))
-		g.SetOutput("image", g.Reshape(pixels, []int64{-1, 28, 28, 1}))
+	p.AddIDX("label", tutti.Label, path+"-labels-idx1-ubyte.gz").Shuffle(shuffle)
+	return must(p.Repeat(tutti.RepeatOptions{Count: &epochs}).Batch(128).MapGraph(1, func(g *tutti.Graph) error {
+		pixels := g.Reshape(g.Cast(g.GetFeature("image"), tutti.Float32), []int64{-1, 28, 28, 1})
+		g.SetOutput("image", g.Mul(pixels, g.Constant(tutti.Float32, 1.0/255)))
 		return nil
 	}).Prefetch().Build())
 }
 
 func main() {
-	ctx, all, epochs := context.Background(), must(tutti.Mirrored(nil)), must(strconv.ParseInt(append(os.Args, "8")[3], 10, 64))
-	train, test := images(os.Args[1]+"/train", 60000, epochs), images(os.Args[1]+"/t10k", 1, 1)
+	ctx, all := context.Background(), must(tutti.Mirrored(nil)) // all devices
+	train := images(os.Args[1]+"/train", 60000, must(strconv.ParseInt(os.Args[3], 10, 64)))
+	test := images(os.Args[1]+"/t10k", 1, 1)
 	run := tutti.RunOptions{ModelDir: os.Args[2], Seed: 1}
 	estimator := must(tutti.NewEstimator(model, tutti.EstimatorOptions{Strategy: all, RunOptions: run}))
 	trained := must(estimator.Train(ctx, train, tutti.TrainOptions{}))
 	evaluated := must(estimator.Evaluate(ctx, test, 0))
-	predicted := must(must(estimator.Predictor(tutti.PredictorOptions{})).RunAll(ctx, test))
-	fmt.Println("class of the first image:", must(tutti.Output[int64](predicted, "class"))[0])
+	predictor := must(estimator.Predictor(tutti.PredictorOptions{}))
+	fmt.Println("classes:", must(tutti.Output[int64](must(predictor.RunAll(ctx, test)), "class"))[:20])
 	fmt.Printf("{\"test_accuracy\": %.4f, \"replicas\": %d, \"global_step\": %d, \"examples_per_second\": %.0f}\n",
 		evaluated.Metrics["accuracy"], len(all.Devices()), trained.Step, float64(trained.Examples)/trained.Seconds)
 }

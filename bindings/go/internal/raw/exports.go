@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package raw is the C interface as SWIG gives it to Go: one function for each C function, handles as uintptr. raw.go and
-// tutti_wrap.c are generated (bindings/go/generate.py); only package tutti uses them.
+// Package raw is the C interface as SWIG gives it to Go: one function for each C function, handles as uintptr. raw.go
+// and tutti_wrap.c are generated (bindings/go/generate.py); only package tutti uses them.
 //
 // This file holds what the C side calls. Package tutti sets the variables before the first call; none of its functions
 // lets a panic out.
