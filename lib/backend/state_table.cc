@@ -14,6 +14,22 @@ using base::JsonReader;
 using base::Result;
 using base::Status;
 
+namespace {
+
+constexpr int64_t kLine = 64;
+constexpr int64_t kWay = 4096;            // of first-level caches: a page
+constexpr int64_t kColour = 9 * kLine;    // apart by more than a prefetcher runs ahead
+constexpr int64_t kColoured = 64 * 1024;  // smaller entries lose more by gaps than they gain
+
+}  // namespace
+
+int64_t place_entry(int64_t end, int64_t bytes, int32_t colour) {
+  const int64_t offset = (end + kLine - 1) / kLine * kLine;
+  if (bytes < kColoured) return offset;
+  const int64_t gap = (colour * kColour - offset) % kWay;
+  return offset + (gap < 0 ? gap + kWay : gap);
+}
+
 int64_t StateEntry::storage_elements() const { return storage_bytes / static_cast<int64_t>(tensor::size_bytes(dtype)); }
 
 int32_t StateTable::add_arena(std::string_view name) {

@@ -44,6 +44,11 @@ struct StateEntry {
   int64_t flat_length() const { return slice_length < 0 ? storage_elements() : slice_length; }
 };
 
+/// Where an entry of `bytes` may begin in an arena that is used up to `end`: on a cache line. Large arrays that one
+/// kernel walks through together (a weight and its slots) get different `colour`s (0, 1, ...), so that they do not fall
+/// into the same sets of a first-level cache, whose ways are pages apart. All offsets are in bytes.
+int64_t place_entry(int64_t end, int64_t bytes, int32_t colour);
+
 class StateTable {
  public:
   /// The arena's index; adding a name again gives the same index.

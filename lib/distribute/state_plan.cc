@@ -42,6 +42,7 @@ struct StatePlan::Builder {
   StatePlan plan;
   const PlanOptions &options;
   std::unordered_map<std::string, const backend::LayoutProposal *> layouts;  // by variable
+  std::unordered_map<std::string, int32_t> slots;                            // planned so far, by variable
 
   explicit Builder(const PlanOptions &plan_options) : options(plan_options) {}
 
@@ -61,12 +62,17 @@ struct StatePlan::Builder {
       entry.storage_bytes = layout->second->storage_bytes;
     }
     int64_t &end = plan.arena_bytes_[static_cast<size_t>(spec.arena)];
-    entry.offset = end;
-    end = align(end + entry.storage_bytes);
+    // Partials are reduced as they lie, without gaps.
+    entry.offset =
+        spec.arena == Arena::partials ? end : backend::place_entry(end, entry.storage_bytes, colour_of(spec));
+    end = align(entry.offset + entry.storage_bytes);
     plan.entries_.push_back(std::move(entry));
     plan.entry_variables_.push_back(spec.variable);
     return Status();
   }
+
+  /// A variable's weight and slots differ.
+  int32_t colour_of(const StateSpec &spec) { return spec.arena == Arena::slots ? ++slots[spec.variable] : 0; }
 
   /// Cuts the partials into contiguous ranges: by dtype, sliced or not, and size.
   void cut_buckets() {

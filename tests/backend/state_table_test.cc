@@ -64,10 +64,28 @@ void bad_text_is_refused(void **) {
   assert_error_contains(StateTable::from_text("{\"arenas\": [], \"entries\": [{\"name\": \"a\"}]}"), "arena");
 }
 
+void large_entries_lie_in_colours(void **) {
+  for (const int64_t end : {0, 1, 64, 4095, 4096, 1000000}) {
+    assert_int_equal(backend::place_entry(end, 100, 2), (end + 63) / 64 * 64);
+    int64_t in_page[3];
+    for (int32_t colour = 0; colour < 3; ++colour) {
+      const int64_t offset = backend::place_entry(end, 1 << 20, colour);
+      assert_true(offset >= end && offset < end + 64 + 4096);
+      assert_int_equal(offset % 64, 0);
+      in_page[colour] = offset % 4096;
+    }
+    // Wherever the arena ends, so that a weight and its slots, each in an arena of its own, always differ.
+    assert_int_equal(in_page[0], 0);
+    assert_int_equal(in_page[1], 9 * 64);
+    assert_int_equal(in_page[2], 18 * 64);
+  }
+}
+
 const CMUnitTest kTests[] = {
     cmocka_unit_test(text_brings_everything_back),
     cmocka_unit_test(entries_are_checked),
     cmocka_unit_test(bad_text_is_refused),
+    cmocka_unit_test(large_entries_lie_in_colours),
 };
 
 }  // namespace

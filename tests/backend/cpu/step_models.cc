@@ -96,6 +96,11 @@ Result<backend::Program> bind_program(StepState::Setup &setup, const backend::Ex
   return executable.bind(*setup.device, state.pointers(), workspace.device_pointer());
 }
 
+int32_t colour_of(const std::string &entry) {
+  if (entry.rfind("slot/", 0) != 0) return 0;
+  return entry.back() == 'm' ? 1 : 2;
+}
+
 }  // namespace
 
 // ---- state ----
@@ -106,7 +111,6 @@ Status StepState::add_entry(Setup &setup, std::string name, int32_t arena, const
   entry.name = std::move(name);
   entry.arena = arena;
   int64_t &end = sizes_[static_cast<size_t>(arena)];
-  entry.offset = end;
   entry.dims = variable.dims;
   entry.storage_bytes = elements_of(variable.dims) * 4;
   if (layout != nullptr) {
@@ -114,7 +118,8 @@ Status StepState::add_entry(Setup &setup, std::string name, int32_t arena, const
     entry.storage_bytes = layout->storage_bytes;
   }
   setup.bindings["slice." + variable.name] = entry.storage_bytes / 4;
-  end += (entry.storage_bytes + 63) / 64 * 64;
+  entry.offset = backend::place_entry(end, entry.storage_bytes, colour_of(entry.name));
+  end = entry.offset + entry.storage_bytes;
   return table_.add(entry);
 }
 
