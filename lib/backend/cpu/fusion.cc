@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/dnnl_product.h"
 #include "backend/cpu/simd_elementwise.h"
+#include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/variable_update.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -201,6 +204,7 @@ class Fuser {
     const Node &n = node(step);
     const LoweredValue &y = graph_.value(n.outputs[0]);
     if (y.dtype != DType::f32) return;
+    if (fuse_dense_update(step)) return;
     std::vector<int32_t> steps = {step};
     const int32_t mask = only_user(n.outputs[0], "relu_gradient");
     if (mask >= 0 && node(mask).inputs[0] == n.outputs[0] && may_wait(step, mask)) {
@@ -210,6 +214,31 @@ class Fuser {
       add_relu(steps);
     }
     if (steps.size() > 1) add_group(GroupKind::dense, steps, steps.back());
+  }
+
+  /// Is a product the library's (lower_dense.cc)?
+  bool is_large(const Node &n) const {
+    const std::vector<int64_t> &a = graph_.value(n.inputs[0]).dims, &y = graph_.value(n.outputs[0]).dims;
+    const bool turned = flag(n, "transpose_a");
+    return graph_.level() == TUTTI_LEVEL_FAST && graph_.threads() == 1 &&
+           ProductPlan::suits({y[0], y[1], a[turned ? 0 : 1], turned});
+  }
+
+  /// A product that is the gradient of a variable, and whose sums one pass makes. For large ones the library gains more
+  /// than storing the gradient costs; narrow ones are updated faster in one row.
+  bool fuse_dense_update(int32_t step) {
+    const Node &n = node(step);
+    const std::vector<int64_t> &a = graph_.value(n.inputs[0]).dims;
+    if (a.size() != 2 || graph_.value(n.inputs[1]).dims.size() != 2) return false;
+    constexpr int64_t kColumns = 64;
+    if (graph_.value(n.outputs[0]).dims[1] < kColumns || is_large(n)) return false;
+    if (a[flag(n, "transpose_a") ? 0 : 1] > kGemmUpdateDepth) return false;
+    if (plan_.use_count(n.outputs[0]) != 1 || plan_.uses(n.outputs[0]).size() != 1) return false;
+    const int32_t update = plan_.uses(n.outputs[0])[0];
+    const bool fits = is_free(update) && is_update(node(update).op) && gradient_of(node(update)) == n.outputs[0] &&
+                      VariableUpdate::suits(graph_, node(update)) && may_wait(step, update);
+    if (fits) add_group(GroupKind::dense, {step, update}, update);
+    return fits;
   }
 
   void fuse_convolution(int32_t step) {

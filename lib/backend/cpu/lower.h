@@ -62,9 +62,7 @@ bool lower_all_finite(Lowering &l, const graph::Node &node);
 
 // lower_update.cc
 bool lower_run_scalar(Lowering &l, const graph::Node &node);
-bool lower_sgd_update(Lowering &l, const graph::Node &node);
-bool lower_momentum_update(Lowering &l, const graph::Node &node);
-bool lower_adam_update(Lowering &l, const graph::Node &node);
+bool lower_update(Lowering &l, const graph::Node &node);
 
 // lower_shape.cc
 bool lower_transpose(Lowering &l, const graph::Node &node);

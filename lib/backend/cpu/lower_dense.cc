@@ -5,6 +5,7 @@
 #include "backend/cpu/dnnl_product.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/variable_update.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -199,15 +200,46 @@ bool lower_large_product(Lowering &l, const Node &node, const Following &followi
   return true;
 }
 
+int64_t scratch_floats(const std::vector<DenseSlice> &slices) {
+  int64_t floats = 0;
+  for (const DenseSlice &slice : slices)
+    floats = std::max(floats, (gemm_scratch_floats(slice.gemm) + 15) / 16 * 16);
+  return floats;
+}
+
+/// The gradient of a variable, and the variable's update piece by piece.
+bool lower_dense_update(Lowering &l, const Node &node, const Node &update) {
+  const DenseShape shape = shape_of(l, node);
+  const DenseCut cut = DenseCut::make(shape, l.threads());
+  std::vector<DenseSlice> slices = slices_of(shape, cut);
+  const int64_t scratch_size = scratch_floats(slices);
+  const BufferId a = l.read(node.inputs[0]), b = l.read(node.inputs[1]);
+  const VariableUpdate variable(l, update);
+  const BufferId scratch = l.scratch(cut.parts.threads() * scratch_size * static_cast<int64_t>(sizeof(float)));
+  l.emit(base::concat("simd:gemm+", variable.name()), [=, slices = std::move(slices)](const RunContext &c) {
+    if (!variable.is_allowed(c)) return variable.keep(c, {0, variable.elements()});
+    const UpdateRule rule = variable.rule(c);
+    c.for_each(static_cast<int32_t>(slices.size()), [&](int32_t part, int32_t thread) {
+      const DenseSlice &slice = slices[static_cast<size_t>(part)];
+      const GemmShape &g = slice.gemm;
+      gemm_update(g, c.in(a) + slice.row * g.a_row, c.in(b) + slice.column * g.b_column, rule,
+                  variable.arrays(c, slice.row * g.c_row + slice.column), c.out(scratch) + thread * scratch_size);
+    });
+  });
+  return true;
+}
+
 }  // namespace
 
 bool lower_dense(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.front());
+  const Node &last = l.graph().step(group.steps.back());
+  if (is_update(last.op)) return lower_dense_update(l, node, last);
   if (!l.is_f32(node.outputs[0])) return false;
   const Following following = following_nodes(l, group);
   Dense dense;
   dense.shape = shape_of(l, node);
-  const ValueId y = l.graph().step(group.steps.back()).outputs[0];
+  const ValueId y = last.outputs[0];
   if (dense.shape.a_offsets.size() == 1 && lower_large_product(l, node, following, dense.shape.gemm, y)) return true;
   const DenseCut cut = DenseCut::make(dense.shape, l.threads());
   dense.slices = slices_of(dense.shape, cut);
@@ -217,8 +249,7 @@ bool lower_dense(Lowering &l, const Group &group) {
   dense.bias = l.read(following.bias);
   dense.mask = l.read(following.mask);
   dense.c = l.write(y);
-  for (const DenseSlice &slice : dense.slices)
-    dense.scratch_floats = std::max(dense.scratch_floats, (gemm_scratch_floats(slice.gemm) + 15) / 16 * 16);
+  dense.scratch_floats = scratch_floats(dense.slices);
   dense.scratch = l.scratch(cut.parts.threads() * dense.scratch_floats * static_cast<int64_t>(sizeof(float)));
   std::string name = "simd:gemm";
   if (dense.bias >= 0) name += "+bias";

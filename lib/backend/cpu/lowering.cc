@@ -8,6 +8,7 @@
 #include "backend/cpu/layouts.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/simd_reduce.h"
+#include "backend/cpu/variable_update.h"
 #include "backend/memory_plan.h"
 
 namespace tutti::impl::backend::cpu {
@@ -29,8 +30,7 @@ bool is_leaf(const std::string &op) {
 }
 
 bool is_gradient_of_update(const Node &node, ValueId id) {
-  const bool updates = node.op == "sgd_update" || node.op == "momentum_update" || node.op == "adam_update";
-  return updates && node.inputs[1] == id && node.inputs[0] != id;
+  return is_update(node.op) && gradient_of(node) == id && node.inputs[0] != id;
 }
 
 }  // namespace

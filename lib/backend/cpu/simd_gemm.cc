@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd-inl.h"
+#include "backend/cpu/simd_update-inl.h"
 
 #include <hwy/highway.h>
 
@@ -40,6 +41,15 @@ constexpr int64_t kPackedTiles = 4;
 // Scratch for a packed tile of A, with room for a vector behind it.
 constexpr int64_t kTileFloats = kTileRows * kCopyStride + 64;
 
+// Memory that will be wanted soon, a panel wide: brought nearer while the sums of a tile are made, a row of it for each
+// column of A.
+struct Ahead {
+  const float *from = nullptr;
+  int64_t rows = 0;
+  int64_t row = 0;  // distance
+};
+constexpr int kAheads = 1 + kUpdateSlots;
+
 // What one tile works on; `a` is addressed by strides so that it may be packed or not.
 struct Tile {
   const float *HWY_RESTRICT a;
@@ -54,9 +64,7 @@ struct Tile {
   bool load;        // start from what C holds
   bool last;        // apply the epilogue
   bool plain;       // whole vectors, nothing to load, nothing to apply
-  // Rows of the panel that is wanted next, as far apart as those of B: brought nearer while the sums are made.
-  const float *ahead;
-  int64_t ahead_rows;
+  Ahead ahead[kAheads];
   const float *bias;
   bool relu;
   const float *mask;
@@ -94,13 +102,16 @@ HWY_INLINE void add_products(const Tile &tile, Vec (&sums)[kRows][kVectors]) {
   const int64_t lanes = float_lanes();
   const float *HWY_RESTRICT a = tile.a;
   const float *HWY_RESTRICT b = tile.b;
-  const float *ahead = tile.ahead;
   const int64_t a_row = tile.a_row, a_column = tile.a_column, b_row = tile.b_row;
   int64_t p = 0;
-  for (; p < tile.ahead_rows; ++p, a += a_column, b += b_row, ahead += b_row) {
-    for (int v = 0; v < kVectors; ++v)
-      __builtin_prefetch(ahead + v * lanes);
-    add_product<kRows, kVectors>(a, a_row, b, sums);
+  for (const Ahead &part : tile.ahead) {
+    const float *ahead = part.from;
+    for (const int64_t end = HWY_MIN(tile.k, p + part.rows); p < end; ++p, a += a_column, b += b_row) {
+      for (int v = 0; v < kVectors; ++v)
+        __builtin_prefetch(ahead + v * lanes);
+      ahead += part.row;
+      add_product<kRows, kVectors>(a, a_row, b, sums);
+    }
   }
   for (; p < tile.k; ++p, a += a_column, b += b_row)
     add_product<kRows, kVectors>(a, a_row, b, sums);
@@ -341,19 +352,24 @@ struct BlockRun {
     }
   }
 
-  void run_tile_at(int64_t row, int64_t rows, int64_t column, int64_t vectors, Tile &tile) const {
+  // Where the tile reads B, and how many columns it has.
+  void place_columns(int64_t column, int64_t vectors, Tile &tile) const {
     const int64_t width = vectors * float_lanes();
     const int64_t left = block.width - column;
     const bool in_place = direct && left >= width;
     tile.columns = HWY_MIN(left, width);
     tile.b = in_place ? b + block.k0 * s.b_row + block.n0 + column : panels + block.depth * column;
     tile.b_row = in_place ? s.b_row : width;
+  }
+
+  void run_tile_at(int64_t row, int64_t rows, int64_t column, int64_t vectors, Tile &tile) const {
+    place_columns(column, vectors, tile);
     const int64_t at = row * s.c_row + block.n0 + column;
     tile.c = c + at;
     tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + column;
     tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
     const bool applies = epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr;
-    tile.plain = left >= width && !tile.load && !(tile.last && applies);
+    tile.plain = tile.columns == vectors * float_lanes() && !tile.load && !(tile.last && applies);
     if (vectors > 2) return run_few_rows(rows, vectors, tile);
     vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
   }
@@ -382,14 +398,42 @@ struct BlockRun {
       for (int64_t row = 0; row < s.m; row += tile_rows) {
         Tile tile = tile_of(row);
         const int64_t first = row / tile_rows * share;
-        tile.ahead = b + (block.k0 + first) * s.b_row + block.n0 + next;
-        tile.ahead_rows = next < block.width ? HWY_MAX(int64_t{0}, HWY_MIN(share, block.depth - first)) : 0;
+        tile.ahead[0].from = b + (block.k0 + first) * s.b_row + block.n0 + next;
+        tile.ahead[0].row = s.b_row;
+        tile.ahead[0].rows = next < block.width ? HWY_MAX(int64_t{0}, HWY_MIN(share, block.depth - first)) : 0;
         run_tile_at(row, HWY_MIN(tile_rows, s.m - row), column, vectors, tile);
       }
       column = next;
     }
   }
 };
+
+// One block of columns of a gradient, each tile of which updates its part of the variable.
+template <typename Step>
+void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arrays) {
+  HWY_ALIGN float gradient[kTileRows * 2 * HWY_MAX_BYTES / sizeof(float)];
+  const int64_t c_row = run.s.c_row;
+  for (int64_t row = 0; row < run.s.m; row += run.tile_rows) {
+    const int64_t rows = HWY_MIN(run.tile_rows, run.s.m - row);
+    Tile tile = run.tile_of(row);
+    run.place_rows(row, rows, tile);
+    tile.c = gradient;
+    tile.plain = true;
+    for (int64_t column = 0; column < run.block.width;) {
+      const int64_t vectors = run.vectors_at(column, rows);
+      run.place_columns(column, vectors, tile);
+      tile.c_row = vectors * float_lanes();
+      const int64_t at = row * c_row + run.block.n0 + column;
+      tile.ahead[0] = {arrays.weight + at, rows, c_row};
+      for (int slot = 0; slot < Step::kSlots; ++slot)
+        tile.ahead[slot + 1] = {arrays.slots[slot] + at, rows, c_row};
+      vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
+      for (int64_t r = 0; r < rows; ++r)
+        apply_step(step, tile.columns, gradient + r * tile.c_row, arrays, at + r * c_row);
+      column += tile.c_row;
+    }
+  }
+}
 
 void run_block(const GemmShape &s, const Block &block, const float *a, float *c, const GemmEpilogue &epilogue,
                const float *b, bool direct, const float *panels, float *a_tiles) {
@@ -436,6 +480,19 @@ void multiply(const GemmShape &s, const float *a, const float *b, float *c, cons
   }
 }
 
+void multiply_and_update(const GemmShape &s, const float *a, const float *b, const UpdateRule &rule,
+                         const UpdateArrays &arrays, float *scratch) {
+  float *panels = scratch + kPackedTiles * kTileFloats;
+  const int64_t tiles = (s.m + kTileRows - 1) / kTileRows, tile_rows = (s.m + tiles - 1) / tiles;
+  const GemmEpilogue nothing;
+  for (int64_t n0 = 0; n0 < s.n; n0 += kBlockN) {
+    const Block block{0, s.k, n0, HWY_MIN(kBlockN, s.n - n0)};
+    pack_block(s, block, b, false, panels);
+    const BlockRun run{s, block, a, nullptr, nothing, b, false, panels, scratch, tiles, tile_rows};
+    with_step(rule, [&](const auto &step) HWY_ATTR { update_block(run, step, arrays); });
+  }
+}
+
 int64_t scratch_floats(const GemmShape &s) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -450,6 +507,7 @@ HWY_AFTER_NAMESPACE();
 namespace tutti::impl::backend::cpu {
 
 HWY_EXPORT(multiply);
+HWY_EXPORT(multiply_and_update);
 HWY_EXPORT(scratch_floats);
 
 int64_t gemm_scratch_floats(const GemmShape &shape) { return HWY_DYNAMIC_DISPATCH(scratch_floats)(shape); }
@@ -458,6 +516,12 @@ void gemm(const GemmShape &shape, const float *a, const float *b, float *c, cons
           float *scratch) {
   if (shape.m <= 0 || shape.n <= 0) return;
   HWY_DYNAMIC_DISPATCH(multiply)(shape, a, b, c, epilogue, scratch);
+}
+
+void gemm_update(const GemmShape &shape, const float *a, const float *b, const UpdateRule &rule,
+                 const UpdateArrays &arrays, float *scratch) {
+  if (shape.m <= 0 || shape.n <= 0) return;
+  HWY_DYNAMIC_DISPATCH(multiply_and_update)(shape, a, b, rule, arrays, scratch);
 }
 
 }  // namespace tutti::impl::backend::cpu

@@ -15,6 +15,8 @@
 
 #include <cstdint>
 
+#include "backend/cpu/simd_update.h"
+
 namespace tutti::impl::backend::cpu {
 
 /// Sizes and element strides: A(i, p) is a[i * a_row + p * a_column], i < m, p < k, and so on. C is contiguous in j.
@@ -42,6 +44,15 @@ int64_t gemm_scratch_floats(const GemmShape &shape);
 
 void gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
           float *scratch);
+
+/// Deepest product that gemm_update takes.
+constexpr int64_t kGemmUpdateDepth = 256;
+
+/// A·B is the gradient of a variable, which is updated by `rule` with each piece of it while that is in the first-level
+/// cache; the gradient itself is stored nowhere. Element (i, j) is element i * c_row + j of the arrays. For k up to
+/// kGemmUpdateDepth; `accumulate` must be false. Scratch as for gemm.
+void gemm_update(const GemmShape &shape, const float *a, const float *b, const UpdateRule &rule,
+                 const UpdateArrays &arrays, float *scratch);
 
 }  // namespace tutti::impl::backend::cpu
 

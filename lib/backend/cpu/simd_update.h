@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Optimizer rules over flat f32 ranges, one pass each. The results may lie on top of what they replace; all other
-// ranges are separate. Elements whose weight, gradient and slots are zero stay zero (padding of blocked layouts).
+// Optimizer rules over flat f32 ranges, one pass each. Elements whose weight, gradient and slots are zero stay zero
+// (padding of blocked layouts).
+//
+//   update(AdamRule::at(rate, 0.9, 0.999, 1e-8, 0, iteration), n, gradient, {w, {m, v}, w, {m, v}});
 #ifndef TUTTI_BACKEND_CPU_SIMD_UPDATE_H_
 #define TUTTI_BACKEND_CPU_SIMD_UPDATE_H_
 
 #include <cstdint>
+#include <variant>
 
 namespace tutti::impl::backend::cpu {
 
+/// No slots.
 struct SgdRule {
   float learning_rate = 0;
   float weight_decay = 0;
 };
-void sgd_update(const SgdRule &rule, int64_t n, const float *w, const float *g, float *w_out);
 
+/// One slot: velocity.
 struct MomentumRule {
   float learning_rate = 0;
   float momentum = 0;
   float weight_decay = 0;
   bool nesterov = false;
 };
-void momentum_update(const MomentumRule &rule, int64_t n, const float *w, const float *g, const float *velocity,
-                     float *w_out, float *velocity_out);
 
-/// With the bias corrections of the iteration already in it.
+/// Two slots: first and second moment. With the bias corrections of the iteration already in it.
 struct AdamRule {
   float learning_rate = 0;
   float beta1 = 0;
@@ -39,8 +41,21 @@ struct AdamRule {
   static AdamRule at(double learning_rate, double beta1, double beta2, double epsilon, double weight_decay,
                      int64_t iteration);
 };
-void adam_update(const AdamRule &rule, int64_t n, const float *w, const float *g, const float *m, const float *v,
-                 float *w_out, float *m_out, float *v_out);
+
+using UpdateRule = std::variant<SgdRule, MomentumRule, AdamRule>;
+
+constexpr int kUpdateSlots = 2;
+
+/// A variable with as many slots as the rule has. The results may lie on top of what they replace; all other arrays are
+/// separate.
+struct UpdateArrays {
+  const float *weight = nullptr;
+  const float *slots[kUpdateSlots] = {};
+  float *weight_out = nullptr;
+  float *slots_out[kUpdateSlots] = {};
+};
+
+void update(const UpdateRule &rule, int64_t n, const float *gradient, const UpdateArrays &arrays);
 
 }  // namespace tutti::impl::backend::cpu
 

@@ -287,7 +287,7 @@ void updates_agree(void **) {
         expected.push_back(weight - 0.01 * (first / (std::sqrt(second) + 1e-8) + 0.1 * weight));
       }
       const AdamRule rule = AdamRule::at(0.01, 0.9, 0.999, 1e-8, 0.1, 3);
-      adam_update(rule, n, w.data(), g.data(), m.data(), v.data(), w.data(), m.data(), v.data());
+      update(rule, n, g.data(), {w.data(), {m.data(), v.data()}, w.data(), {m.data(), v.data()}});
       expect_close(w, expected, 1e-6, "adam");
     }
   });
@@ -301,14 +301,56 @@ void adam_steps_are_quotients_of_any_size(void **) {
       g.push_back(std::ldexp(exponent % 2 == 0 ? 1.1f : -1.1f, 3 * exponent));
     std::vector<float> w(g.size()), m(g.size()), v(g.size());
     const AdamRule rule = AdamRule::at(1, 0.9, 0.999, 1e-8, 0, 1);
-    adam_update(rule, static_cast<int64_t>(g.size()), w.data(), g.data(), m.data(), v.data(), w.data(), m.data(),
-                v.data());
+    update(rule, static_cast<int64_t>(g.size()), g.data(),
+           {w.data(), {m.data(), v.data()}, w.data(), {m.data(), v.data()}});
     for (size_t i = 0; i < g.size(); ++i) {
       const double first = static_cast<double>(rule.first_correction) * static_cast<double>(m[i]);
       const double second = static_cast<double>(v[i] * rule.second_correction);  // may be infinite
       const double expected = -first / (std::sqrt(second) + 1e-8);
       const double error = std::fabs(static_cast<double>(w[i]) - expected);
       if (!(error <= 4e-7 * std::fabs(expected))) fail_msg("gradient %g: %g, not %g", g[i], w[i], expected);
+    }
+  });
+}
+
+/// The gradient of a dense layer's kernel, x'·dy, and the update with it: in one, and one after the other.
+void gradient_and_update_agree(const UpdateRule &rule, int64_t rows, int64_t inputs, int64_t outputs) {
+  GemmShape shape;
+  shape.m = inputs, shape.n = outputs, shape.k = rows;
+  shape.a_row = 1, shape.a_column = inputs, shape.b_row = outputs, shape.c_row = outputs;
+  const std::vector<float> x = noise(rows * inputs, 1), dy = noise(rows * outputs, 2);
+  std::vector<float> scratch(static_cast<size_t>(gemm_scratch_floats(shape)) + 16);
+  void *aligned = scratch.data();
+  size_t space = scratch.size() * sizeof(float);
+  auto *at = static_cast<float *>(std::align(64, 1, aligned, space));
+  const int64_t n = inputs * outputs;
+  std::vector<float> gradient(static_cast<size_t>(n));
+  gemm(shape, x.data(), dy.data(), gradient.data(), {}, at);
+  std::vector<float> together[3], apart[3];
+  for (size_t i = 0; i < 3; ++i) {
+    together[i] = noise(n, 3 + static_cast<int>(i));
+    for (float &value : together[i])
+      value = std::fabs(value);
+    apart[i] = together[i];
+  }
+  const auto arrays = [](std::vector<float>(&v)[3]) {
+    return UpdateArrays{v[0].data(), {v[1].data(), v[2].data()}, v[0].data(), {v[1].data(), v[2].data()}};
+  };
+  update(rule, n, gradient.data(), arrays(apart));
+  gemm_update(shape, x.data(), dy.data(), rule, arrays(together), at);
+  for (size_t i = 0; i < 3; ++i)
+    assert_memory_equal(together[i].data(), apart[i].data(), apart[i].size() * sizeof(float));
+}
+
+void gradients_update_at_once(void **) {
+  on_all_targets([] {
+    const UpdateRule rules[] = {SgdRule{0.1f, 0.01f}, MomentumRule{0.1f, 0.9f, 0.01f, true},
+                                AdamRule::at(0.01, 0.9, 0.999, 1e-8, 0.1, 3)};
+    for (const UpdateRule &rule : rules) {
+      for (const int64_t rows : {1, 7, 64, 256}) {
+        for (const auto &[inputs, outputs] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {25, 33}, {100, 600}})
+          gradient_and_update_agree(rule, rows, inputs, outputs);
+      }
     }
   });
 }
@@ -344,6 +386,7 @@ int main() {
       cmocka_unit_test(channels_agree),
       cmocka_unit_test(pools_agree),
       cmocka_unit_test(adam_steps_are_quotients_of_any_size),
+      cmocka_unit_test(gradients_update_at_once),
       cmocka_unit_test(losses_agree),
       cmocka_unit_test(updates_agree),
       cmocka_unit_test(random_bits_agree),

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Optimizer rules on vectors, compiled once per instruction set: what simd_update.cc does to whole arrays, and products
+// do to gradients that they have just computed. Included inside a target region, hence the guard that toggles.
+#if defined(TUTTI_BACKEND_CPU_SIMD_UPDATE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TUTTI_BACKEND_CPU_SIMD_UPDATE_INL_H_
+#undef TUTTI_BACKEND_CPU_SIMD_UPDATE_INL_H_
+#else
+#define TUTTI_BACKEND_CPU_SIMD_UPDATE_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+#include <variant>
+
+#include "backend/cpu/simd-inl.h"
+#include "backend/cpu/simd_update.h"
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
+
+// Full vectors with plain memory operations, the rest with partial ones.
+struct WholeVector {
+  static HWY_INLINE FloatVec load(const float *from, int64_t) { return hn::LoadU(FloatTag(), from); }
+  static HWY_INLINE void store(FloatVec value, float *to, int64_t) { hn::StoreU(value, FloatTag(), to); }
+};
+struct PartOfVector {
+  static HWY_INLINE FloatVec load(const float *from, int64_t n) { return load_first(FloatTag(), from, n); }
+  static HWY_INLINE void store(FloatVec value, float *to, int64_t n) { store_first(FloatTag(), value, to, n); }
+};
+
+HWY_INLINE FloatVec broadcast(float value) { return hn::Set(FloatTag(), value); }
+
+// A step of each rule: apply(memory, gradients, arrays, i, count) updates `count` elements from i on.
+
+struct SgdStep {
+  static constexpr int kSlots = 0;
+  FloatVec rate, decay;
+
+  explicit HWY_INLINE SgdStep(const SgdRule &rule)
+      : rate(broadcast(rule.learning_rate)), decay(broadcast(rule.weight_decay)) {}
+
+  template <typename Memory>
+  HWY_INLINE void apply(Memory memory, const float *g, const UpdateArrays &at, int64_t i, int64_t count) const {
+    const FloatVec weight = memory.load(at.weight + i, count);
+    const FloatVec gradient = hn::MulAdd(decay, weight, memory.load(g, count));
+    memory.store(hn::NegMulAdd(rate, gradient, weight), at.weight_out + i, count);
+  }
+};
+
+struct MomentumStep {
+  static constexpr int kSlots = 1;
+  FloatVec rate, decay, momentum;
+  bool nesterov;
+
+  explicit HWY_INLINE MomentumStep(const MomentumRule &rule)
+      : rate(broadcast(rule.learning_rate)),
+        decay(broadcast(rule.weight_decay)),
+        momentum(broadcast(rule.momentum)),
+        nesterov(rule.nesterov) {}
+
+  template <typename Memory>
+  HWY_INLINE void apply(Memory memory, const float *g, const UpdateArrays &at, int64_t i, int64_t count) const {
+    const FloatVec weight = memory.load(at.weight + i, count);
+    const FloatVec gradient = hn::MulAdd(decay, weight, memory.load(g, count));
+    const FloatVec moved = hn::MulAdd(momentum, memory.load(at.slots[0] + i, count), gradient);
+    const FloatVec step = nesterov ? hn::MulAdd(momentum, moved, gradient) : moved;
+    memory.store(moved, at.slots_out[0] + i, count);
+    memory.store(hn::NegMulAdd(rate, step, weight), at.weight_out + i, count);
+  }
+};
+
+// The reciprocal of an infinite number or of a root of a finite one, to about a unit in the last place, by one of
+// Newton's iterations: the root that comes before keeps the divider busy.
+HWY_INLINE FloatVec reciprocal(FloatVec x) {
+  const FloatVec start = hn::ApproximateReciprocal(x);
+  const FloatVec better = hn::MulAdd(start, hn::NegMulAdd(x, start, broadcast(1.0f)), start);
+  return hn::IfThenZeroElse(hn::Eq(x, broadcast(HUGE_VALF)), better);
+}
+
+// With c = 1 - beta2^t, rate * first / (sqrt(square / c) + epsilon) is rate * sqrt(c) * first / (sqrt(square) +
+// epsilon * sqrt(c)): fewer operations on vectors.
+struct AdamStep {
+  static constexpr int kSlots = 2;
+  FloatVec rest1, rest2, epsilon, rate, decay;
+
+  explicit HWY_INLINE AdamStep(const AdamRule &rule)
+      : rest1(broadcast(rule.rest1)),
+        rest2(broadcast(rule.rest2)),
+        epsilon(broadcast(rule.epsilon / std::sqrt(rule.second_correction))),
+        rate(broadcast(rule.learning_rate * rule.first_correction / std::sqrt(rule.second_correction))),
+        decay(broadcast(1.0f - rule.learning_rate * rule.weight_decay)) {}
+
+  template <typename Memory>
+  HWY_INLINE void apply(Memory memory, const float *g, const UpdateArrays &at, int64_t i, int64_t count) const {
+    const FloatVec gradient = memory.load(g, count);
+    const FloatVec old_first = memory.load(at.slots[0] + i, count), old_square = memory.load(at.slots[1] + i, count);
+    const FloatVec first = hn::MulAdd(rest1, hn::Sub(gradient, old_first), old_first);
+    const FloatVec square = hn::MulAdd(rest2, hn::MulSub(gradient, gradient, old_square), old_square);
+    const FloatVec step = hn::Mul(first, reciprocal(hn::Add(hn::Sqrt(square), epsilon)));
+    memory.store(first, at.slots_out[0] + i, count);
+    memory.store(square, at.slots_out[1] + i, count);
+    memory.store(hn::NegMulAdd(rate, step, hn::Mul(memory.load(at.weight + i, count), decay)), at.weight_out + i,
+                 count);
+  }
+};
+
+/// Updates `n` elements from `first` on.
+template <typename Step>
+HWY_INLINE void apply_step(const Step &step, int64_t n, const float *g, const UpdateArrays &arrays, int64_t first) {
+  const int64_t lanes = float_lanes();
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    step.apply(WholeVector(), g + i, arrays, first + i, lanes);
+  if (i < n) step.apply(PartOfVector(), g + i, arrays, first + i, n - i);
+}
+
+/// Calls function(step) with the step of the rule.
+template <typename Function>
+HWY_INLINE void with_step(const UpdateRule &rule, const Function &function) {
+  if (const auto *adam = std::get_if<AdamRule>(&rule)) return function(AdamStep(*adam));
+  if (const auto *momentum = std::get_if<MomentumRule>(&rule)) return function(MomentumStep(*momentum));
+  function(SgdStep(std::get<SgdRule>(rule)));
+}
+
+}  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard
