@@ -18,13 +18,26 @@ namespace {
 using base::Status;
 
 constexpr int64_t scratch_bytes = 4096;
+// Reductions of so few bytes are published with their data: then nobody reads another rank's buffers, and one meeting is
+// enough.
+constexpr int64_t enclosed_bytes = 1024;
 constexpr int64_t chunk_alignment = 16;  // elements; keeps slices of different ranks on different cache lines
 
 /// A rank's published operation.
 struct Posted {
   Operation operation;
   std::vector<void *> buffers;
+  alignas(64) std::array<std::byte, enclosed_bytes> data;  // of all parts, one after the other, when they are enclosed
 };
+
+int64_t bytes_of(const Operation &operation) {
+  return operation.count * static_cast<int64_t>(tensor::size_bytes(operation.dtype));
+}
+
+bool is_enclosed(const Operation &operation, int32_t parts) {
+  const bool reduces = operation.kind == Kind::all_reduce || operation.kind == Kind::reduce_scatter;
+  return reduces && bytes_of(operation) * parts <= enclosed_bytes;
+}
 
 struct alignas(64) RankState {
   std::atomic<int64_t> posted{0};  // operations begun
@@ -116,6 +129,7 @@ class LocalRank : public Group {
   [[gnu::cold]] Status give_up(Ticket ticket, const std::string &missing);
 
   void reduce_own_slices(const Operation &operation);
+  void reduce_enclosed(Ticket ticket, const Operation &operation, const Posted &posted);
   void copy_scratch(const Operation &operation, const Posted &posted, const std::byte *scratch);
   std::pair<int64_t, int64_t> chunk_of(int64_t count, int32_t rank) const;
   void copy_to_parts(const Operation &operation, const Posted &posted, int64_t begin, int64_t end, const void *source);
@@ -145,6 +159,11 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
   slot.operation = operation;
   if (operation.buffers != nullptr) {
     std::copy(operation.buffers, operation.buffers + parts(), slot.buffers.begin());
+  }
+  if (is_enclosed(operation, parts()) && contributors() > 1) {
+    const auto bytes = static_cast<size_t>(bytes_of(operation));
+    for (size_t p = 0; bytes > 0 && p < slot.buffers.size(); ++p)
+      std::memcpy(slot.data.data() + p * bytes, slot.buffers[p], bytes);
   }
   self().posted.store(ticket + 1, std::memory_order_seq_cst);
   shared_->bell.ring();
@@ -250,6 +269,10 @@ Status LocalRank::complete(Ticket ticket) {
   const Posted &posted = mine(ticket);
   const Operation &operation = posted.operation;
   if (operation.kind == Kind::barrier || contributors() == 1) return alone(posted);
+  if (is_enclosed(operation, parts())) {
+    reduce_enclosed(ticket, operation, posted);
+    return Status();
+  }
   collect_sources(ticket);
   switch (operation.kind) {
     case Kind::all_reduce:
@@ -286,6 +309,26 @@ void LocalRank::reduce_own_slices(const Operation &operation) {
   }
 }
 
+void LocalRank::reduce_enclosed(Ticket ticket, const Operation &operation, const Posted &posted) {
+  const int64_t bytes = bytes_of(operation);
+  for (int32_t c = 0; c < contributors(); ++c) {
+    const Posted &other = shared_->posted(c / parts(), ticket);
+    // Only read.
+    sources_[static_cast<size_t>(c)] = const_cast<std::byte *>(other.data.data()) + (c % parts()) * bytes;
+  }
+  if (operation.kind == Kind::all_reduce) {
+    std::byte *scratch = self().scratch.data();
+    reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), 0, operation.count, scratch);
+    return copy_scratch(operation, posted, scratch);
+  }
+  for (int32_t i = 0; i < operation.slice_count; ++i) {
+    const Slice &slice = operation.slices[i];
+    if (!owns(slice)) continue;
+    reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), slice.begin, slice.end,
+                 posted.buffers[static_cast<size_t>(slice.owner % parts())]);
+  }
+}
+
 void LocalRank::copy_to_parts(const Operation &operation, const Posted &posted, int64_t begin, int64_t end,
                               const void *source) {
   const size_t element = tensor::size_bytes(operation.dtype);
@@ -311,8 +354,7 @@ std::pair<int64_t, int64_t> LocalRank::chunk_of(int64_t count, int32_t rank) con
 }
 
 Status LocalRank::all_reduce(Ticket ticket, const Operation &operation, const Posted &posted) {
-  const int64_t bytes = operation.count * static_cast<int64_t>(tensor::size_bytes(operation.dtype));
-  if (bytes <= scratch_bytes) {
+  if (bytes_of(operation) <= scratch_bytes) {
     std::byte *scratch = self().scratch.data();
     reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), 0, operation.count, scratch);
     TUTTI_TRY(meet(ticket, 1));
