@@ -188,6 +188,24 @@ func TestIDXFiles(t *testing.T) {
 	}
 }
 
+func TestZeroBytesDoNotCutText(t *testing.T) {
+	live(t)
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte{0, 0, 8, 1, 0, 0, 0, 1, 7}, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must[*Dataset](t)(NewPipeline(nil).AddIDX("n", Feature, path).Build()).Close()
+	if _, err := NewPipeline(nil).AddIDX("n", Feature, path+"\x00more").Build(); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+	if _, err := Mirrored(nil, "cpu:0\x00"); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+	if HasFeature("backend:reference\x00") {
+		t.Error("a feature's name is cut")
+	}
+}
+
 func fed(t *testing.T, capacity int64) (*Feed, *Dataset) {
 	feed := must[*Feed](t)(NewFeed(nil, capacity, FeedComponent{"n", Feature, Int64, nil}))
 	dataset := must[*Dataset](t)(NewPipeline(nil).AddFeed(feed).Batch(3).Build())

@@ -2,7 +2,11 @@
 
 package tutti
 
-import "tutti.org/tutti/internal/raw"
+import (
+	"strings"
+
+	"tutti.org/tutti/internal/raw"
+)
 
 // Strategy says on which devices a model runs. The model that training gives does not depend on it; only the time does.
 type Strategy struct{ object }
@@ -42,11 +46,12 @@ func Mirrored(context *Context, devices ...string) (*Strategy, error) {
 	})
 }
 
-// joined is a list of texts as the C layer takes it: a zero byte ends each.
+// joined is a list of texts as the C layer takes it: a zero byte ends each. One inside a text becomes SUBSTITUTE, as in
+// all text that goes to C.
 func joined(texts []string) []byte {
 	var bytes []byte
 	for _, text := range texts {
-		bytes = append(append(bytes, text...), 0)
+		bytes = append(append(bytes, strings.ReplaceAll(text, "\x00", "\x1a")...), 0)
 	}
 	return bytes
 }

@@ -85,17 +85,22 @@ TUTTI_POINTER(tutti_##NAME **, *uintptr)
 %typemap(out) tutti_value %{ $result = $1.id; %}
 %typemap(goout) tutti_value ""
 
-/* Text that may be left out: "" is NULL. */
-%define TUTTI_OPTIONAL_TEXT(NAME)
-%typemap(in) const char *NAME %{
-  $1 = NULL;
-  if ($input.n != 0) {
-    $1 = ($1_ltype)malloc($input.n + 1);
-    memcpy((char *)$1, $input.p, $input.n);
-    ((char *)$1)[$input.n] = '\0';
-  }
+/* Text. A zero byte would end it early, and a path would name another file: it becomes SUBSTITUTE, which no name has.
+ * Text that may be left out is NULL when it is empty. */
+%insert(header) %{
+static char *go_text(const char *bytes, long long size) {
+  char *text = malloc((size_t)size + 1);
+  if (text == NULL) return NULL;
+  for (long long i = 0; i < size; i++)
+    text[i] = bytes[i] != 0 ? bytes[i] : '\x1a';
+  text[size] = 0;
+  return text;
+}
 %}
-%typemap(freearg) const char *NAME %{ free((void *)$1); %}
+%typemap(in) const char * %{ $1 = go_text($input.p, $input.n); %}
+%typemap(freearg) const char * %{ free((void *)$1); %}
+%define TUTTI_OPTIONAL_TEXT(NAME)
+%typemap(in) const char *NAME %{ $1 = $input.n != 0 ? go_text($input.p, $input.n) : NULL; %}
 %enddef
 TUTTI_OPTIONAL_TEXT(device)
 TUTTI_OPTIONAL_TEXT(type)

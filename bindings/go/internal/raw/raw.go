@@ -211,220 +211,220 @@ typedef _gostring_ swig_type_178;
 typedef _gostring_ swig_type_179;
 typedef long long swig_type_180;
 typedef long long swig_type_181;
-extern void _wrap_Swig_free_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_raw_d54af36a9a8b54e8(swig_intgo arg1);
-extern swig_type_1 _wrap_DIM_BATCH_raw_d54af36a9a8b54e8(void);
-extern swig_type_2 _wrap_code_get_name_raw_d54af36a9a8b54e8(int arg1);
-extern void _wrap_error_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_error_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_error_get_code_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_3 _wrap_error_get_subcode_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_4 _wrap_error_get_domain_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_5 _wrap_error_get_message_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_6 _wrap_error_get_text_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern uintptr_t _wrap_error_get_cause_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_7 _wrap_error_get_detail_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_8 _wrap_error_get_detail_key_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_9 arg2);
-extern swig_type_10 _wrap_error_get_detail_value_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_11 arg2);
-extern int _wrap_error_create_raw_d54af36a9a8b54e8(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_error_set_raw_d54af36a9a8b54e8(swig_voidp arg1, int arg2, swig_type_14 arg3);
-extern swig_type_15 _wrap_version_raw_d54af36a9a8b54e8(void);
-extern int _wrap_abi_version_raw_d54af36a9a8b54e8(void);
-extern swig_type_16 _wrap_build_info_raw_d54af36a9a8b54e8(void);
-extern _Bool _wrap_has_feature_raw_d54af36a9a8b54e8(swig_type_17 arg1);
-extern swig_type_18 _wrap_why_unavailable_raw_d54af36a9a8b54e8(swig_type_19 arg1);
-extern swig_type_20 _wrap_debug_live_objects_raw_d54af36a9a8b54e8(swig_type_21 arg1);
-extern int _wrap_cancel_create_raw_d54af36a9a8b54e8(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_cancel_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_cancel_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_cancel_request_raw_d54af36a9a8b54e8(uintptr_t arg1, int arg2, swig_voidp arg3);
-extern int _wrap_cancel_set_deadline_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
-extern int _wrap_cancel_get_state_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_options_create_raw_d54af36a9a8b54e8(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_options_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_options_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_options_set_bool_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
-extern void _wrap_options_set_i64_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
-extern void _wrap_options_set_f64_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_27 arg2, double arg3);
-extern void _wrap_options_set_string_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
-extern void _wrap_options_set_json_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_30 arg2);
-extern int _wrap_options_check_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_31 _wrap_options_get_json_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_32 _wrap_options_count_keys_raw_d54af36a9a8b54e8(swig_type_33 arg1);
-extern swig_type_34 _wrap_options_describe_key_raw_d54af36a9a8b54e8(swig_type_35 arg1, swig_type_36 arg2);
-extern int _wrap_context_create_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_context_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_context_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_37 _wrap_context_get_device_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_38 _wrap_context_get_device_name_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_context_describe_device_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_41 arg2);
-extern int _wrap_tensor_create_raw_d54af36a9a8b54e8(int arg1, swig_type_42 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_tensor_from_data_raw_d54af36a9a8b54e8(int arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_dlpack_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_tensor_to_dlpack_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_tensor_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_tensor_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_tensor_get_dtype_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_45 _wrap_tensor_get_rank_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_46 _wrap_tensor_get_dim_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_47 arg2);
-extern swig_type_48 _wrap_tensor_get_element_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_49 _wrap_tensor_get_size_bytes_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_data_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_tensor_get_mutable_data_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_50 _wrap_graph_get_feature_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_51 arg2);
-extern swig_type_52 _wrap_graph_get_label_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_53 arg2);
-extern swig_type_54 _wrap_graph_get_sample_weight_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_55 arg2);
-extern int _wrap_graph_get_mode_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_graph_set_output_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3);
-extern void _wrap_graph_set_loss_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_58 arg2);
-extern void _wrap_graph_add_metric_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3);
-extern void _wrap_graph_set_gradient_clip_norm_raw_d54af36a9a8b54e8(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_61 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_62 arg2);
-extern void _wrap_graph_set_bool_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_63 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
-extern void _wrap_graph_set_f64_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_66 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3);
-extern void _wrap_graph_set_i64s_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3);
-extern void _wrap_graph_set_f64s_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
-extern void _wrap_graph_set_tensor_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_73 arg2, uintptr_t arg3);
-extern swig_type_74 _wrap_graph_end_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_75 arg2);
-extern void _wrap_graph_push_scope_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_76 arg2);
-extern void _wrap_graph_pop_scope_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_77 _wrap_graph_constant_raw_d54af36a9a8b54e8(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_78 _wrap_graph_constant_tensor_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_79 _wrap_graph_host_scalar_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_80 arg2, double arg3);
-extern swig_type_81 _wrap_graph_variable_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_82 arg2, int arg3, swig_type_83 arg4, swig_type_84 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_85 arg2, swig_type_86 arg3);
-extern void _wrap_gradients_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_87 arg2, swig_type_88 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2, swig_type_89 arg3);
-extern int _wrap_graph_get_dtype_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_90 arg2);
-extern swig_type_91 _wrap_graph_get_rank_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_92 arg2);
-extern swig_type_93 _wrap_graph_get_dim_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3);
-extern int _wrap_graph_check_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_d54af36a9a8b54e8(void);
-extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_d54af36a9a8b54e8(void);
-extern int _wrap_pipeline_create_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_pipeline_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_pipeline_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_96 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_97 arg2, int arg3, swig_type_98 arg4);
-extern void _wrap_pipeline_add_feed_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_dataset_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_99 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_100 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3);
-extern void _wrap_pipeline_set_f64_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_103 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
-extern void _wrap_pipeline_set_dataset_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_106 arg2, uintptr_t arg3);
-extern void _wrap_pipeline_end_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_pipeline_build_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_dataset_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_dataset_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_107 _wrap_dataset_get_cardinality_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_108 _wrap_dataset_get_component_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_109 _wrap_dataset_get_component_name_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_110 arg2);
-extern int _wrap_dataset_get_component_role_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_111 arg2);
-extern swig_type_112 _wrap_dataset_get_spec_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_113 _wrap_dataset_get_lint_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_114 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_iterator_create_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_115 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_iterator_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_iterator_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_iterator_next_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_116 arg2);
-extern int _wrap_iterator_restore_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_117 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_118 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_feed_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_feed_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_119 arg2, int arg3, int arg4, swig_type_120 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_121 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_feed_finish_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_d54af36a9a8b54e8(uintptr_t arg1, int arg2, swig_type_122 arg3, swig_voidp arg4);
-extern swig_type_123 _wrap_feed_get_position_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_124 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_strategy_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_strategy_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_125 _wrap_strategy_get_replica_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_126 _wrap_strategy_get_device_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_127 arg2);
-extern uintptr_t _wrap_strategy_get_context_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_intgo _wrap_HOOK_STOP_raw_d54af36a9a8b54e8(void);
-extern int _wrap_hooks_create_raw_d54af36a9a8b54e8(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_hooks_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_hooks_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_hook_event_get_kind_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_128 _wrap_hook_event_get_step_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_129 _wrap_hook_event_get_epoch_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern double _wrap_hook_event_get_loss_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern double _wrap_hook_event_get_examples_per_second_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern double _wrap_hook_event_get_remaining_seconds_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_130 arg2);
-extern swig_type_131 _wrap_hook_event_get_checkpoint_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_estimator_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_estimator_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_estimator_train_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, swig_type_132 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_133 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_134 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_135 _wrap_estimator_get_global_step_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_136 _wrap_estimator_get_variable_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_137 _wrap_estimator_get_variable_name_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_138 arg2);
-extern int _wrap_estimator_read_variable_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_139 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_140 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_141 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_142 arg2, _Bool arg3, swig_voidp arg4);
-extern int _wrap_session_open_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern void _wrap_session_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_session_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_session_run_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_144 arg2, double arg3, swig_voidp arg4);
-extern int _wrap_session_close_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_result_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_result_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_result_get_reason_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_145 _wrap_result_get_step_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_146 _wrap_result_get_examples_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern double _wrap_result_get_seconds_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern double _wrap_result_get_loss_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_147 _wrap_result_get_metric_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_148 _wrap_result_get_metric_name_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_149 arg2);
-extern double _wrap_result_get_metric_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_150 arg2);
-extern int _wrap_predictor_open_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_151 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_predictor_from_estimator_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_predictor_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_predictor_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_152 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_153 _wrap_predictor_get_step_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_154 _wrap_predictor_get_signature_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern int _wrap_predictor_run_all_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_prediction_stream_open_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_next_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_close_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_prediction_stream_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_prediction_stream_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_batch_ref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern void _wrap_batch_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_155 _wrap_batch_get_first_row_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_156 _wrap_batch_get_row_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_157 _wrap_batch_get_output_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_158 _wrap_batch_get_output_name_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_159 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_160 arg2);
-extern swig_type_161 _wrap_callback_take_released_raw_d54af36a9a8b54e8(swig_type_162 arg1);
-extern int _wrap_estimator_create_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_163 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_166 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3);
-extern void _wrap_pipeline_filter_graph_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_169 arg2);
-extern int _wrap_strategy_create_mirrored_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_172 arg2, swig_type_173 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_174 arg2);
-extern void _wrap_map_queue_unref_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern uintptr_t _wrap_map_queue_take_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern swig_type_175 _wrap_map_work_get_count_raw_d54af36a9a8b54e8(uintptr_t arg1);
-extern uintptr_t _wrap_map_work_get_input_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_176 arg2);
-extern void _wrap_map_queue_finish_raw_d54af36a9a8b54e8(uintptr_t arg1, uintptr_t arg2, swig_type_177 arg3, int arg4, uintptr_t arg5);
-extern swig_type_178 _wrap_iterator_save_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_179 _wrap_predictor_describe_plan_raw_d54af36a9a8b54e8(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_Swig_free_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_raw_a1945a8695ad2986(swig_intgo arg1);
+extern swig_type_1 _wrap_DIM_BATCH_raw_a1945a8695ad2986(void);
+extern swig_type_2 _wrap_code_get_name_raw_a1945a8695ad2986(int arg1);
+extern void _wrap_error_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_error_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_error_get_code_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_3 _wrap_error_get_subcode_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_4 _wrap_error_get_domain_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_5 _wrap_error_get_message_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_6 _wrap_error_get_text_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_error_get_cause_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_7 _wrap_error_get_detail_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_8 _wrap_error_get_detail_key_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_9 arg2);
+extern swig_type_10 _wrap_error_get_detail_value_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_11 arg2);
+extern int _wrap_error_create_raw_a1945a8695ad2986(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_error_set_raw_a1945a8695ad2986(swig_voidp arg1, int arg2, swig_type_14 arg3);
+extern swig_type_15 _wrap_version_raw_a1945a8695ad2986(void);
+extern int _wrap_abi_version_raw_a1945a8695ad2986(void);
+extern swig_type_16 _wrap_build_info_raw_a1945a8695ad2986(void);
+extern _Bool _wrap_has_feature_raw_a1945a8695ad2986(swig_type_17 arg1);
+extern swig_type_18 _wrap_why_unavailable_raw_a1945a8695ad2986(swig_type_19 arg1);
+extern swig_type_20 _wrap_debug_live_objects_raw_a1945a8695ad2986(swig_type_21 arg1);
+extern int _wrap_cancel_create_raw_a1945a8695ad2986(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_cancel_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_cancel_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_cancel_request_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, swig_voidp arg3);
+extern int _wrap_cancel_set_deadline_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
+extern int _wrap_cancel_get_state_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_options_create_raw_a1945a8695ad2986(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_options_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_options_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_options_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
+extern void _wrap_options_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
+extern void _wrap_options_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_27 arg2, double arg3);
+extern void _wrap_options_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
+extern void _wrap_options_set_json_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_30 arg2);
+extern int _wrap_options_check_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_31 _wrap_options_get_json_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_32 _wrap_options_count_keys_raw_a1945a8695ad2986(swig_type_33 arg1);
+extern swig_type_34 _wrap_options_describe_key_raw_a1945a8695ad2986(swig_type_35 arg1, swig_type_36 arg2);
+extern int _wrap_context_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_context_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_context_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_37 _wrap_context_get_device_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_38 _wrap_context_get_device_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_39 arg2);
+extern swig_type_40 _wrap_context_describe_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_41 arg2);
+extern int _wrap_tensor_create_raw_a1945a8695ad2986(int arg1, swig_type_42 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_tensor_from_data_raw_a1945a8695ad2986(int arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_dlpack_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_tensor_to_dlpack_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_tensor_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_tensor_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_tensor_get_dtype_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_45 _wrap_tensor_get_rank_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_46 _wrap_tensor_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_47 arg2);
+extern swig_type_48 _wrap_tensor_get_element_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_49 _wrap_tensor_get_size_bytes_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_data_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_tensor_get_mutable_data_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_50 _wrap_graph_get_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_51 arg2);
+extern swig_type_52 _wrap_graph_get_label_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_53 arg2);
+extern swig_type_54 _wrap_graph_get_sample_weight_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_55 arg2);
+extern int _wrap_graph_get_mode_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_graph_set_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3);
+extern void _wrap_graph_set_loss_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_58 arg2);
+extern void _wrap_graph_add_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3);
+extern void _wrap_graph_set_gradient_clip_norm_raw_a1945a8695ad2986(uintptr_t arg1, double arg2);
+extern void _wrap_graph_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_61 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_62 arg2);
+extern void _wrap_graph_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_63 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
+extern void _wrap_graph_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_66 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3);
+extern void _wrap_graph_set_i64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3);
+extern void _wrap_graph_set_f64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
+extern void _wrap_graph_set_tensor_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_73 arg2, uintptr_t arg3);
+extern swig_type_74 _wrap_graph_end_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_75 arg2);
+extern void _wrap_graph_push_scope_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_76 arg2);
+extern void _wrap_graph_pop_scope_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_77 _wrap_graph_constant_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_78 _wrap_graph_constant_tensor_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_79 _wrap_graph_host_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_80 arg2, double arg3);
+extern swig_type_81 _wrap_graph_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_82 arg2, int arg3, swig_type_83 arg4, swig_type_84 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_assign_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_85 arg2, swig_type_86 arg3);
+extern void _wrap_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_87 arg2, swig_type_88 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_type_89 arg3);
+extern int _wrap_graph_get_dtype_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_90 arg2);
+extern swig_type_91 _wrap_graph_get_rank_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_92 arg2);
+extern swig_type_93 _wrap_graph_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3);
+extern int _wrap_graph_check_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_a1945a8695ad2986(void);
+extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_a1945a8695ad2986(void);
+extern int _wrap_pipeline_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_pipeline_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_pipeline_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_pipeline_add_slices_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_96 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_97 arg2, int arg3, swig_type_98 arg4);
+extern void _wrap_pipeline_add_feed_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_dataset_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_99 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_100 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3);
+extern void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_103 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
+extern void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_106 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_end_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_pipeline_build_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_dataset_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_dataset_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_107 _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_108 _wrap_dataset_get_component_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_109 _wrap_dataset_get_component_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_110 arg2);
+extern int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_111 arg2);
+extern swig_type_112 _wrap_dataset_get_spec_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_113 _wrap_dataset_get_lint_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_114 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_iterator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_115 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_iterator_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_iterator_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_iterator_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_116 arg2);
+extern int _wrap_iterator_restore_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_117 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_118 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_feed_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_feed_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_feed_declare_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_119 arg2, int arg3, int arg4, swig_type_120 arg5, swig_voidp arg6);
+extern int _wrap_feed_push_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_121 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_finish_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_feed_fail_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, swig_type_122 arg3, swig_voidp arg4);
+extern swig_type_123 _wrap_feed_get_position_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_124 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_strategy_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_strategy_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_125 _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_126 _wrap_strategy_get_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_127 arg2);
+extern uintptr_t _wrap_strategy_get_context_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_intgo _wrap_HOOK_STOP_raw_a1945a8695ad2986(void);
+extern int _wrap_hooks_create_raw_a1945a8695ad2986(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_hooks_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_hooks_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_hook_event_get_kind_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_128 _wrap_hook_event_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_129 _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_hook_event_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_hook_event_get_examples_per_second_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_hook_event_get_remaining_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_130 arg2);
+extern swig_type_131 _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_estimator_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_estimator_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_estimator_train_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_estimator_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_132 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_133 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_134 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_135 _wrap_estimator_get_global_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_136 _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_137 _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_138 arg2);
+extern int _wrap_estimator_read_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_139 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_140 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_141 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_142 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_session_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern void _wrap_session_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_session_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_session_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_144 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_close_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_result_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_result_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_result_get_reason_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_145 _wrap_result_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_146 _wrap_result_get_examples_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_result_get_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_result_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_147 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_148 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_149 arg2);
+extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_150 arg2);
+extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_151 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_predictor_from_estimator_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_predictor_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_predictor_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_152 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_153 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_154 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_predictor_run_all_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_prediction_stream_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_close_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_prediction_stream_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_prediction_stream_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_batch_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_batch_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_155 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_156 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_157 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_158 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_159 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_160 arg2);
+extern swig_type_161 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_162 arg1);
+extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_163 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_166 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3);
+extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_169 arg2);
+extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_172 arg2, swig_type_173 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_174 arg2);
+extern void _wrap_map_queue_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_map_queue_take_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_175 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_176 arg2);
+extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_177 arg3, int arg4, uintptr_t arg5);
+extern swig_type_178 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_179 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -464,19 +464,19 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_d54af36a9a8b54e8(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_a1945a8695ad2986(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIM_BATCH() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_DIM_BATCH_raw_d54af36a9a8b54e8())
+	swig_r = (int64)(C._wrap_DIM_BATCH_raw_a1945a8695ad2986())
 	return swig_r
 }
 
@@ -503,7 +503,7 @@ const UNAUTHENTICATED = 16
 func Code_get_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_code_get_name_raw_d54af36a9a8b54e8(C.int(_swig_i_0))
+	swig_r_p := C._wrap_code_get_name_raw_a1945a8695ad2986(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -512,32 +512,32 @@ func Code_get_name(arg1 int32) (_swig_ret string) {
 
 func Error_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_error_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Error_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_error_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Error_get_code(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_error_get_code_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_error_get_code_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_subcode(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_subcode_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_subcode_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_domain_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_domain_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -547,7 +547,7 @@ func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 func Error_get_message(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_message_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_message_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -557,7 +557,7 @@ func Error_get_message(arg1 uintptr) (_swig_ret string) {
 func Error_get_text(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_text_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_text_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -567,14 +567,14 @@ func Error_get_text(arg1 uintptr) (_swig_ret string) {
 func Error_get_cause(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_error_get_cause_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_error_get_cause_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_detail_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_detail_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_detail_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -582,7 +582,7 @@ func Error_get_detail_key(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_key_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_key_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -593,7 +593,7 @@ func Error_get_detail_value(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_value_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_value_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -608,7 +608,7 @@ func Error_create(arg1 int32, arg2 string, arg3 string, arg4 uintptr, arg5 *uint
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_error_create_raw_d54af36a9a8b54e8(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_error_create_raw_a1945a8695ad2986(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -623,7 +623,7 @@ func Error_set(arg1 *uintptr, arg2 int32, arg3 string) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_error_set_raw_d54af36a9a8b54e8(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_error_set_raw_a1945a8695ad2986(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -638,7 +638,7 @@ const ABI_MINOR = 1
 
 func Version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_version_raw_d54af36a9a8b54e8()
+	swig_r_p := C._wrap_version_raw_a1945a8695ad2986()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -647,13 +647,13 @@ func Version() (_swig_ret string) {
 
 func Abi_version() (_swig_ret int32) {
 	var swig_r int32
-	swig_r = (int32)(C._wrap_abi_version_raw_d54af36a9a8b54e8())
+	swig_r = (int32)(C._wrap_abi_version_raw_a1945a8695ad2986())
 	return swig_r
 }
 
 func Build_info() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_build_info_raw_d54af36a9a8b54e8()
+	swig_r_p := C._wrap_build_info_raw_a1945a8695ad2986()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -663,7 +663,7 @@ func Build_info() (_swig_ret string) {
 func Has_feature(arg1 string) (_swig_ret bool) {
 	var swig_r bool
 	_swig_i_0 := arg1
-	swig_r = (bool)(C._wrap_has_feature_raw_d54af36a9a8b54e8(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (bool)(C._wrap_has_feature_raw_a1945a8695ad2986(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -673,7 +673,7 @@ func Has_feature(arg1 string) (_swig_ret bool) {
 func Why_unavailable(arg1 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_why_unavailable_raw_d54af36a9a8b54e8(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
+	swig_r_p := C._wrap_why_unavailable_raw_a1945a8695ad2986(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -686,7 +686,7 @@ func Why_unavailable(arg1 string) (_swig_ret string) {
 func Debug_live_objects(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_debug_live_objects_raw_d54af36a9a8b54e8(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_debug_live_objects_raw_a1945a8695ad2986(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -701,18 +701,18 @@ func Cancel_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_cancel_create_raw_d54af36a9a8b54e8(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_cancel_create_raw_a1945a8695ad2986(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Cancel_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
@@ -720,7 +720,7 @@ func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_request_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_request_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -729,14 +729,14 @@ func Cancel_set_deadline(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Cancel_get_state(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_cancel_get_state_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_cancel_get_state_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -750,7 +750,7 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_options_create_raw_d54af36a9a8b54e8(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_options_create_raw_a1945a8695ad2986(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -759,19 +759,19 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 
 func Options_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_options_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Options_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_options_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Options_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_bool_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_options_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -781,7 +781,7 @@ func Options_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_i64_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
+	C._wrap_options_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -791,7 +791,7 @@ func Options_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_f64_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_options_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -801,7 +801,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_string_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_options_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -813,7 +813,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 func Options_set_json(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_options_set_json_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_options_set_json_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -823,14 +823,14 @@ func Options_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_options_check_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_options_check_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Options_get_json(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_options_get_json_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_options_get_json_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -840,7 +840,7 @@ func Options_get_json(arg1 uintptr) (_swig_ret string) {
 func Options_count_keys(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_options_count_keys_raw_d54af36a9a8b54e8(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_options_count_keys_raw_a1945a8695ad2986(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -851,7 +851,7 @@ func Options_describe_key(arg1 string, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_options_describe_key_raw_d54af36a9a8b54e8(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
+	swig_r_p := C._wrap_options_describe_key_raw_a1945a8695ad2986(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -871,24 +871,24 @@ func Context_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_context_create_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_context_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Context_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_context_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Context_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_context_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Context_get_device_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_context_get_device_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_context_get_device_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -896,7 +896,7 @@ func Context_get_device_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_get_device_name_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
+	swig_r_p := C._wrap_context_get_device_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -907,7 +907,7 @@ func Context_describe_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_describe_device_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	swig_r_p := C._wrap_context_describe_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -935,7 +935,7 @@ func Tensor_create(arg1 int32, arg2 []int64, arg3 *uintptr, arg4 *uintptr) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_tensor_create_raw_d54af36a9a8b54e8(C.int(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_tensor_create_raw_a1945a8695ad2986(C.int(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -949,7 +949,7 @@ func Tensor_from_data(arg1 int32, arg2 []int64, arg3 []byte, arg4 *uintptr, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_tensor_from_data_raw_d54af36a9a8b54e8(C.int(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_tensor_from_data_raw_a1945a8695ad2986(C.int(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -964,7 +964,7 @@ func Tensor_take_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -973,31 +973,31 @@ func Tensor_to_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Tensor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_get_dtype(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_rank(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_rank_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_rank_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1005,28 +1005,28 @@ func Tensor_get_dim(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_dim_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_dim_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1)))
 	return swig_r
 }
 
 func Tensor_get_element_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_size_bytes(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_data(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1035,7 +1035,7 @@ func Tensor_get_mutable_data(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1049,7 +1049,7 @@ func Graph_get_feature(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_feature_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1060,7 +1060,7 @@ func Graph_get_label(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_label_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_label_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1071,7 +1071,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1081,7 +1081,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 func Graph_get_mode(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_graph_get_mode_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_graph_get_mode_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1089,7 +1089,7 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_output_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1)), C.swig_type_57(_swig_i_2))
+	C._wrap_graph_set_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1)), C.swig_type_57(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1098,14 +1098,14 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_loss(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_loss_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1))
+	C._wrap_graph_set_loss_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1))
 }
 
 func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_add_metric_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), C.swig_type_60(_swig_i_2))
+	C._wrap_graph_add_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), C.swig_type_60(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1114,14 +1114,14 @@ func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_gradient_clip_norm(arg1 uintptr, arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_gradient_clip_norm_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_graph_set_gradient_clip_norm_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1130,14 +1130,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1))
+	C._wrap_graph_add_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1147,7 +1147,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.swig_type_65(_swig_i_2))
+	C._wrap_graph_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.swig_type_65(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1157,7 +1157,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1167,7 +1167,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1180,7 +1180,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1193,7 +1193,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1206,7 +1206,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1216,7 +1216,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1226,7 +1226,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1234,7 +1234,7 @@ func Graph_push_scope(arg1 uintptr, arg2 string) {
 
 func Graph_pop_scope(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_graph_pop_scope_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_graph_pop_scope_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
@@ -1242,7 +1242,7 @@ func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_constant_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_constant_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
 	return swig_r
 }
 
@@ -1250,7 +1250,7 @@ func Graph_constant_tensor(arg1 uintptr, arg2 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
 	return swig_r
 }
 
@@ -1259,7 +1259,7 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1275,7 +1275,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1292,7 +1292,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_85(_swig_i_1), C.swig_type_86(_swig_i_2))
+	C._wrap_graph_assign_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_85(_swig_i_1), C.swig_type_86(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1300,7 +1300,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1310,7 +1310,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1320,7 +1320,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1)))
 	return swig_r
 }
 
@@ -1328,7 +1328,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1)))
 	return swig_r
 }
 
@@ -1337,7 +1337,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.swig_type_95(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.swig_type_95(_swig_i_2)))
 	return swig_r
 }
 
@@ -1345,7 +1345,7 @@ func Graph_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_check_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_check_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1355,7 +1355,7 @@ const ROLE_WEIGHT = 3
 
 func _swig_getCARDINALITY_INFINITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_d54af36a9a8b54e8())
+	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_a1945a8695ad2986())
 	return swig_r
 }
 
@@ -1363,7 +1363,7 @@ var CARDINALITY_INFINITE int = _swig_getCARDINALITY_INFINITE()
 
 func _swig_getCARDINALITY_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_d54af36a9a8b54e8())
+	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_a1945a8695ad2986())
 	return swig_r
 }
 
@@ -1374,18 +1374,18 @@ func Pipeline_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int3
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_create_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Pipeline_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
@@ -1393,7 +1393,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1404,7 +1404,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1416,20 +1416,20 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 func Pipeline_add_feed(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_feed_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_feed_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_dataset(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_dataset_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_dataset_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1439,7 +1439,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1449,7 +1449,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), C.swig_type_102(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), C.swig_type_102(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1459,7 +1459,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1469,7 +1469,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1482,7 +1482,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1490,7 +1490,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 
 func Pipeline_end(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_end_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_end_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_build(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32) {
@@ -1498,31 +1498,31 @@ func Pipeline_build(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_build_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_build_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Dataset_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_get_cardinality(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Dataset_get_component_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1530,7 +1530,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_110(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_110(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1541,14 +1541,14 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1)))
 	return swig_r
 }
 
 func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_spec_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_spec_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1558,7 +1558,7 @@ func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 func Dataset_get_lint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_lint_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_lint_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1572,7 +1572,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1582,18 +1582,18 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Iterator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig_ret int32) {
@@ -1602,7 +1602,7 @@ func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_next_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_next_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1610,7 +1610,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_116(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_116(_swig_i_1)))
 	return swig_r
 }
 
@@ -1619,7 +1619,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1632,18 +1632,18 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Feed_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int64, arg6 *uintptr) (_swig_ret int32) {
@@ -1654,7 +1654,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1670,7 +1670,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1681,7 +1681,7 @@ func Feed_finish(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_feed_finish_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_feed_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1691,7 +1691,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1701,7 +1701,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 func Feed_get_position(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_feed_get_position_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_feed_get_position_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1711,7 +1711,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1720,18 +1720,18 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 
 func Strategy_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_get_replica_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1739,7 +1739,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1749,7 +1749,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 func Strategy_get_context(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1763,7 +1763,7 @@ const EVENT_ERROR = 7
 
 func _swig_getHOOK_STOP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_HOOK_STOP_raw_d54af36a9a8b54e8())
+	swig_r = (int)(C._wrap_HOOK_STOP_raw_a1945a8695ad2986())
 	return swig_r
 }
 
@@ -1773,59 +1773,59 @@ func Hooks_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_hooks_create_raw_d54af36a9a8b54e8(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_hooks_create_raw_a1945a8695ad2986(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Hooks_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Hooks_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Hook_event_get_kind(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_step_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_step_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_epoch(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_examples_per_second(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_remaining_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1833,7 +1833,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1843,7 +1843,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 func Hook_event_get_checkpoint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1857,12 +1857,12 @@ const REASON_STOPPED = 4
 
 func Estimator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 uintptr, arg6 *uintptr, arg7 *uintptr) (_swig_ret int32) {
@@ -1874,7 +1874,7 @@ func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_estimator_train_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_estimator_train_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
@@ -1886,7 +1886,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_132(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_132(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1901,7 +1901,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_133(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_133(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -1911,7 +1911,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1921,14 +1921,14 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 func Estimator_get_global_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Estimator_get_variable_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1936,7 +1936,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1949,7 +1949,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1962,7 +1962,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1975,7 +1975,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1988,7 +1988,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2004,18 +2004,18 @@ func Session_open(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 u
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_session_open_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_session_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
 func Session_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_session_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Session_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_session_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2024,7 +2024,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2034,7 +2034,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2046,59 +2046,59 @@ func Session_close(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_session_close_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_session_close_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Result_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_result_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Result_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_result_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Result_get_reason(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_result_get_reason_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_result_get_reason_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_step_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_step_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_examples(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_examples_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_examples_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_seconds_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_seconds_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_loss_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_loss_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_metric_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_metric_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_metric_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2106,7 +2106,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2117,7 +2117,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2132,7 +2132,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2145,18 +2145,18 @@ func Predictor_from_estimator(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *u
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Predictor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2165,7 +2165,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2175,14 +2175,14 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 func Predictor_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_predictor_get_step_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_predictor_get_step_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Predictor_get_signature(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_predictor_get_signature_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_predictor_get_signature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2196,7 +2196,7 @@ func Predictor_run_all(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 *uintptr, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_predictor_run_all_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_predictor_run_all_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -2206,7 +2206,7 @@ func Prediction_stream_open(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_open_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2216,7 +2216,7 @@ func Prediction_stream_next(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_next_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_next_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2225,48 +2225,48 @@ func Prediction_stream_close(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_prediction_stream_close_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_prediction_stream_close_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Prediction_stream_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Prediction_stream_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_ref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_get_first_row(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_first_row_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_first_row_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_row_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_row_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_row_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_output_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_output_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_output_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2274,7 +2274,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2285,7 +2285,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2295,7 +2295,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_d54af36a9a8b54e8(*(*C.swig_type_162)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_162)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2310,7 +2310,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2320,7 +2320,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_type_165(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_type_165(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2330,7 +2330,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2338,13 +2338,13 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2354,7 +2354,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_type_171(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_type_171(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2369,7 +2369,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2383,26 +2383,26 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1)))
 	return swig_r
 }
 
 func Map_queue_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_map_queue_unref_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0))
+	C._wrap_map_queue_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
 }
 
 func Map_queue_take(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_map_queue_take_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_map_queue_take_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Map_work_get_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_map_work_get_count_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_map_work_get_count_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2410,7 +2410,7 @@ func Map_work_get_input(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1)))
 	return swig_r
 }
 
@@ -2420,7 +2420,7 @@ func Map_queue_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 int32, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_map_queue_finish_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2430,7 +2430,7 @@ func Iterator_save(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_save_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_save_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2444,7 +2444,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_d54af36a9a8b54e8(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1), C.swig_type_181(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1), C.swig_type_181(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -549,11 +549,21 @@ static void go_log(int64_t token, int32_t severity, const char *text) { tuttiGoL
 
 static const struct tutti_upcalls language_upcalls = {go_model, go_map, go_hook, go_log};
 
+
+static char *go_text(const char *bytes, long long size) {
+  char *text = malloc((size_t)size + 1);
+  if (text == NULL) return NULL;
+  for (long long i = 0; i < size; i++)
+    text[i] = bytes[i] != 0 ? bytes[i] : '\x1a';
+  text[size] = 0;
+  return text;
+}
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_d54af36a9a8b54e8(void *_swig_go_0) {
+void _wrap_Swig_free_raw_a1945a8695ad2986(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -563,7 +573,7 @@ void _wrap_Swig_free_raw_d54af36a9a8b54e8(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_d54af36a9a8b54e8(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_a1945a8695ad2986(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -576,7 +586,7 @@ void *_wrap_Swig_malloc_raw_d54af36a9a8b54e8(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_d54af36a9a8b54e8() {
+long long _wrap_DIM_BATCH_raw_a1945a8695ad2986() {
   int64_t result;
   long long _swig_go_result;
   
@@ -587,7 +597,7 @@ long long _wrap_DIM_BATCH_raw_d54af36a9a8b54e8() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_d54af36a9a8b54e8(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_a1945a8695ad2986(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -600,7 +610,7 @@ _gostring_ _wrap_code_get_name_raw_d54af36a9a8b54e8(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -610,7 +620,7 @@ void _wrap_error_ref_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -620,7 +630,7 @@ void _wrap_error_unref_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -633,7 +643,7 @@ int _wrap_error_get_code_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -646,7 +656,7 @@ long long _wrap_error_get_subcode_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -659,7 +669,7 @@ _gostring_ _wrap_error_get_domain_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -672,7 +682,7 @@ _gostring_ _wrap_error_get_message_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -685,7 +695,7 @@ _gostring_ _wrap_error_get_text_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -698,7 +708,7 @@ tutti_error *_wrap_error_get_cause_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -711,7 +721,7 @@ long long _wrap_error_get_detail_count_raw_d54af36a9a8b54e8(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_a1945a8695ad2986(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -726,7 +736,7 @@ _gostring_ _wrap_error_get_detail_key_raw_d54af36a9a8b54e8(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_d54af36a9a8b54e8(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_a1945a8695ad2986(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -741,7 +751,7 @@ _gostring_ _wrap_error_get_detail_value_raw_d54af36a9a8b54e8(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_d54af36a9a8b54e8(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_a1945a8695ad2986(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -752,29 +762,21 @@ int _wrap_error_create_raw_d54af36a9a8b54e8(int _swig_go_0, _gostring_ _swig_go_
   int _swig_go_result;
   
   arg1 = (int32_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
-  
-  arg3 = (char *)malloc(_swig_go_2.n + 1);
-  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
-  arg3[_swig_go_2.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
   arg4 = (tutti_error *)(uintptr_t)_swig_go_3; 
   arg5 = (tutti_error **)_swig_go_4; 
   arg6 = (tutti_error **)_swig_go_5; 
   
   result = tutti_error_create(arg1,(char const *)arg2,(char const *)arg3,(struct tutti_error const *)arg4,arg5,arg6);
   _swig_go_result = result; 
-  free(arg2); 
-  free(arg3); 
+  free((void *)arg2); 
+  free((void *)arg3); 
   return _swig_go_result;
 }
 
 
-int _wrap_error_set_raw_d54af36a9a8b54e8(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_a1945a8695ad2986(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -783,20 +785,16 @@ int _wrap_error_set_raw_d54af36a9a8b54e8(tutti_error **_swig_go_0, int _swig_go_
   
   arg1 = (tutti_error **)_swig_go_0; 
   arg2 = (int32_t)_swig_go_1; 
-  
-  arg3 = (char *)malloc(_swig_go_2.n + 1);
-  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
-  arg3[_swig_go_2.n] = '\0';
-  
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
   
   result = tutti_error_set(arg1,arg2,(char const *)arg3);
   _swig_go_result = result; 
-  free(arg3); 
+  free((void *)arg3); 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_version_raw_d54af36a9a8b54e8() {
+_gostring_ _wrap_version_raw_a1945a8695ad2986() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -807,7 +805,7 @@ _gostring_ _wrap_version_raw_d54af36a9a8b54e8() {
 }
 
 
-int _wrap_abi_version_raw_d54af36a9a8b54e8() {
+int _wrap_abi_version_raw_a1945a8695ad2986() {
   int32_t result;
   int _swig_go_result;
   
@@ -818,7 +816,7 @@ int _wrap_abi_version_raw_d54af36a9a8b54e8() {
 }
 
 
-_gostring_ _wrap_build_info_raw_d54af36a9a8b54e8() {
+_gostring_ _wrap_build_info_raw_a1945a8695ad2986() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -829,55 +827,40 @@ _gostring_ _wrap_build_info_raw_d54af36a9a8b54e8() {
 }
 
 
-bool _wrap_has_feature_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
   
-  
-  arg1 = (char *)malloc(_swig_go_0.n + 1);
-  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
-  arg1[_swig_go_0.n] = '\0';
-  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
   
   result = tutti_has_feature((char const *)arg1);
   _swig_go_result = result; 
-  free(arg1); 
+  free((void *)arg1); 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
-  
-  arg1 = (char *)malloc(_swig_go_0.n + 1);
-  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
-  arg1[_swig_go_0.n] = '\0';
-  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
   
   result = (char *)tutti_why_unavailable((char const *)arg1);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  free(arg1); 
+  free((void *)arg1); 
   return _swig_go_result;
 }
 
 
-long long _wrap_debug_live_objects_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
-  
-  arg1 = NULL;
-  if (_swig_go_0.n != 0) {
-    arg1 = (char *)malloc(_swig_go_0.n + 1);
-    memcpy((char *)arg1, _swig_go_0.p, _swig_go_0.n);
-    ((char *)arg1)[_swig_go_0.n] = '\0';
-  }
-  
+  arg1 = _swig_go_0.n != 0 ? go_text(_swig_go_0.p, _swig_go_0.n) : NULL; 
   
   result = tutti_debug_live_objects((char const *)arg1);
   _swig_go_result = result; 
@@ -886,7 +869,7 @@ long long _wrap_debug_live_objects_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_d54af36a9a8b54e8(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_a1945a8695ad2986(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -901,7 +884,7 @@ int _wrap_cancel_create_raw_d54af36a9a8b54e8(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -911,7 +894,7 @@ void _wrap_cancel_ref_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -921,7 +904,7 @@ void _wrap_cancel_unref_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -938,7 +921,7 @@ int _wrap_cancel_request_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -955,7 +938,7 @@ int _wrap_cancel_set_deadline_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0, lon
 }
 
 
-int _wrap_cancel_get_state_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -968,29 +951,25 @@ int _wrap_cancel_get_state_raw_d54af36a9a8b54e8(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_a1945a8695ad2986(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
   int32_t result;
   int _swig_go_result;
   
-  
-  arg1 = (char *)malloc(_swig_go_0.n + 1);
-  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
-  arg1[_swig_go_0.n] = '\0';
-  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
   arg2 = (tutti_options **)_swig_go_1; 
   arg3 = (tutti_error **)_swig_go_2; 
   
   result = tutti_options_create((char const *)arg1,arg2,arg3);
   _swig_go_result = result; 
-  free(arg1); 
+  free((void *)arg1); 
   return _swig_go_result;
 }
 
 
-void _wrap_options_ref_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_a1945a8695ad2986(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1000,7 +979,7 @@ void _wrap_options_ref_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_a1945a8695ad2986(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1010,105 +989,81 @@ void _wrap_options_unref_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (uint8_t)_swig_go_2; 
   
   tutti_options_set_bool(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_options_set_i64_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int64_t)_swig_go_2; 
   
   tutti_options_set_i64(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_options_set_f64_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (double)_swig_go_2; 
   
   tutti_options_set_f64(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_options_set_string_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
-  
-  arg3 = (char *)malloc(_swig_go_2.n + 1);
-  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
-  arg3[_swig_go_2.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
   
   tutti_options_set_string(arg1,(char const *)arg2,(char const *)arg3);
   
-  free(arg2); 
-  free(arg3); 
+  free((void *)arg2); 
+  free((void *)arg3); 
 }
 
 
-void _wrap_options_set_json_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   
   tutti_options_set_json(arg1,(char const *)arg2);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-int _wrap_options_check_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_a1945a8695ad2986(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1123,7 +1078,7 @@ int _wrap_options_check_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_a1945a8695ad2986(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1136,45 +1091,37 @@ _gostring_ _wrap_options_get_json_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
-  
-  arg1 = (char *)malloc(_swig_go_0.n + 1);
-  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
-  arg1[_swig_go_0.n] = '\0';
-  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
   
   result = tutti_options_count_keys((char const *)arg1);
   _swig_go_result = result; 
-  free(arg1); 
+  free((void *)arg1); 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_d54af36a9a8b54e8(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_a1945a8695ad2986(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
-  
-  arg1 = (char *)malloc(_swig_go_0.n + 1);
-  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
-  arg1[_swig_go_0.n] = '\0';
-  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
   arg2 = (int64_t)_swig_go_1; 
   
   result = (char *)tutti_options_describe_key((char const *)arg1,arg2);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  free(arg1); 
+  free((void *)arg1); 
   return _swig_go_result;
 }
 
 
-int _wrap_context_create_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_a1945a8695ad2986(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1191,7 +1138,7 @@ int _wrap_context_create_raw_d54af36a9a8b54e8(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_a1945a8695ad2986(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1201,7 +1148,7 @@ void _wrap_context_ref_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_a1945a8695ad2986(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1211,7 +1158,7 @@ void _wrap_context_unref_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_a1945a8695ad2986(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1224,7 +1171,7 @@ long long _wrap_context_get_device_count_raw_d54af36a9a8b54e8(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1239,7 +1186,7 @@ _gostring_ _wrap_context_get_device_name_raw_d54af36a9a8b54e8(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1254,7 +1201,7 @@ _gostring_ _wrap_context_describe_device_raw_d54af36a9a8b54e8(tutti_context *_sw
 }
 
 
-int _wrap_tensor_create_raw_d54af36a9a8b54e8(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_a1945a8695ad2986(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1274,7 +1221,7 @@ int _wrap_tensor_create_raw_d54af36a9a8b54e8(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_d54af36a9a8b54e8(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_a1945a8695ad2986(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1297,7 +1244,7 @@ int _wrap_tensor_from_data_raw_d54af36a9a8b54e8(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_d54af36a9a8b54e8(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_a1945a8695ad2986(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1314,7 +1261,7 @@ int _wrap_tensor_take_dlpack_raw_d54af36a9a8b54e8(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1331,7 +1278,7 @@ int _wrap_tensor_to_dlpack_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1341,7 +1288,7 @@ void _wrap_tensor_ref_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1351,7 +1298,7 @@ void _wrap_tensor_unref_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1364,7 +1311,7 @@ int _wrap_tensor_get_dtype_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1377,7 +1324,7 @@ long long _wrap_tensor_get_rank_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1392,7 +1339,7 @@ long long _wrap_tensor_get_dim_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1405,7 +1352,7 @@ long long _wrap_tensor_get_element_count_raw_d54af36a9a8b54e8(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1418,7 +1365,7 @@ long long _wrap_tensor_get_size_bytes_raw_d54af36a9a8b54e8(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1431,7 +1378,7 @@ void *_wrap_tensor_get_data_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1448,67 +1395,55 @@ int _wrap_tensor_get_mutable_data_raw_d54af36a9a8b54e8(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
   long long _swig_go_result;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   
   result = tutti_graph_get_feature(arg1,(char const *)arg2);
   _swig_go_result = (&result)->id; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-long long _wrap_graph_get_label_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
   long long _swig_go_result;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   
   result = tutti_graph_get_label(arg1,(char const *)arg2);
   _swig_go_result = (&result)->id; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
   long long _swig_go_result;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   
   result = tutti_graph_get_sample_weight(arg1,(char const *)arg2);
   _swig_go_result = (&result)->id; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_graph_get_mode_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_a1945a8695ad2986(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1521,26 +1456,22 @@ int _wrap_graph_get_mode_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0) {
 }
 
 
-void _wrap_graph_set_output_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   (&arg3)->id = _swig_go_2; 
   
   tutti_graph_set_output(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_set_loss_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1552,26 +1483,22 @@ void _wrap_graph_set_loss_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   (&arg3)->id = _swig_go_2; 
   
   tutti_graph_add_metric(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -1583,26 +1510,22 @@ void _wrap_graph_set_gradient_clip_norm_raw_d54af36a9a8b54e8(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int32_t)_swig_go_2; 
   
   tutti_graph_begin(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_add_input_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1614,147 +1537,115 @@ void _wrap_graph_add_input_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (uint8_t)_swig_go_2; 
   
   tutti_graph_set_bool(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_set_i64_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int64_t)_swig_go_2; 
   
   tutti_graph_set_i64(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_set_f64_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (double)_swig_go_2; 
   
   tutti_graph_set_f64(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_set_string_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
-  
-  arg3 = (char *)malloc(_swig_go_2.n + 1);
-  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
-  arg3[_swig_go_2.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
   
   tutti_graph_set_string(arg1,(char const *)arg2,(char const *)arg3);
   
-  free(arg2); 
-  free(arg3); 
+  free((void *)arg2); 
+  free((void *)arg3); 
 }
 
 
-void _wrap_graph_set_i64s_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
   int64_t arg4 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int64_t *)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
   
   tutti_graph_set_i64s(arg1,(char const *)arg2,(int64_t const *)arg3,arg4);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_set_f64s_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
   int64_t arg4 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (double *)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
   
   tutti_graph_set_f64s(arg1,(char const *)arg2,(double const *)arg3,arg4);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_set_tensor_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
   
   tutti_graph_set_tensor(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-long long _wrap_graph_end_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -1770,24 +1661,20 @@ long long _wrap_graph_end_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_push_scope_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   
   tutti_graph_push_scope(arg1,(char const *)arg2);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_graph_pop_scope_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_a1945a8695ad2986(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -1797,7 +1684,7 @@ void _wrap_graph_pop_scope_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -1814,7 +1701,7 @@ long long _wrap_graph_constant_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -1829,7 +1716,7 @@ long long _wrap_graph_constant_tensor_raw_d54af36a9a8b54e8(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1837,21 +1724,17 @@ long long _wrap_graph_host_scalar_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, 
   long long _swig_go_result;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (double)_swig_go_2; 
   
   result = tutti_graph_host_scalar(arg1,(char const *)arg2,arg3);
   _swig_go_result = (&result)->id; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-long long _wrap_graph_variable_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_variable_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1864,30 +1747,22 @@ long long _wrap_graph_variable_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, _go
   long long _swig_go_result;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int32_t)_swig_go_2; 
   arg4 = (int64_t *)_swig_go_3.array; arg5 = (int64_t)_swig_go_3.len; 
-  
-  arg6 = (char *)malloc(_swig_go_4.n + 1);
-  memcpy(arg6, _swig_go_4.p, _swig_go_4.n);
-  arg6[_swig_go_4.n] = '\0';
-  
+  arg6 = go_text(_swig_go_4.p, _swig_go_4.n); 
   arg7 = (double)_swig_go_5; 
   arg8 = (uint8_t)_swig_go_6; 
   
   result = tutti_graph_variable(arg1,(char const *)arg2,arg3,(int64_t const *)arg4,arg5,(char const *)arg6,arg7,arg8);
   _swig_go_result = (&result)->id; 
-  free(arg2); 
-  free(arg6); 
+  free((void *)arg2); 
+  free((void *)arg6); 
   return _swig_go_result;
 }
 
 
-void _wrap_graph_assign_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -1901,7 +1776,7 @@ void _wrap_graph_assign_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -1918,7 +1793,7 @@ void _wrap_gradients_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -1933,7 +1808,7 @@ void _wrap_apply_gradients_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -1948,7 +1823,7 @@ int _wrap_graph_get_dtype_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -1963,7 +1838,7 @@ long long _wrap_graph_get_rank_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -1980,7 +1855,7 @@ long long _wrap_graph_get_dim_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1995,7 +1870,7 @@ int _wrap_graph_check_raw_d54af36a9a8b54e8(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_d54af36a9a8b54e8() {
+intgo _wrap_CARDINALITY_INFINITE_raw_a1945a8695ad2986() {
   int result;
   intgo _swig_go_result;
   
@@ -2006,7 +1881,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_d54af36a9a8b54e8() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_d54af36a9a8b54e8() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_a1945a8695ad2986() {
   int result;
   intgo _swig_go_result;
   
@@ -2017,7 +1892,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_d54af36a9a8b54e8() {
 }
 
 
-int _wrap_pipeline_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2034,7 +1909,7 @@ int _wrap_pipeline_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2044,7 +1919,7 @@ void _wrap_pipeline_ref_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2054,54 +1929,42 @@ void _wrap_pipeline_unref_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
   tutti_tensor *arg4 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int32_t)_swig_go_2; 
   arg4 = (tutti_tensor *)(uintptr_t)_swig_go_3; 
   
   tutti_pipeline_add_slices(arg1,(char const *)arg2,arg3,(struct tutti_tensor const *)arg4);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_pipeline_add_idx_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
   char *arg4 = (char *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int32_t)_swig_go_2; 
-  
-  arg4 = (char *)malloc(_swig_go_3.n + 1);
-  memcpy(arg4, _swig_go_3.p, _swig_go_3.n);
-  arg4[_swig_go_3.n] = '\0';
-  
+  arg4 = go_text(_swig_go_3.p, _swig_go_3.n); 
   
   tutti_pipeline_add_idx(arg1,(char const *)arg2,arg3,(char const *)arg4);
   
-  free(arg2); 
-  free(arg4); 
+  free((void *)arg2); 
+  free((void *)arg4); 
 }
 
 
-void _wrap_pipeline_add_feed_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_add_feed_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -2113,7 +1976,7 @@ void _wrap_pipeline_add_feed_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -2125,126 +1988,98 @@ void _wrap_pipeline_add_dataset_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_begin_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int32_t)_swig_go_2; 
   
   tutti_pipeline_begin(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_pipeline_set_bool_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (uint8_t)_swig_go_2; 
   
   tutti_pipeline_set_bool(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_pipeline_set_i64_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int64_t)_swig_go_2; 
   
   tutti_pipeline_set_i64(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_pipeline_set_f64_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (double)_swig_go_2; 
   
   tutti_pipeline_set_f64(arg1,(char const *)arg2,arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_pipeline_set_string_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
-  
-  arg3 = (char *)malloc(_swig_go_2.n + 1);
-  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
-  arg3[_swig_go_2.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
   
   tutti_pipeline_set_string(arg1,(char const *)arg2,(char const *)arg3);
   
-  free(arg2); 
-  free(arg3); 
+  free((void *)arg2); 
+  free((void *)arg3); 
 }
 
 
-void _wrap_pipeline_set_dataset_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_dataset *)(uintptr_t)_swig_go_2; 
   
   tutti_pipeline_set_dataset(arg1,(char const *)arg2,(struct tutti_dataset const *)arg3);
   
-  free(arg2); 
+  free((void *)arg2); 
 }
 
 
-void _wrap_pipeline_end_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2254,7 +2089,7 @@ void _wrap_pipeline_end_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0) {
 }
 
 
-int _wrap_pipeline_build_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_build_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2271,7 +2106,7 @@ int _wrap_pipeline_build_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2281,7 +2116,7 @@ void _wrap_dataset_ref_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2291,7 +2126,7 @@ void _wrap_dataset_unref_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2304,7 +2139,7 @@ long long _wrap_dataset_get_cardinality_raw_d54af36a9a8b54e8(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2317,7 +2152,7 @@ long long _wrap_dataset_get_component_count_raw_d54af36a9a8b54e8(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2332,7 +2167,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_d54af36a9a8b54e8(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2347,7 +2182,7 @@ int _wrap_dataset_get_component_role_raw_d54af36a9a8b54e8(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2360,7 +2195,7 @@ _gostring_ _wrap_dataset_get_spec_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2373,7 +2208,7 @@ _gostring_ _wrap_dataset_get_lint_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2394,7 +2229,7 @@ int _wrap_dataset_split_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_iterator_create_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_create_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2413,7 +2248,7 @@ int _wrap_iterator_create_raw_d54af36a9a8b54e8(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2423,7 +2258,7 @@ void _wrap_iterator_ref_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2433,7 +2268,7 @@ void _wrap_iterator_unref_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2452,7 +2287,7 @@ int _wrap_iterator_next_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -2467,7 +2302,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_d54af36a9a8b54e8(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2475,21 +2310,17 @@ int _wrap_iterator_restore_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, _gos
   int _swig_go_result;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_error **)_swig_go_2; 
   
   result = tutti_iterator_restore(arg1,(char const *)arg2,arg3);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_feed_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -2508,7 +2339,7 @@ int _wrap_feed_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2518,7 +2349,7 @@ void _wrap_feed_ref_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2528,7 +2359,7 @@ void _wrap_feed_unref_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2540,11 +2371,7 @@ int _wrap_feed_declare_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, _gostring_ _
   int _swig_go_result;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (int32_t)_swig_go_2; 
   arg4 = (int32_t)_swig_go_3; 
   arg5 = (int64_t *)_swig_go_4.array; arg6 = (int64_t)_swig_go_4.len; 
@@ -2552,12 +2379,12 @@ int _wrap_feed_declare_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, _gostring_ _
   
   result = tutti_feed_declare(arg1,(char const *)arg2,arg3,arg4,(int64_t const *)arg5,arg6,arg7);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_feed_push_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -2577,7 +2404,7 @@ int _wrap_feed_push_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2592,7 +2419,7 @@ int _wrap_feed_finish_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2602,21 +2429,17 @@ int _wrap_feed_fail_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0, int _swig_go_1,
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
   arg2 = (int32_t)_swig_go_1; 
-  
-  arg3 = (char *)malloc(_swig_go_2.n + 1);
-  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
-  arg3[_swig_go_2.n] = '\0';
-  
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_feed_fail(arg1,arg2,(char const *)arg3,arg4);
   _swig_go_result = result; 
-  free(arg3); 
+  free((void *)arg3); 
   return _swig_go_result;
 }
 
 
-long long _wrap_feed_get_position_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2629,7 +2452,7 @@ long long _wrap_feed_get_position_raw_d54af36a9a8b54e8(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_strategy_create_one_device_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -2638,14 +2461,7 @@ int _wrap_strategy_create_one_device_raw_d54af36a9a8b54e8(tutti_context *_swig_g
   int _swig_go_result;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = NULL;
-  if (_swig_go_1.n != 0) {
-    arg2 = (char *)malloc(_swig_go_1.n + 1);
-    memcpy((char *)arg2, _swig_go_1.p, _swig_go_1.n);
-    ((char *)arg2)[_swig_go_1.n] = '\0';
-  }
-  
+  arg2 = _swig_go_1.n != 0 ? go_text(_swig_go_1.p, _swig_go_1.n) : NULL; 
   arg3 = (tutti_strategy **)_swig_go_2; 
   arg4 = (tutti_error **)_swig_go_3; 
   
@@ -2656,7 +2472,7 @@ int _wrap_strategy_create_one_device_raw_d54af36a9a8b54e8(tutti_context *_swig_g
 }
 
 
-void _wrap_strategy_ref_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2666,7 +2482,7 @@ void _wrap_strategy_ref_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2676,7 +2492,7 @@ void _wrap_strategy_unref_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2689,7 +2505,7 @@ long long _wrap_strategy_get_replica_count_raw_d54af36a9a8b54e8(tutti_strategy *
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2704,7 +2520,7 @@ _gostring_ _wrap_strategy_get_device_raw_d54af36a9a8b54e8(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_d54af36a9a8b54e8(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -2717,7 +2533,7 @@ tutti_context *_wrap_strategy_get_context_raw_d54af36a9a8b54e8(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_d54af36a9a8b54e8() {
+intgo _wrap_HOOK_STOP_raw_a1945a8695ad2986() {
   int result;
   intgo _swig_go_result;
   
@@ -2728,7 +2544,7 @@ intgo _wrap_HOOK_STOP_raw_d54af36a9a8b54e8() {
 }
 
 
-int _wrap_hooks_create_raw_d54af36a9a8b54e8(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_a1945a8695ad2986(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2743,7 +2559,7 @@ int _wrap_hooks_create_raw_d54af36a9a8b54e8(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2753,7 +2569,7 @@ void _wrap_hooks_ref_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2763,7 +2579,7 @@ void _wrap_hooks_unref_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2776,7 +2592,7 @@ int _wrap_hook_event_get_kind_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2789,7 +2605,7 @@ long long _wrap_hook_event_get_step_raw_d54af36a9a8b54e8(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2802,7 +2618,7 @@ long long _wrap_hook_event_get_epoch_raw_d54af36a9a8b54e8(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2815,7 +2631,7 @@ double _wrap_hook_event_get_loss_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2828,7 +2644,7 @@ double _wrap_hook_event_get_examples_per_second_raw_d54af36a9a8b54e8(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2841,27 +2657,23 @@ double _wrap_hook_event_get_remaining_seconds_raw_d54af36a9a8b54e8(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
   double _swig_go_result;
   
   arg1 = (tutti_hook_event *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   
   result = (double)tutti_hook_event_get_metric((struct tutti_hook_event const *)arg1,(char const *)arg2);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_d54af36a9a8b54e8(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2874,7 +2686,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_d54af36a9a8b54e8(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -2884,7 +2696,7 @@ void _wrap_estimator_ref_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -2894,7 +2706,7 @@ void _wrap_estimator_unref_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -2919,7 +2731,7 @@ int _wrap_estimator_train_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_evaluate_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -2942,7 +2754,7 @@ int _wrap_estimator_evaluate_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2971,7 +2783,7 @@ int _wrap_estimator_train_and_evaluate_raw_d54af36a9a8b54e8(tutti_estimator *_sw
 }
 
 
-int _wrap_estimator_save_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -2980,22 +2792,18 @@ int _wrap_estimator_save_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gost
   int _swig_go_result;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_cancel *)(uintptr_t)_swig_go_2; 
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_estimator_save(arg1,(char const *)arg2,arg3,arg4);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-long long _wrap_estimator_get_global_step_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3008,7 +2816,7 @@ long long _wrap_estimator_get_global_step_raw_d54af36a9a8b54e8(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3021,7 +2829,7 @@ long long _wrap_estimator_get_variable_count_raw_d54af36a9a8b54e8(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3036,7 +2844,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_d54af36a9a8b54e8(tutti_estimato
 }
 
 
-int _wrap_estimator_read_variable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3045,22 +2853,18 @@ int _wrap_estimator_read_variable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go
   int _swig_go_result;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_tensor **)_swig_go_2; 
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_estimator_read_variable(arg1,(char const *)arg2,arg3,arg4);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_estimator_write_variable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -3069,22 +2873,18 @@ int _wrap_estimator_write_variable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_g
   int _swig_go_result;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_estimator_write_variable(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3,arg4);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_estimator_read_gradient_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3093,22 +2893,18 @@ int _wrap_estimator_read_gradient_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go
   int _swig_go_result;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_tensor **)_swig_go_2; 
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_estimator_read_gradient(arg1,(char const *)arg2,arg3,arg4);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_estimator_set_trainable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -3117,22 +2913,18 @@ int _wrap_estimator_set_trainable_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go
   int _swig_go_result;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (uint8_t)_swig_go_2; 
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_estimator_set_trainable(arg1,(char const *)arg2,arg3,arg4);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_session_open_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3157,7 +2949,7 @@ int _wrap_session_open_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_a1945a8695ad2986(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3167,7 +2959,7 @@ void _wrap_session_ref_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_a1945a8695ad2986(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3177,7 +2969,7 @@ void _wrap_session_unref_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_a1945a8695ad2986(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -3196,7 +2988,7 @@ int _wrap_session_run_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_a1945a8695ad2986(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -3205,22 +2997,18 @@ int _wrap_session_set_scalar_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, _go
   int _swig_go_result;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (double)_swig_go_2; 
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_session_set_scalar(arg1,(char const *)arg2,arg3,arg4);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_session_close_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_a1945a8695ad2986(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3237,7 +3025,7 @@ int _wrap_session_close_raw_d54af36a9a8b54e8(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3247,7 +3035,7 @@ void _wrap_result_ref_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3257,7 +3045,7 @@ void _wrap_result_unref_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3270,7 +3058,7 @@ int _wrap_result_get_reason_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3283,7 +3071,7 @@ long long _wrap_result_get_step_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3296,7 +3084,7 @@ long long _wrap_result_get_examples_raw_d54af36a9a8b54e8(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3309,7 +3097,7 @@ double _wrap_result_get_seconds_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_loss_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3322,7 +3110,7 @@ double _wrap_result_get_loss_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3335,7 +3123,7 @@ long long _wrap_result_get_metric_count_raw_d54af36a9a8b54e8(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_a1945a8695ad2986(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3350,27 +3138,23 @@ _gostring_ _wrap_result_get_metric_name_raw_d54af36a9a8b54e8(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_d54af36a9a8b54e8(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_a1945a8695ad2986(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
   double _swig_go_result;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   
   result = (double)tutti_result_get_metric((struct tutti_result const *)arg1,(char const *)arg2);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_predictor_open_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3381,11 +3165,7 @@ int _wrap_predictor_open_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, _gostri
   int _swig_go_result;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_strategy *)(uintptr_t)_swig_go_2; 
   arg4 = (tutti_options *)(uintptr_t)_swig_go_3; 
   arg5 = (tutti_predictor **)_swig_go_4; 
@@ -3393,12 +3173,12 @@ int _wrap_predictor_open_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, _gostri
   
   result = tutti_predictor_open(arg1,(char const *)arg2,(struct tutti_strategy const *)arg3,(struct tutti_options const *)arg4,arg5,arg6);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-int _wrap_predictor_from_estimator_raw_d54af36a9a8b54e8(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -3417,7 +3197,7 @@ int _wrap_predictor_from_estimator_raw_d54af36a9a8b54e8(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3427,7 +3207,7 @@ void _wrap_predictor_ref_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3437,7 +3217,7 @@ void _wrap_predictor_unref_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3446,22 +3226,18 @@ int _wrap_predictor_reload_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, _go
   int _swig_go_result;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   arg3 = (tutti_cancel *)(uintptr_t)_swig_go_2; 
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_predictor_reload(arg1,(char const *)arg2,arg3,arg4);
   _swig_go_result = result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-long long _wrap_predictor_get_step_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3474,7 +3250,7 @@ long long _wrap_predictor_get_step_raw_d54af36a9a8b54e8(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3487,7 +3263,7 @@ _gostring_ _wrap_predictor_get_signature_raw_d54af36a9a8b54e8(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3508,7 +3284,7 @@ int _wrap_predictor_run_all_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -3527,7 +3303,7 @@ int _wrap_prediction_stream_open_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_d54af36a9a8b54e8(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_a1945a8695ad2986(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -3546,7 +3322,7 @@ int _wrap_prediction_stream_next_raw_d54af36a9a8b54e8(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_d54af36a9a8b54e8(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_a1945a8695ad2986(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3563,7 +3339,7 @@ int _wrap_prediction_stream_close_raw_d54af36a9a8b54e8(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_d54af36a9a8b54e8(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_a1945a8695ad2986(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3573,7 +3349,7 @@ void _wrap_prediction_stream_ref_raw_d54af36a9a8b54e8(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_d54af36a9a8b54e8(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_a1945a8695ad2986(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3583,7 +3359,7 @@ void _wrap_prediction_stream_unref_raw_d54af36a9a8b54e8(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3593,7 +3369,7 @@ void _wrap_batch_ref_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3603,7 +3379,7 @@ void _wrap_batch_unref_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3616,7 +3392,7 @@ long long _wrap_batch_get_first_row_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3629,7 +3405,7 @@ long long _wrap_batch_get_row_count_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3642,7 +3418,7 @@ long long _wrap_batch_get_output_count_raw_d54af36a9a8b54e8(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_a1945a8695ad2986(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3657,27 +3433,23 @@ _gostring_ _wrap_batch_get_output_name_raw_d54af36a9a8b54e8(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_d54af36a9a8b54e8(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_a1945a8695ad2986(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
   tutti_tensor *_swig_go_result;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
   
   result = (tutti_tensor *)tutti_batch_get_output((struct tutti_batch const *)arg1,(char const *)arg2);
   _swig_go_result = (tutti_tensor *)result; 
-  free(arg2); 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
 
-long long _wrap_callback_take_released_raw_d54af36a9a8b54e8(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_a1945a8695ad2986(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3691,7 +3463,7 @@ long long _wrap_callback_take_released_raw_d54af36a9a8b54e8(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3714,7 +3486,7 @@ int _wrap_estimator_create_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_hooks_add_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3733,7 +3505,7 @@ int _wrap_hooks_add_raw_d54af36a9a8b54e8(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3752,7 +3524,7 @@ int _wrap_context_set_log_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3766,7 +3538,7 @@ void _wrap_pipeline_map_graph_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -3778,7 +3550,7 @@ void _wrap_pipeline_filter_graph_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0
 }
 
 
-int _wrap_strategy_create_mirrored_raw_d54af36a9a8b54e8(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3800,7 +3572,7 @@ int _wrap_strategy_create_mirrored_raw_d54af36a9a8b54e8(tutti_context *_swig_go_
 }
 
 
-int _wrap_predictor_run_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_run_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3825,7 +3597,7 @@ int _wrap_predictor_run_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_map_queue *_wrap_pipeline_map_raw_d54af36a9a8b54e8(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+struct tutti_map_queue *_wrap_pipeline_map_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   struct tutti_map_queue *result = 0 ;
@@ -3840,7 +3612,7 @@ struct tutti_map_queue *_wrap_pipeline_map_raw_d54af36a9a8b54e8(tutti_pipeline *
 }
 
 
-void _wrap_map_queue_unref_raw_d54af36a9a8b54e8(struct tutti_map_queue *_swig_go_0) {
+void _wrap_map_queue_unref_raw_a1945a8695ad2986(struct tutti_map_queue *_swig_go_0) {
   struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
   
   arg1 = (struct tutti_map_queue *)(uintptr_t)_swig_go_0; 
@@ -3850,7 +3622,7 @@ void _wrap_map_queue_unref_raw_d54af36a9a8b54e8(struct tutti_map_queue *_swig_go
 }
 
 
-struct tutti_map_work *_wrap_map_queue_take_raw_d54af36a9a8b54e8(struct tutti_map_queue *_swig_go_0) {
+struct tutti_map_work *_wrap_map_queue_take_raw_a1945a8695ad2986(struct tutti_map_queue *_swig_go_0) {
   struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
   struct tutti_map_work *result = 0 ;
   struct tutti_map_work *_swig_go_result;
@@ -3863,7 +3635,7 @@ struct tutti_map_work *_wrap_map_queue_take_raw_d54af36a9a8b54e8(struct tutti_ma
 }
 
 
-long long _wrap_map_work_get_count_raw_d54af36a9a8b54e8(struct tutti_map_work *_swig_go_0) {
+long long _wrap_map_work_get_count_raw_a1945a8695ad2986(struct tutti_map_work *_swig_go_0) {
   struct tutti_map_work *arg1 = (struct tutti_map_work *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3876,7 +3648,7 @@ long long _wrap_map_work_get_count_raw_d54af36a9a8b54e8(struct tutti_map_work *_
 }
 
 
-tutti_tensor *_wrap_map_work_get_input_raw_d54af36a9a8b54e8(struct tutti_map_work *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_map_work_get_input_raw_a1945a8695ad2986(struct tutti_map_work *_swig_go_0, long long _swig_go_1) {
   struct tutti_map_work *arg1 = (struct tutti_map_work *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -3891,7 +3663,7 @@ tutti_tensor *_wrap_map_work_get_input_raw_d54af36a9a8b54e8(struct tutti_map_wor
 }
 
 
-void _wrap_map_queue_finish_raw_d54af36a9a8b54e8(struct tutti_map_queue *_swig_go_0, struct tutti_map_work *_swig_go_1, _goslice_ _swig_go_2, int _swig_go_3, tutti_error *_swig_go_4) {
+void _wrap_map_queue_finish_raw_a1945a8695ad2986(struct tutti_map_queue *_swig_go_0, struct tutti_map_work *_swig_go_1, _goslice_ _swig_go_2, int _swig_go_3, tutti_error *_swig_go_4) {
   struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
   struct tutti_map_work *arg2 = (struct tutti_map_work *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3910,7 +3682,7 @@ void _wrap_map_queue_finish_raw_d54af36a9a8b54e8(struct tutti_map_queue *_swig_g
 }
 
 
-_gostring_ _wrap_iterator_save_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_save_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -3925,7 +3697,7 @@ _gostring_ _wrap_iterator_save_raw_d54af36a9a8b54e8(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_d54af36a9a8b54e8(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
