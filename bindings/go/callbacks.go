@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"errors"
 	"runtime/cgo"
 	"runtime/debug"
 
@@ -77,10 +78,13 @@ func callMap(token int64, graph uintptr) (int32, uintptr) {
 }
 
 func callHook(token int64, event uintptr) (int32, uintptr) {
+	stop := false
 	err := guarded(func() error {
-		return cgo.Handle(token).Value().(func(*Event) error)(newEvent(event))
+		err := cgo.Handle(token).Value().(func(*Event) error)(newEvent(event))
+		stop = err != nil && errors.Is(err, ErrStop)
+		return err
 	})
-	if err == ErrStop {
+	if stop {
 		return hookStop, 0
 	}
 	return answer(err)

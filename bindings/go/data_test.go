@@ -234,6 +234,32 @@ func TestFeedFromAChannel(t *testing.T) {
 	}
 }
 
+func TestAnIteratorServesOneGoroutine(t *testing.T) {
+	live(t)
+	feed, dataset := fed(t, 1)
+	iterator := must[*Iterator](t)(dataset.Iterator(0))
+	closed(t, iterator)
+	first := make(chan error)
+	go func() {
+		_, err := iterator.Next(background)
+		first <- err
+	}()
+	var err error
+	for i := 0; i < 1000 && !errors.Is(err, FailedPrecondition); i++ {
+		time.Sleep(time.Millisecond)
+		_, err = iterator.Save()
+	}
+	if !errors.Is(err, FailedPrecondition) {
+		t.Error(err)
+	}
+	if err := feed.Finish(); err != nil {
+		t.Error(err)
+	}
+	if err := <-first; !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
+
 func TestClosingAFeedEndsItsPush(t *testing.T) {
 	live(t)
 	feed, _ := fed(t, 1)

@@ -5,6 +5,7 @@ package tutti
 import (
 	"context"
 	"io"
+	"sync"
 
 	"tutti.org/tutti/internal/raw"
 )
@@ -88,6 +89,22 @@ func (d *Dataset) Split(count int64) (head, rest *Dataset, err error) {
 type Iterator struct {
 	object
 	components int64
+	busy       sync.Mutex // what the library lends is good until the next call
+}
+
+// lock keeps a second goroutine out, which gets an error.
+func (it *Iterator) lock() error {
+	if it != nil && !it.busy.TryLock() {
+		message := "the iterator is in use by another goroutine"
+		return &Error{Code: FailedPrecondition, Domain: "tutti", Message: message}
+	}
+	return nil
+}
+
+func (it *Iterator) unlock() {
+	if it != nil {
+		it.busy.Unlock()
+	}
 }
 
 func (it *Iterator) ref() *handle {
@@ -110,12 +127,16 @@ func (d *Dataset) Iterator(seed int64) (*Iterator, error) {
 		return nil, fromC(code, failure)
 	}
 	count := raw.Dataset_get_component_count(number)
-	return &Iterator{object{newHandle("Iterator", out, raw.Iterator_unref)}, count}, nil
+	return &Iterator{object: object{newHandle("Iterator", out, raw.Iterator_unref)}, components: count}, nil
 }
 
 // Next gives the next element, one tensor for each component; io.EOF at the end. After an error that ended the context,
 // and after any other, the next call goes on.
 func (it *Iterator) Next(ctx context.Context) ([]*Tensor, error) {
+	if err := it.lock(); err != nil {
+		return nil, err
+	}
+	defer it.unlock()
 	var use uses
 	defer use.leave()
 	number := use.of(it.ref())
@@ -144,6 +165,10 @@ func (it *Iterator) Next(ctx context.Context) ([]*Tensor, error) {
 
 // Save gives the position after the element last given, as JSON.
 func (it *Iterator) Save() (string, error) {
+	if err := it.lock(); err != nil {
+		return "", err
+	}
+	defer it.unlock()
 	var use uses
 	defer use.leave()
 	number := use.of(it.ref())
@@ -160,6 +185,10 @@ func (it *Iterator) Save() (string, error) {
 
 // Restore goes to a position that Save gave.
 func (it *Iterator) Restore(state string) error {
+	if err := it.lock(); err != nil {
+		return err
+	}
+	defer it.unlock()
 	var use uses
 	defer use.leave()
 	number := use.of(it.ref())

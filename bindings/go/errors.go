@@ -64,7 +64,7 @@ func (e *Error) Error() string {
 		text += " [" + detail.Key + ": " + detail.Value + "]"
 	}
 	if e.Cause != nil {
-		text += "; caused by: " + e.Cause.Error()
+		text += "; caused by: " + fmt.Sprint(e.Cause) // which survives a nil pointer
 	}
 	return text
 }
@@ -164,12 +164,25 @@ func codeOf(err error) Code {
 
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ")
 
+// describe gives a Go error's code and its text on one line. An error whose methods panic, such as a nil pointer of
+// some type, must not do so below C frames.
+func describe(err error) (code Code, text string) {
+	code = Aborted
+	if failure := guarded(func() error {
+		code, text = codeOf(err), strings.ToValidUTF8(oneLine.Replace(err.Error()), "?")
+		return nil
+	}); failure != nil {
+		text = fmt.Sprintf("an error of type %T, which has no text", err)
+	}
+	return code, text
+}
+
 // toC makes a C error of a Go error; the caller owns it.
 func toC(err error) (code int32, handle uintptr) {
-	code = int32(codeOf(err))
-	domain := goDomain + strconv.FormatInt(keepError(err), 10)
-	raw.Error_create(code, domain, oneLine.Replace(err.Error()), 0, &handle, nil)
-	return code, handle
+	number, text := describe(err)
+	var out uintptr
+	raw.Error_create(int32(number), goDomain+strconv.FormatInt(keepError(err), 10), text, 0, &out, nil)
+	return int32(number), out
 }
 
 // fromC makes a Go error of a C error, which it takes.

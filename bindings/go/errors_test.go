@@ -63,20 +63,32 @@ func TestCodesAndDetails(t *testing.T) {
 	}
 }
 
+// nothing is an error whose nil pointer has no text.
+type nothing struct{ text string }
+
+func (n *nothing) Error() string { return n.text }
+
 var errMine = errors.New("mine")
 
-// brokenBy gives a function's four ways to fail, and what must be found in the error of the call.
+// brokenBy gives a function's ways to fail, and what must be found in the error of the call.
 func brokenBy(t *testing.T, run func(t *testing.T, fail func() error) error) {
 	t.Helper()
 	ways := map[string]func() error{
 		"error":         func() error { return fmt.Errorf("around: %w", errMine) },
 		"panic":         func() error { panic("ouch") },
 		"panic error":   func() error { panic(errMine) },
+		"no text":       func() error { return errors.New("") },
+		"bad text":      func() error { return errors.New("\xff\x00\n") },
+		"nil pointer":   func() error { return (*nothing)(nil) },
 		"runtime panic": func() error { var none []int; return fmt.Errorf("%d", none[len(none)]) },
 	}
 	for name, fail := range ways {
 		err := run(t, fail)
 		var panicked *PanicError
+		var typed *nothing
+		if err == nil || (name == "nil pointer") != errors.As(err, &typed) {
+			t.Errorf("%s: the error is lost", name)
+		}
 		if strings.Contains(name, "error") && !errors.Is(err, errMine) {
 			t.Errorf("%s: the error is not in %v", name, err)
 		}
@@ -300,7 +312,7 @@ func TestStopped(t *testing.T) {
 	before := result.Step
 	result = must[*Result](t)(estimator.Train(background, dataset, TrainOptions{}, Hook{3, func(e *Event) error {
 		if e.Kind == EventStep {
-			return ErrStop
+			return fmt.Errorf("enough: %w", ErrStop)
 		}
 		return nil
 	}}))

@@ -4,6 +4,7 @@ package tutti
 
 import (
 	"context"
+	"sync"
 
 	"tutti.org/tutti/internal/raw"
 )
@@ -15,7 +16,10 @@ type ModelFunc func(g *Graph, mode Mode) error
 
 // Estimator is a model function and run options, trained on datasets by a strategy. One Train at a time, beside any
 // number of Evaluate and predictions.
-type Estimator struct{ object }
+type Estimator struct {
+	object
+	names sync.Mutex // the library lends them until the list changes, and looks when it is asked
+}
 
 func (e *Estimator) ref() *handle {
 	if e == nil {
@@ -52,7 +56,7 @@ func NewEstimator(model ModelFunc, options EstimatorOptions) (*Estimator, error)
 	if code := raw.Estimator_create(owner, newToken(model), strategy, run, &out, &failure); code != 0 {
 		return nil, fromC(code, failure)
 	}
-	return &Estimator{object{newHandle("Estimator", out, raw.Estimator_unref)}}, nil
+	return &Estimator{object: object{newHandle("Estimator", out, raw.Estimator_unref)}}, nil
 }
 
 // training is what the calls that train have in common: handles, options, hooks and a token.
@@ -166,6 +170,11 @@ func (e *Estimator) VariableNames() []string {
 	var use uses
 	defer use.leave()
 	number := use.of(e.ref())
+	if number == 0 {
+		return nil
+	}
+	e.names.Lock()
+	defer e.names.Unlock()
 	var names []string
 	for i := int64(0); i < raw.Estimator_get_variable_count(number); i++ {
 		names = append(names, raw.Estimator_get_variable_name(number, i))

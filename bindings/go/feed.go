@@ -110,8 +110,12 @@ func (f *Feed) Finish() error {
 
 // Fail makes the reader fail; the error is found, by errors.Is and errors.As, in what the reading call returns.
 func (f *Feed) Fail(reason error) error {
+	if reason == nil {
+		return invalid("the reason is nil")
+	}
+	_, text := describe(reason)
 	return f.do(func(number uintptr, failure *uintptr) int32 {
-		return raw.Feed_fail(number, feedNumber(reason), oneLine.Replace(reason.Error()), failure)
+		return raw.Feed_fail(number, feedNumber(reason), text, failure)
 	})
 }
 

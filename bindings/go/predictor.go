@@ -5,13 +5,17 @@ package tutti
 import (
 	"context"
 	"io"
+	"sync"
 
 	"tutti.org/tutti/internal/raw"
 )
 
 // Predictor is a trained model that answers. Any number of goroutines may ask one at the same time; each call uses all
 // devices, and rows come back in the order in which they went in.
-type Predictor struct{ object }
+type Predictor struct {
+	object
+	plan sync.Mutex // the text is lent until the next call
+}
 
 func (p *Predictor) ref() *handle {
 	if p == nil {
@@ -21,7 +25,7 @@ func (p *Predictor) ref() *handle {
 }
 
 func wrapPredictor(number uintptr) *Predictor {
-	return &Predictor{object{newHandle("Predictor", number, raw.Predictor_unref)}}
+	return &Predictor{object: object{newHandle("Predictor", number, raw.Predictor_unref)}}
 }
 
 // OpenPredictorOptions are what OpenPredictor may be told; the zero value means the defaults.
@@ -95,6 +99,10 @@ func (p *Predictor) Signature() string {
 
 // DescribePlan tells, as JSON, how so many rows are computed on the first device; with timedRuns > 0, in which time.
 func (p *Predictor) DescribePlan(ctx context.Context, rows, timedRuns int64) (string, error) {
+	if p != nil {
+		p.plan.Lock()
+		defer p.plan.Unlock()
+	}
 	var text string
 	_, err := p.wait(ctx, func(number, token uintptr, _, failure *uintptr) int32 {
 		if text = raw.Predictor_describe_plan(number, rows, timedRuns, token, failure); *failure != 0 {

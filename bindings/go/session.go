@@ -76,9 +76,8 @@ func (s *Session) SetScalar(name string, value float64) error {
 }
 
 // Finish ends the session: it writes the last checkpoint; the result is of the whole session. A session that is closed
-// without Finish is discarded.
+// without Finish is discarded. Finish closes the session, unless it fails.
 func (s *Session) Finish() (*Result, error) {
-	defer s.Close()
 	var use uses
 	defer use.leave()
 	number := use.of(s.ref())
@@ -86,6 +85,9 @@ func (s *Session) Finish() (*Result, error) {
 		return nil, use.err
 	}
 	var out, failure uintptr
-	code := raw.Session_close(number, &out, &failure)
-	return takeResult(out), s.call.result(code, failure)
+	if code := raw.Session_close(number, &out, &failure); code != 0 {
+		return nil, s.call.result(code, failure)
+	}
+	s.Close()
+	return takeResult(out), nil
 }

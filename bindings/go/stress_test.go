@@ -93,29 +93,36 @@ func TestCancellingAtAnyMoment(t *testing.T) {
 // A model function holds an object that holds the estimator: the collector takes the whole ring once it is closed.
 func TestCallbacksAreReleased(t *testing.T) {
 	live(t)
-	released := make(chan struct{})
+	released := make(chan struct{}, 2)
 	func() {
 		big := &struct{ data [1 << 20]byte }{}
-		runtime.SetFinalizer(big, func(any) { close(released) })
+		runtime.SetFinalizer(big, func(any) { released <- struct{}{} })
+		other := &struct{ data [1 << 20]byte }{}
+		runtime.SetFinalizer(other, func(any) { released <- struct{}{} })
 		estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
 			big.data[0]++
 			return toyModel(g, mode)
 		}, EstimatorOptions{}))
 		dataset := toyDataset(t)
-		must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 1}))
+		must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 1}, OnStep(1, func(*Event) error {
+			other.data[0]++
+			return nil
+		})))
 		dataset.Close()
 		estimator.Close()
 	}()
-	for i := 0; i < 200; i++ {
+	for i, seen := 0, 0; i < 200; i++ {
 		runtime.GC()
 		select {
 		case <-released:
-			return
+			if seen++; seen == 2 {
+				return
+			}
 		case <-time.After(10 * time.Millisecond):
 			reap()
 		}
 	}
-	t.Error("the model function is still held")
+	t.Error("the model function or the hook is still held")
 }
 
 // The process may end while training runs; this test calls itself as a program that does so.
