@@ -18,8 +18,8 @@ namespace {
 using base::Status;
 
 constexpr int64_t scratch_bytes = 4096;
-// Reductions of so few bytes are published with their data: then nobody reads another rank's buffers, and one meeting is
-// enough.
+// Reductions of so few bytes are published with their data: then nobody reads another rank's buffers, and one meeting
+// is enough.
 constexpr int64_t enclosed_bytes = 1024;
 constexpr int64_t chunk_alignment = 16;  // elements; keeps slices of different ranks on different cache lines
 
