@@ -29,16 +29,6 @@ int64_t rounded_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment
 /// A run that fails here only means that the candidate is none.
 void ignore_error(tutti_error_sink *, int32_t, const char *) {}
 
-const tutti_backend_host &quiet_host() {
-  static const tutti_backend_host host = [] {
-    tutti_backend_host made{};
-    made.struct_size = sizeof(made);
-    made.set_error = ignore_error;
-    return made;
-  }();
-  return host;
-}
-
 int64_t image_bytes(const ConvolutionShape &s, bool input) {
   const int64_t positions = input ? s.in_height * s.in_width : s.out_height * s.out_width;
   return s.rows * positions * (input ? s.in_channels : s.out_channels) * static_cast<int64_t>(sizeof(float));
@@ -117,6 +107,30 @@ double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+const tutti_backend_host &quiet_host() {
+  static const tutti_backend_host host = [] {
+    tutti_backend_host made{};
+    made.struct_size = sizeof(made);
+    made.set_error = ignore_error;
+    return made;
+  }();
+  return host;
+}
+
+double least_seconds(const std::function<void()> &run) {
+  const FloatingPointMode mode;
+  const OneOpenMpThread one_thread;
+  double least = 0, spent = 0;
+  for (int i = 0; i <= kRuns && (i < 2 || spent < kEnoughSeconds); ++i) {
+    const double start = thread_seconds();
+    run();
+    const double seconds = thread_seconds() - start;
+    spent += i > 0 ? seconds : 0;
+    least = i <= 1 ? seconds : std::min(least, seconds);
+  }
+  return least;
 }
 
 std::optional<double> time_candidate(const ConvolutionCandidate &candidate, double best_seconds, TimingMemory &memory) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timing of convolutions on scratch memory: what a candidate takes on random numbers, by the processor time of the
-// calling thread, so that other work on the machine counts little.
+// Timing of convolutions and products on scratch memory: what a candidate takes on random numbers, by the processor
+// time of the calling thread, so that other work on the machine counts little.
 //
 //   TimingMemory memory;
 //   std::optional<double> seconds = time_candidate(candidate, infinity, memory);   // none: there is no such plan
@@ -11,6 +11,7 @@
 #define TUTTI_BACKEND_CPU_CONVOLUTION_TIMING_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -43,6 +44,13 @@ class TimingMemory {
 
 /// Processor time of the calling thread in seconds.
 double thread_seconds();
+
+/// For kernels that are timed: an error only means that it is no candidate.
+const tutti_backend_host &quiet_host();
+
+/// Seconds of one call of `run`: the least of up to three after one to warm up, fewer when they are long. Libraries and
+/// arithmetic as in programs.
+double least_seconds(const std::function<void()> &run);
 
 /// Seconds of one run of the candidate's request: the least of up to three after one to warm up; fewer when they are
 /// long, or when it is clear that it takes more than `best_seconds`. No value when there is no plan for it.

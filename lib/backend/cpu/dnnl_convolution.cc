@@ -177,23 +177,12 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
   int64_t scratch_bytes() const override { return scratch_bytes_; }
 
   std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const override {
-    std::vector<PrimitiveArgument> arguments;
-    std::vector<CopiedArgument> copied;
-    const auto add = [&](const Operand &operand, BufferId buffer) {
-      const PrimitiveArgument argument{operand.number, operand.desc, buffer};
-      if (operand.reorder) {
-        copied.push_back({argument, operand.from, operand.reorder, operand.offset});
-      } else {
-        arguments.push_back(argument);
-      }
-    };
-    add(input_, buffers.input);
-    add(kernel_, buffers.kernel);
-    add(output_, buffers.output);
-    if (buffers.bias >= 0) arguments.push_back({bias_number_, bias_, buffers.bias});
-    if (scratch_.get_size() > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch_, buffers.scratch});
-    if (copied.empty()) return make_primitive_kernel(primitive_, std::move(arguments));
-    return make_copying_kernel(primitive_, std::move(arguments), std::move(copied), buffers.scratch);
+    std::vector<PrimitiveArgument> others;
+    if (buffers.bias >= 0) others.push_back({bias_number_, bias_, buffers.bias});
+    if (scratch_.get_size() > 0) others.push_back({DNNL_ARG_SCRATCHPAD, scratch_, buffers.scratch});
+    return make_copying_kernel(primitive_,
+                               {{input_, buffers.input}, {kernel_, buffers.kernel}, {output_, buffers.output}},
+                               std::move(others), buffers.scratch);
   }
 
   Status prepare(const ConvolutionRequest &request) {
@@ -220,16 +209,6 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
   }
 
  private:
-  /// Input, kernel or output of the primitive.
-  struct Operand {
-    memory::desc desc;
-    int number = 0;
-    // Of a factor that is rounded first: what the caller has, and where the copy lies in the scratch.
-    memory::desc from = {};
-    dnnl::primitive reorder = {};
-    int64_t offset = 0;
-  };
-
   Result<std::string> wanted_kernel_layout(const ConvolutionRequest &request, const ConvolutionDescs &d) const {
     if (request.bf16 && request.pass != ConvolutionPass::kernel_gradient) {
       // Any will do for a copy: the one that needs none where the same is done in f32.
@@ -249,18 +228,9 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
     own.kernel_layout = kernel_layout_;
     TUTTI_ASSIGN(const ConvolutionDescs from, make_descs(own, OperandTypes()));
     const OperandTypes types = OperandTypes::of(request);
-    TUTTI_TRY(prepare_copy(types.input, from.input, input_));
-    TUTTI_TRY(prepare_copy(types.kernel, from.kernel, kernel_));
-    return prepare_copy(types.output, from.output, output_);
-  }
-
-  Status prepare_copy(memory::data_type type, const memory::desc &from, Operand &operand) {
-    if (type == kFloat) return Status();
-    constexpr int64_t kAlignment = 64;
-    operand.from = from;
-    operand.offset = (scratch_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
-    scratch_bytes_ = operand.offset + static_cast<int64_t>(operand.desc.get_size());
-    TUTTI_ASSIGN(operand.reorder, make_reorder(from, operand.desc));
+    if (types.input != kFloat) TUTTI_TRY(input_.copy_from(from.input, scratch_bytes_));
+    if (types.kernel != kFloat) TUTTI_TRY(kernel_.copy_from(from.kernel, scratch_bytes_));
+    if (types.output != kFloat) TUTTI_TRY(output_.copy_from(from.output, scratch_bytes_));
     return Status();
   }
 

@@ -67,14 +67,14 @@ class CopyingState final : public KernelState {
 /// The primitive sees its arguments as buffers 0, 1, ...; a copy's are 0 and 1.
 class CopyingKernel final : public Kernel {
  public:
-  CopyingKernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments, std::vector<CopiedArgument> copied,
+  CopyingKernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments, std::vector<BoundOperand> copied,
                 BufferId scratch)
       : arguments_(std::move(arguments)), copied_(std::move(copied)), scratch_(scratch) {
     std::vector<PrimitiveArgument> own = arguments_;
-    for (CopiedArgument &one : copied_) {
-      own.push_back(one.argument);
-      copies_.push_back(make_primitive_kernel(std::move(one.reorder),
-                                              {{DNNL_ARG_FROM, one.from, 0}, {DNNL_ARG_TO, one.argument.desc, 1}}));
+    for (const auto &[operand, buffer] : copied_) {
+      own.push_back({operand.number, operand.desc, -1});
+      copies_.push_back(
+          make_primitive_kernel(operand.reorder, {{DNNL_ARG_FROM, operand.from, 0}, {DNNL_ARG_TO, operand.desc, 1}}));
     }
     for (size_t i = 0; i < own.size(); ++i)
       own[i].buffer = static_cast<BufferId>(i);
@@ -98,8 +98,8 @@ class CopyingKernel final : public Kernel {
     for (const PrimitiveArgument &argument : arguments_)
       buffers[count++] = context.buffers[argument.buffer];
     for (size_t i = 0; i < copied_.size(); ++i) {
-      void *const to = static_cast<char *>(context.buffers[scratch_]) + copied_[i].offset;
-      void *const pair[] = {context.buffers[copied_[i].argument.buffer], to};
+      void *const to = static_cast<char *>(context.buffers[scratch_]) + copied_[i].operand.offset;
+      void *const pair[] = {context.buffers[copied_[i].buffer], to};
       own.buffers = pair;
       const int32_t code = copies_[i]->run(own, state.copies[i].get());
       if (code != 0) return code;
@@ -113,7 +113,7 @@ class CopyingKernel final : public Kernel {
   static constexpr size_t kMostArguments = 8;
 
   std::vector<PrimitiveArgument> arguments_;
-  std::vector<CopiedArgument> copied_;
+  std::vector<BoundOperand> copied_;
   std::vector<std::unique_ptr<Kernel>> copies_;
   std::unique_ptr<Kernel> primitive_;
   BufferId scratch_;
@@ -153,9 +153,27 @@ Result<dnnl::primitive> make_reorder(const dnnl::memory::desc &from, const dnnl:
   return dnnl::primitive(dnnl::reorder(description));
 }
 
-std::unique_ptr<Kernel> make_copying_kernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments,
-                                            std::vector<CopiedArgument> copied, BufferId scratch) {
-  return std::make_unique<CopyingKernel>(std::move(primitive), std::move(arguments), std::move(copied), scratch);
+Status Operand::copy_from(const dnnl::memory::desc &caller, int64_t &scratch_bytes) {
+  constexpr int64_t kAlignment = 64;
+  from = caller;
+  offset = (scratch_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  scratch_bytes = offset + static_cast<int64_t>(desc.get_size());
+  TUTTI_ASSIGN(reorder, make_reorder(from, desc));
+  return Status();
+}
+
+std::unique_ptr<Kernel> make_copying_kernel(dnnl::primitive primitive, const std::vector<BoundOperand> &operands,
+                                            std::vector<PrimitiveArgument> others, BufferId scratch) {
+  std::vector<BoundOperand> copied;
+  for (const BoundOperand &one : operands) {
+    if (one.operand.reorder) {
+      copied.push_back(one);
+    } else {
+      others.push_back({one.operand.number, one.operand.desc, one.buffer});
+    }
+  }
+  if (copied.empty()) return make_primitive_kernel(std::move(primitive), std::move(others));
+  return std::make_unique<CopyingKernel>(std::move(primitive), std::move(others), std::move(copied), scratch);
 }
 
 }  // namespace tutti::impl::backend::cpu

@@ -69,17 +69,27 @@ std::unique_ptr<Kernel> make_primitive_kernel(dnnl::primitive primitive, std::ve
 /// oneDNN wants scratch for it.
 base::Result<dnnl::primitive> make_reorder(const dnnl::memory::desc &from, const dnnl::memory::desc &to);
 
-/// An argument that is copied into memory of its `desc` before the primitive runs.
-struct CopiedArgument {
-  PrimitiveArgument argument;  ///< its buffer holds `from`
-  dnnl::memory::desc from;
-  dnnl::primitive reorder;
-  int64_t offset = 0;  ///< of the copy in the scratch, a multiple of 64
+/// What a primitive reads or writes: the caller's memory, or a copy in the scratch, made before it runs.
+struct Operand {
+  dnnl::memory::desc desc;
+  int number = 0;  ///< by which oneDNN knows it
+  // Of a copy: what the caller has, and where it lies in the scratch.
+  dnnl::memory::desc from = {};
+  dnnl::primitive reorder = {};
+  int64_t offset = 0;
+
+  /// Is a copy of `caller` from now on, at the end of the scratch, which grows.
+  base::Status copy_from(const dnnl::memory::desc &caller, int64_t &scratch_bytes);
 };
 
-/// Like make_primitive_kernel, with copies in the buffer `scratch`.
-std::unique_ptr<Kernel> make_copying_kernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments,
-                                            std::vector<CopiedArgument> copied, BufferId scratch);
+struct BoundOperand {
+  Operand operand;
+  BufferId buffer = -1;
+};
+
+/// A kernel with copies in the buffer `scratch`, behind what the primitive itself needs.
+std::unique_ptr<Kernel> make_copying_kernel(dnnl::primitive primitive, const std::vector<BoundOperand> &operands,
+                                            std::vector<PrimitiveArgument> others, BufferId scratch);
 
 }  // namespace tutti::impl::backend::cpu
 

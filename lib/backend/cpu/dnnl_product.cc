@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/dnnl_product.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "backend/cpu/dnnl_convolution.h"
 #include "backend/cpu/dnnl_primitive.h"
 
 namespace tutti::impl::backend::cpu {
@@ -18,18 +20,20 @@ namespace {
 constexpr int64_t kColumns = 384;
 constexpr int64_t kRows = 32;
 constexpr int64_t kMultiplications = int64_t{1} << 23;
+// Below this copies and calls weigh as much as the product.
+constexpr int64_t kBf16Side = 16, kBf16Multiplications = int64_t{1} << 20;
 
 class Plan final : public ProductPlan {
  public:
   const std::string &implementation() const override { return implementation_; }
-  int64_t scratch_bytes() const override { return static_cast<int64_t>(scratch_.get_size()); }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
 
   std::unique_ptr<Kernel> kernel(const ProductBuffers &buffers) const override {
-    std::vector<PrimitiveArgument> arguments = {
-        {numbers_[0], a_, buffers.a}, {numbers_[1], b_, buffers.b}, {numbers_[2], c_, buffers.c}};
-    if (buffers.bias >= 0) arguments.push_back({DNNL_ARG_BIAS, bias_, buffers.bias});
-    if (scratch_bytes() > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch_, buffers.scratch});
-    return make_primitive_kernel(primitive_, std::move(arguments));
+    std::vector<PrimitiveArgument> others;
+    if (buffers.bias >= 0) others.push_back({DNNL_ARG_BIAS, bias_, buffers.bias});
+    if (scratch_.get_size() > 0) others.push_back({DNNL_ARG_SCRATCHPAD, scratch_, buffers.scratch});
+    return make_copying_kernel(primitive_, {{a_, buffers.a}, {b_, buffers.b}, {c_, buffers.c}}, std::move(others),
+                               buffers.scratch);
   }
 
   Status prepare(const ProductRequest &request) {
@@ -57,50 +61,69 @@ class Plan final : public ProductPlan {
     primitive_ = std::move(primitive);
     implementation_ = description.impl_info_str();
     scratch_ = description.scratchpad_desc();
+    scratch_bytes_ = static_cast<int64_t>(scratch_.get_size());
   }
 
-  // Rows of A are examples; B is a kernel [inputs, outputs].
+  // Rows of A are examples; B is a kernel [inputs, outputs], or [outputs, inputs].
   Status prepare_forward(const ProductRequest &request, const dnnl::primitive_attr &attributes) {
-    a_ = memory::desc({request.m, request.k}, kFloat, Tag::nc);
-    b_ = memory::desc({request.n, request.k}, kFloat, Tag::io);
-    c_ = memory::desc({request.m, request.n}, kFloat, Tag::nc);
+    if (request.b_turned && !request.bf16) return base::unimplemented("A·Bᵀ in f32 is not the library's");
+    const memory::dims a = {request.m, request.k}, b = {request.n, request.k}, c = {request.m, request.n};
+    const auto type = request.bf16 ? kBf16 : kFloat;
     bias_ = memory::desc({request.n}, kFloat, Tag::x);
-    Described<Forward> described = describe(a_, b_, request.bias ? &bias_ : nullptr, c_, attributes);
-    TUTTI_TRY(choose_implementation(described.description, false));
-    keep(described.description, Forward(described.description));
-    numbers_[0] = DNNL_ARG_SRC, numbers_[1] = DNNL_ARG_WEIGHTS, numbers_[2] = DNNL_ARG_DST;
-    return Status();
+    Described<Forward> described =
+        describe(memory::desc(a, type, Tag::nc), memory::desc(b, type, request.bf16 ? Tag::any : Tag::io),
+                 request.bias ? &bias_ : nullptr, memory::desc(c, kFloat, Tag::nc), attributes);
+    Forward::primitive_desc &description = described.description;
+    TUTTI_TRY(choose_implementation(description, false));
+    keep(description, Forward(description));
+    a_ = {description.src_desc(), DNNL_ARG_SRC};
+    b_ = {description.weights_desc(), DNNL_ARG_WEIGHTS};
+    c_ = {description.dst_desc(), DNNL_ARG_DST};
+    if (!request.bf16) return Status();
+    TUTTI_TRY(a_.copy_from(memory::desc(a, kFloat, Tag::nc), scratch_bytes_));
+    return b_.copy_from(memory::desc(b, kFloat, request.b_turned ? Tag::oi : Tag::io), scratch_bytes_);
   }
 
   // Rows of A and B are examples; C is the gradient of a kernel [inputs, outputs].
   Status prepare_gradient(const ProductRequest &request, const dnnl::primitive_attr &attributes) {
-    a_ = memory::desc({request.k, request.m}, kFloat, Tag::nc);
-    b_ = memory::desc({request.k, request.n}, kFloat, Tag::nc);
-    c_ = memory::desc({request.n, request.m}, kFloat, Tag::io);
-    const Described<Forward> hint = describe(a_, c_, nullptr, b_, attributes);
-    Described<Gradient> described =
-        describe_backward<Gradient>(dnnl_engine(), attributes, hint.description, a_, c_, b_);
-    TUTTI_TRY(choose_implementation(described.description, false));
-    keep(described.description, Gradient(described.description));
-    numbers_[0] = DNNL_ARG_SRC, numbers_[1] = DNNL_ARG_DIFF_DST, numbers_[2] = DNNL_ARG_DIFF_WEIGHTS;
-    return Status();
+    const memory::dims a = {request.k, request.m}, b = {request.k, request.n}, c = {request.n, request.m};
+    const auto type = request.bf16 ? kBf16 : kFloat;
+    const memory::desc examples(a, type, Tag::nc), gradients(b, type, Tag::nc);
+    const Described<Forward> hint = describe(examples, memory::desc(c, type, Tag::io), nullptr, gradients, attributes);
+    Described<Gradient> described = describe_backward<Gradient>(dnnl_engine(), attributes, hint.description, examples,
+                                                                memory::desc(c, kFloat, Tag::io), gradients);
+    Gradient::primitive_desc &description = described.description;
+    TUTTI_TRY(choose_implementation(description, false));
+    keep(description, Gradient(description));
+    a_ = {description.src_desc(), DNNL_ARG_SRC};
+    b_ = {description.diff_dst_desc(), DNNL_ARG_DIFF_DST};
+    c_ = {description.diff_weights_desc(), DNNL_ARG_DIFF_WEIGHTS};
+    if (!request.bf16) return Status();
+    TUTTI_TRY(a_.copy_from(memory::desc(a, kFloat, Tag::nc), scratch_bytes_));
+    return b_.copy_from(memory::desc(b, kFloat, Tag::nc), scratch_bytes_);
   }
 
   dnnl::primitive primitive_;
   std::string implementation_;
-  memory::desc a_, b_, c_, bias_, scratch_;
-  int numbers_[3] = {};
+  Operand a_, b_, c_;
+  memory::desc bias_, scratch_;
+  int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace
 
 bool ProductPlan::suits(const ProductRequest &request) {
-  const int64_t examples = request.turned ? request.k : request.m;
-  return request.n >= kColumns && examples >= kRows && request.m * request.n * request.k >= kMultiplications &&
-         !(request.turned && (request.bias || request.relu));
+  if (request.turned && (request.b_turned || request.bias || request.relu)) return false;
+  if (request.bf16) {
+    return has_bf16() && std::min({request.m, request.n, request.k}) >= kBf16Side &&
+           request.m * request.n * request.k >= kBf16Multiplications;
+  }
+  return !request.b_turned && request.n >= kColumns && request.rows() >= kRows &&
+         request.m * request.n * request.k >= kMultiplications;
 }
 
 Result<std::shared_ptr<const ProductPlan>> ProductPlan::make(const ProductRequest &request) {
+  if (request.bf16 && !has_bf16()) return base::unimplemented("this processor does not multiply in bfloat16");
   const OneThread one_thread;
   return without_exceptions([&]() -> Result<std::shared_ptr<const ProductPlan>> {
     auto plan = std::make_shared<Plan>();

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "backend/cpu/attributes.h"
-#include "backend/cpu/dnnl_product.h"
+#include "backend/cpu/product_times.h"
 #include "backend/cpu/simd_elementwise.h"
 #include "backend/cpu/simd_gemm.h"
 #include "backend/cpu/variable_update.h"
@@ -220,8 +220,11 @@ class Fuser {
   bool is_large(const Node &n) const {
     const std::vector<int64_t> &a = graph_.value(n.inputs[0]).dims, &y = graph_.value(n.outputs[0]).dims;
     const bool turned = flag(n, "transpose_a");
-    return graph_.level() == TUTTI_LEVEL_FAST && graph_.threads() == 1 &&
-           ProductPlan::suits({y[0], y[1], a[turned ? 0 : 1], turned});
+    if (graph_.level() != TUTTI_LEVEL_FAST || graph_.threads() > 1) return false;
+    ProductRequest request{.m = y[0], .n = y[1], .k = a[turned ? 0 : 1], .turned = turned};
+    if (ProductPlan::suits(request)) return true;
+    request.bf16 = true;
+    return graph_.allows_bf16() && ProductTimes::of_process().pays(request);
   }
 
   /// A product that is the gradient of a variable, and whose sums one pass makes. For large ones the library gains more

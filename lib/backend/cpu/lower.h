@@ -6,6 +6,9 @@
 #ifndef TUTTI_BACKEND_CPU_LOWER_H_
 #define TUTTI_BACKEND_CPU_LOWER_H_
 
+#include <vector>
+
+#include "backend/cpu/dnnl_product.h"
 #include "backend/cpu/fusion.h"
 #include "backend/cpu/lowering.h"
 #include "base/status.h"
@@ -23,6 +26,8 @@ BufferId broadcast(Lowering &l, graph::ValueId id, const std::vector<int64_t> &d
 
 // lower_dense.cc
 bool lower_dense(Lowering &l, const Group &group);
+/// The products of a graph that might be faster in bfloat16; empty where that is not permitted.
+std::vector<ProductRequest> product_questions(const LoweredGraph &graph);
 
 // lower_convolution.cc
 bool lower_convolution(Lowering &l, const Group &group);

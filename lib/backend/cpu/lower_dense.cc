@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/dnnl_product.h"
 #include "backend/cpu/lower.h"
+#include "backend/cpu/product_times.h"
+#include "backend/cpu/simd_elementwise.h"
 #include "backend/cpu/simd_gemm.h"
 #include "backend/cpu/variable_update.h"
 
@@ -42,7 +45,7 @@ std::vector<int64_t> matrix_offsets(const std::vector<int64_t> &dims, const std:
   return offsets;
 }
 
-DenseShape shape_of(const Lowering &l, const Node &node) {
+DenseShape shape_of(const LoweredGraph &l, const Node &node) {
   const std::vector<int64_t> &a = l.value(node.inputs[0]).dims;
   const std::vector<int64_t> &b = l.value(node.inputs[1]).dims;
   const std::vector<int64_t> &y = l.value(node.outputs[0]).dims;
@@ -176,17 +179,43 @@ struct Dense {
   }
 };
 
-/// A large product of one thread as the library's; false when ours had better do it. Level `fast` only: which of them
-/// does it depends on the number of rows and of threads, and they round differently.
-bool lower_large_product(Lowering &l, const Node &node, const Following &following, const GemmShape &g, ValueId y) {
+/// One product of dense matrices as the library has them; nothing if it is none.
+std::optional<ProductRequest> product_of(const DenseShape &shape) {
+  const GemmShape &g = shape.gemm;
   ProductRequest request;
   request.m = g.m, request.n = g.n, request.k = g.k;
   request.turned = g.a_row == 1 && g.a_column == g.m;
+  request.b_turned = !(g.b_column == 1 && g.b_row == g.n);
+  const bool is_dense = (!request.b_turned || (g.b_row == 1 && g.b_column == g.k)) &&
+                        (request.turned || (g.a_column == 1 && g.a_row == g.k));
+  if (!is_dense || shape.a_offsets.size() != 1) return std::nullopt;
+  return request;
+}
+
+/// dy becomes 0 where y is not positive, in place.
+void emit_relu_gradient(Lowering &l, ValueId y, ValueId dy) {
+  ElementProgram program;
+  program.columns = l.value(dy).elements;
+  program.inputs = {{}, {}};
+  program.instructions = {{ElementOp::relu_gradient, 0, 1}};
+  program.finish();
+  const BufferId to = l.read(dy), from = l.read(y);
+  const BufferId scratch = l.scratch(program.scratch_floats() * static_cast<int64_t>(sizeof(float)));
+  l.emit("simd:relu_gradient", [=, program = std::move(program)](const RunContext &c) {
+    const void *inputs[] = {c.in(to), c.in(from)};
+    run_elementwise(program, 0, program.steps(), inputs, c.out(to), c.out(scratch));
+  });
+}
+
+/// A large product of one thread as the library's; false when ours had better do it. Level `fast` only: which of them
+/// does it depends on the number of rows and of threads, and they round differently.
+bool lower_large_product(Lowering &l, const Node &node, const Following &following, ProductRequest request, ValueId y) {
+  if (l.threads() > 1 || !l.fast()) return false;
+  request.bf16 = l.graph().allows_bf16();
+  request.bf16 = request.bf16 && ProductTimes::of_process().pays(request);
   request.bias = following.bias != kNoValue;
   request.relu = following.relu;
-  const bool is_dense = g.b_column == 1 && g.b_row == g.n && (request.turned || (g.a_column == 1 && g.a_row == g.k));
-  if (!is_dense || following.mask != kNoValue || l.threads() > 1 || !l.fast() || !ProductPlan::suits(request))
-    return false;
+  if (!ProductPlan::suits(request) || (following.mask != kNoValue && !request.bf16)) return false;
   const auto plan = ProductPlan::make(request);
   if (!plan.ok()) return false;
   ProductBuffers buffers;
@@ -196,7 +225,9 @@ bool lower_large_product(Lowering &l, const Node &node, const Following &followi
   buffers.c = l.write(y);
   if ((*plan)->scratch_bytes() > 0) buffers.scratch = l.scratch((*plan)->scratch_bytes());
   const char *suffix = request.bias ? (request.relu ? "+bias+relu" : "+bias") : (request.relu ? "+relu" : "");
-  l.emit_kernel(base::concat("dnnl_product:", (*plan)->implementation(), suffix), (*plan)->kernel(buffers));
+  const char *family = request.bf16 ? "dnnl_bf16:" : "dnnl_product:";
+  l.emit_kernel(base::concat(family, (*plan)->implementation(), suffix), (*plan)->kernel(buffers));
+  if (following.mask != kNoValue) emit_relu_gradient(l, following.mask, y);
   return true;
 }
 
@@ -209,7 +240,7 @@ int64_t scratch_floats(const std::vector<DenseSlice> &slices) {
 
 /// The gradient of a variable, and the variable's update piece by piece.
 bool lower_dense_update(Lowering &l, const Node &node, const Node &update) {
-  const DenseShape shape = shape_of(l, node);
+  const DenseShape shape = shape_of(l.graph(), node);
   const DenseCut cut = DenseCut::make(shape, l.threads());
   std::vector<DenseSlice> slices = slices_of(shape, cut);
   const int64_t scratch_size = scratch_floats(slices);
@@ -231,6 +262,20 @@ bool lower_dense_update(Lowering &l, const Node &node, const Node &update) {
 
 }  // namespace
 
+std::vector<ProductRequest> product_questions(const LoweredGraph &graph) {
+  std::vector<ProductRequest> questions;
+  if (!graph.allows_bf16() || graph.threads() > 1) return questions;
+  for (int32_t step = 0; step < graph.step_count(); ++step) {
+    const Node &node = graph.step(step);
+    if (node.op != "matmul" || graph.value(node.outputs[0]).dtype != tensor::DType::f32) continue;
+    std::optional<ProductRequest> question = product_of(shape_of(graph, node));
+    if (!question) continue;
+    question->bf16 = true;
+    questions.push_back(*question);
+  }
+  return questions;
+}
+
 bool lower_dense(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.front());
   const Node &last = l.graph().step(group.steps.back());
@@ -238,9 +283,10 @@ bool lower_dense(Lowering &l, const Group &group) {
   if (!l.is_f32(node.outputs[0])) return false;
   const Following following = following_nodes(l, group);
   Dense dense;
-  dense.shape = shape_of(l, node);
+  dense.shape = shape_of(l.graph(), node);
   const ValueId y = last.outputs[0];
-  if (dense.shape.a_offsets.size() == 1 && lower_large_product(l, node, following, dense.shape.gemm, y)) return true;
+  const std::optional<ProductRequest> product = product_of(dense.shape);
+  if (product && lower_large_product(l, node, following, *product, y)) return true;
   const DenseCut cut = DenseCut::make(dense.shape, l.threads());
   dense.slices = slices_of(dense.shape, cut);
   dense.relu = following.relu;

@@ -9,6 +9,7 @@
 #include "backend/cpu/image_layouts.h"
 #include "backend/cpu/layouts.h"
 #include "backend/cpu/lower.h"
+#include "backend/cpu/product_times.h"
 #include "backend/lowered_graph.h"
 #include "base/json.h"
 
@@ -46,6 +47,9 @@ int32_t reading_step(const LoweredGraph &graph, int32_t before, graph::ValueId i
 Result<std::string> plan_layouts(const tutti_compile_request &request, const PlanCache &cache,
                                  const ConvolutionTimes::Log &log) {
   TUTTI_ASSIGN(const LoweredGraph graph, LoweredGraph::decode(request));
+  // First: what is fused depends on it.
+  const std::vector<ProductRequest> products = product_questions(graph);
+  if (!products.empty()) ProductTimes::of_process().measure(products, cache, log);
   const FusionPlan fusion = FusionPlan::make(graph);
   std::vector<ConvolutionQuestion> questions = convolution_questions(graph, fusion);
   if (!questions.empty()) {

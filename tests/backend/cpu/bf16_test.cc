@@ -12,6 +12,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/convolution_times.h"
+#include "backend/cpu/product_times.h"
 #include "backend/cpu/step_models.h"
 #include "backend/executable.h"
 #include "backend/graph_executor.h"
@@ -34,6 +35,8 @@ using tutti::impl::backend::cpu::ConvolutionQuestion;
 using tutti::impl::backend::cpu::ConvolutionTimes;
 using tutti::impl::backend::cpu::has_bf16;
 using tutti::impl::backend::cpu::PlanCache;
+using tutti::impl::backend::cpu::ProductRequest;
+using tutti::impl::backend::cpu::ProductTimes;
 using tutti::impl::graph::GraphBuilder;
 using tutti::impl::graph::ValueId;
 using tutti::impl::tensor::DType;
@@ -213,6 +216,147 @@ void what_follows_is_not_rounded(void **) {
   }
 }
 
+// ---- products ----
+
+struct Factors {
+  int64_t rows, inputs, outputs;
+};
+
+/// Odd ones, and those of vectors.
+constexpr Factors kFactors[] = {{64, 160, 128}, {75, 131, 117}, {128, 256, 384}};
+
+/// Results "forward", "input" and "kernel": a product and its gradients.
+Case product_case(const Factors &f, Change change) {
+  GraphBuilder b;
+  Case made;
+  base::RandomStream random(base::RandomKey::of(7, 1, 0));
+  const auto input = [&](const char *name, const std::vector<int64_t> &dims) {
+    made.inputs.push_back(random_tensor(dims, random, change));
+    return b.input(name, DType::f32, graph::to_dims(dims));
+  };
+  const ValueId x = input("a", {f.rows, f.inputs}), kernel = input("b", {f.inputs, f.outputs});
+  const ValueId dy = input("c", {f.rows, f.outputs}), y = b.matmul(x, kernel);
+  const ValueId sources[] = {x, kernel}, targets[] = {y}, seeds[] = {dy};
+  const auto gradients = assert_ok_value(graph::gradients_or_zeros(b, targets, seeds, sources));
+  b.set_result("forward", y);
+  b.set_result("input", gradients[0]);
+  b.set_result("kernel", gradients[1]);
+  made.graph = assert_ok_value(b.finish_graph());
+  return made;
+}
+
+/// A process that found rounding to pay, or not to pay, for all products of a case.
+void set_times(const Factors &f, double rounded_seconds) {
+  using Times = tutti::impl::backend::cpu::TimesByCandidate;
+  using tutti::impl::backend::cpu::RunTime;
+  const Times times = {{"f32", RunTime{1e-3, 0}}, {"bf16", RunTime{rounded_seconds, 0}}};
+  const TemporaryDirectory directory;
+  const PlanCache cache(directory.path());
+  const std::string rows = base::concat("product n", f.rows, " ");
+  assert_ok(cache.store({{base::concat(rows, f.inputs, "x", f.outputs), times},
+                         {base::concat(rows, "b_turned ", f.outputs, "x", f.inputs), times},
+                         {base::concat(rows, "turned ", f.inputs, "x", f.outputs), times}}));
+  ProductTimes::of_process().forget();
+  ProductTimes::of_process().measure({}, cache, [](const std::string &line) { fail_msg("%s", line.c_str()); });
+}
+
+void only_factors_of_products_are_rounded(void **) {
+  const DeviceRef cpu = open_device("cpu"), reference = open_device("reference");
+  for (const Factors &factors : kFactors) {
+    const Case raw = product_case(factors, unchanged);
+    const auto of_rounded = run(reference, product_case(factors, rounded), Precision::f32);
+    const auto exact = run(reference, raw, Precision::f32);
+    const auto magnitudes = run(reference, product_case(factors, magnitude), Precision::f32);
+    for (const double seconds : {0.9e-3, 0.99e-3}) {
+      set_times(factors, seconds);
+      const bool rounds = has_bf16() && seconds < 0.95e-3;
+      assert_int_equal(count(report(cpu, raw, Level::fast, Precision::bf16_where_faster), "dnnl_bf16:"),
+                       rounds ? 3 : 0);
+      assert_false(names_bf16(report(cpu, raw, Level::fast, Precision::f32)));
+      assert_false(names_bf16(report(cpu, raw, Level::repeatable, Precision::bf16_where_faster)));
+      const auto got = run(cpu, raw, Precision::bf16_where_faster);
+      for (size_t i = 0; i < got.size(); ++i)
+        assert_near(got[i], rounds ? of_rounded[i] : exact[i], magnitudes[i], kSumming, "product");
+    }
+  }
+  ProductTimes::of_process().forget();
+}
+
+/// y = relu(relu(x w + b) v): bias, and the gradient of relu behind the gradient of an input.
+Case layers_case(const Factors &f) {
+  GraphBuilder b;
+  Case made;
+  base::RandomStream random(base::RandomKey::of(8, 1, 0));
+  std::vector<ValueId> sources;
+  const auto input = [&](const char *name, const std::vector<int64_t> &dims) {
+    made.inputs.push_back(random_tensor(dims, random, unchanged));
+    sources.push_back(b.input(name, DType::f32, graph::to_dims(dims)));
+    return sources.back();
+  };
+  const ValueId x = input("a", {f.rows, f.inputs}), w = input("b", {f.inputs, f.outputs}),
+                bias = input("c", {f.outputs});
+  const ValueId v = input("d", {f.outputs, f.inputs});
+  const ValueId hidden = b.unary("relu", b.add(b.matmul(x, w), bias)), y = b.unary("relu", b.matmul(hidden, v));
+  const ValueId loss = b.reduce_mean(b.mul(y, y), {0, 1}), targets[] = {loss};
+  const auto gradients = assert_ok_value(graph::gradients_or_zeros(b, targets, {}, sources));
+  b.set_result("y", y);
+  for (size_t i = 0; i < gradients.size(); ++i)
+    b.set_result("z" + std::to_string(i), gradients[i]);
+  made.graph = assert_ok_value(b.finish_graph());
+  return made;
+}
+
+/// Up to four products follow one another, with factors off by 2^-8 each. Of each of two relus up to 2^-8 of the
+/// elements are so near to 0 that rounding moves them across, and with them all that comes back through them.
+void layers_agree_but_for_rounding(void **) {
+  const DeviceRef cpu = open_device("cpu"), reference = open_device("reference");
+  for (const Factors &factors : {Factors{64, 144, 144}, Factors{77, 121, 121}}) {
+    const Case one = layers_case(factors);
+    set_times(factors, 1e-4);
+    const std::string plan = report(cpu, one, Level::fast, Precision::bf16_where_faster);
+    assert_int_equal(count(plan, "dnnl_bf16:"), has_bf16() ? 6 : 0);
+    assert_int_equal(count(plan, "simd:relu_gradient"), has_bf16() ? 1 : 0);
+    const auto got = run(cpu, one, Precision::bf16_where_faster), expected = run(reference, one, Precision::f32);
+    for (size_t i = 0; i < got.size(); ++i) {
+      double difference = 0, norm = 0;
+      for (int64_t at = 0; at < got[i].size_bytes() / 4; ++at) {
+        const auto x = static_cast<double>(got[i].data_as<float>()[at]);
+        const auto y = static_cast<double>(expected[i].data_as<float>()[at]);
+        difference += (x - y) * (x - y);
+        norm += y * y;
+      }
+      const double off = std::sqrt(difference / norm);
+      if (!(off < 4 * kRounding + std::sqrt(2.0 / (1 << 8)))) fail_msg("result %zu is off by %g", i, off);
+    }
+  }
+  ProductTimes::of_process().forget();
+}
+
+void products_are_timed_once(void **) {
+  const TemporaryDirectory directory;
+  const PlanCache cache(directory / "cache");
+  const ProductTimes::Log quiet = [](const std::string &) {};
+  const DeviceRef cpu = open_device("cpu");
+  ProductTimes &table = ProductTimes::of_process();
+  std::vector<ProductRequest> questions;
+  for (const bool turned : {false, true}) {
+    for (const bool b_turned : {false, true})
+      questions.push_back({.m = 64, .n = 160, .k = 208, .turned = turned, .b_turned = b_turned, .bf16 = true});
+  }
+  table.forget();
+  assert_false(table.pays(questions[0]));
+  table.measure(questions, cache, quiet);
+  assert_int_equal(table.measured_count(), has_bf16() ? 3 : 0);
+  // Answers stay.
+  assert_false(table.pays(questions[0]));
+  table.forget();
+  table.measure(questions, cache, quiet);
+  assert_int_equal(table.measured_count(), 0);
+  // Too small, and what the library does not have.
+  assert_false(table.pays({.m = 2, .n = 4, .k = 8, .bf16 = true}));
+  assert_false(table.pays(questions[3]));
+}
+
 void it_takes_permission_and_level_fast(void **) {
   const DeviceRef cpu = open_device("cpu"), reference = open_device("reference");
   const Case one = convolution_case(kSizes[0], unchanged);
@@ -333,6 +477,9 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(only_factors_are_rounded),
       cmocka_unit_test(what_follows_is_not_rounded),
+      cmocka_unit_test(only_factors_of_products_are_rounded),
+      cmocka_unit_test(layers_agree_but_for_rounding),
+      cmocka_unit_test(products_are_timed_once),
       cmocka_unit_test(it_takes_permission_and_level_fast),
       cmocka_unit_test(times_with_permission_are_kept_apart),
       cmocka_unit_test(what_was_not_measured_is_not_rounded),
