@@ -72,12 +72,14 @@ std::pair<ValueId, ValueId> images_of(const Node &node, ConvolutionPass pass) {
 /// Calls function(step, question) for every convolution that is computed in f32.
 template <typename Function>
 void for_convolutions(const LoweredGraph &graph, const FusionPlan &fusion, const Function &function) {
+  // Where there is no such arithmetic, a permission changes nothing.
+  const bool allows_bf16 = graph.allows_bf16() && has_bf16();
   for (int32_t step = 0; step < graph.step_count(); ++step) {
     const Node &node = graph.step(step);
     const std::optional<ConvolutionPass> pass = pass_of(node);
     if (!pass || fusion.group_of(step) == nullptr || graph.value(node.outputs[0]).dtype != DType::f32) continue;
     const ConvolutionShape shape = convolution_shape(graph, node);
-    if (!is_empty(shape)) function(step, ConvolutionQuestion{shape, *pass, graph.threads(), graph.allows_bf16()});
+    if (!is_empty(shape)) function(step, ConvolutionQuestion{shape, *pass, graph.threads(), allows_bf16});
   }
 }
 
