@@ -7,52 +7,27 @@ a field means the default: truth values whose default is true are of type Bool, 
 be zero are pointers, an enumeration is a text type.
 """
 import os
-import re
 import subprocess
 import sys
 
-import yaml
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CAPI = os.path.join(ROOT, 'lib', 'capi')
-sys.path.insert(0, CAPI)
-import generate_ops_header as c_helpers  # noqa: E402  the registries are read in one place
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import registries  # noqa: E402
+from registries import SETTERS, camel, capitalised as exported, sentence  # noqa: E402
 
 KEYWORDS = {'break', 'case', 'chan', 'const', 'continue', 'default', 'defer', 'else', 'fallthrough', 'for', 'func', 'go',
             'goto', 'if', 'import', 'interface', 'map', 'package', 'range', 'return', 'select', 'struct', 'switch', 'type',
             'var', 'len', 'cap', 'string'}
 TYPES = {'i64': 'int64', 'f64': 'float64', 'string': 'string', 'dtype': 'DType', 'bool': 'bool', 'ints': '[]int64',
          'dims': '[]int64', 'doubles': '[]float64', 'value': 'Value'}
-SETTERS = {'i64': 'i64', 'f64': 'f64', 'string': 'string', 'enum': 'string', 'dtype': 'i64', 'bool': 'bool',
-           'ints': 'i64s', 'dims': 'i64s', 'doubles': 'f64s'}
-
-
-def exported(name):
-    return ''.join(part[:1].upper() + part[1:] for part in name.split('_'))
 
 
 def local(name):
-    text = exported(name)
-    text = text[:1].lower() + text[1:]
+    text = camel(name)
     return text + 'Value' if text in KEYWORDS else text
 
 
 def comment(text, indent=''):
-    lines, line = [], ''
-    for word in ' '.join(text.split()).split():
-        if line and len(indent) * 4 + len(line) + len(word) > 112:
-            lines.append(line)
-            line = ''
-        line += (' ' if line else '') + word
-    return ''.join(f'{indent}// {part}\n' for part in lines + [line])
-
-
-def sentence(text):
-    """The text with a full stop, and a capital unless it begins with a name."""
-    text = ' '.join(text.split()).rstrip('.')
-    if re.match(r'[a-z]+ ', text):
-        text = text[:1].upper() + text[1:]
-    return text + '.' if text else ''
+    return ''.join(f'{indent}// {line}\n' for line in registries.lines_of(text, 113 - 4 * len(indent)))
 
 
 class Field:
@@ -76,14 +51,6 @@ class Field:
         if self.attribute.length and self.kind in ('ints', 'dims'):
             return f'[{self.attribute.length}]int64'
         return ('*' if self.is_pointer() else '') + self.type_name()
-
-    def documentation(self):
-        text = sentence(self.spec.get('doc', ''))
-        default = self.spec.get('default')
-        if self.kind != 'value' and default is not None and default != []:
-            shown = str(default).lower() if isinstance(default, bool) else default
-            text += f' Default: {shown}.'
-        return text
 
     def set_argument(self):
         name = local(self.name)
@@ -138,7 +105,7 @@ class Builder:
         text = comment(f'{self.options_name} are what {exported(self.go_name)} may be told; the zero value means the defaults.')
         text += f'type {self.options_name} struct {{\n'
         for field in self.optional:
-            text += comment(field.documentation(), '\t') + f'\t{exported(field.name)} {field.field_type()}\n'
+            text += comment(registries.documentation(field.attribute), '\t') + f'\t{exported(field.name)} {field.field_type()}\n'
         return text + '}\n\n'
 
     def arguments(self):
@@ -208,9 +175,8 @@ SCHEMAS = {'context': ('ContextOptions', 'of a context'), 'run': ('RunOptions', 
 
 def option_choices(schemas):
     """A type for each option whose values are a list; an option of that name is the same in all schemas."""
-    choices = {key['key']: key['values'] for keys in schemas.values() for key in keys if 'values' in key}
     text = ''
-    for key, values in choices.items():
+    for key, values in registries.option_choices(schemas).items():
         name = exported(key)
         text += comment(f'{name} is a choice of the option {key}.') + f'type {name} string\n\nconst (\n'
         text += ''.join(f'{name}{exported(value)} {name} = "{value}"\n' for value in values) + ')\n\n'
@@ -224,8 +190,7 @@ def option_struct(schema, keys):
     for key in keys:
         kind, default, field = key['type'], key['default'], exported(key['key'])
         pointer = kind == 'i64' and default != 0 and key.get('minimum', 0) <= 0
-        shown = str(default).lower() if isinstance(default, bool) else default
-        text += comment(sentence(key['doc']) + (f' Default: {shown}.' if default else ''), '\t')
+        text += comment(sentence(key['doc']) + (f' Default: {registries.shown(default)}.' if default else ''), '\t')
         choice = 'values' in key
         text += f'\t{field} {"*" if pointer else ""}{field if choice else TYPES[kind]}\n'
         value = f'string(o.{field})' if choice else ("*" if pointer else "") + f'o.{field}'
@@ -241,14 +206,9 @@ def formatted(text):
 
 def files(head):
     """Path to text of each generated file."""
-    paths = {name: os.path.join(ROOT, 'lib', *parts) for name, parts in (
-        ('ops', ('graph', 'ops', 'ops.yaml')), ('layers', ('nn', 'nn.yaml')), ('transforms', ('data', 'transforms.yaml')))}
-    lists = {'ops': c_helpers.op_entries(paths['ops']), 'layers': c_helpers.nn_entries(paths['layers']),
-             'transforms': c_helpers.transform_entries(paths['transforms'])}
     begin = head + 'package tutti\n\nimport "tutti.org/tutti/internal/raw"\n\n'
     result = {f'{name}.go': formatted(begin + ''.join(Builder(entry).render() for entry in entries))
-              for name, entries in lists.items()}
-    with open(os.path.join(CAPI, 'options.yaml'), encoding='utf-8') as file:
-        schemas = yaml.safe_load(file)
+              for name, entries in registries.entries().items()}
+    schemas = registries.option_schemas()
     result['options.go'] = formatted(begin + option_choices(schemas) + ''.join(option_struct(name, keys) for name, keys in schemas.items()))
     return result
