@@ -128,7 +128,7 @@ class LocalRank : public Group {
   Status wait_for(Ticket ticket, Reached reached);
   [[gnu::cold]] Status give_up(Ticket ticket, const std::string &missing);
 
-  void reduce_own_slices(const Operation &operation);
+  void reduce_own_slices(const Operation &operation, const Posted &posted);
   void reduce_enclosed(Ticket ticket, const Operation &operation, const Posted &posted);
   void copy_scratch(const Operation &operation, const Posted &posted, const std::byte *scratch);
   std::pair<int64_t, int64_t> chunk_of(int64_t count, int32_t rank) const;
@@ -278,7 +278,7 @@ Status LocalRank::complete(Ticket ticket) {
     case Kind::all_reduce:
       return all_reduce(ticket, operation, posted);
     case Kind::reduce_scatter:
-      reduce_own_slices(operation);
+      reduce_own_slices(operation, posted);
       break;
     case Kind::all_gather:
       gather_slices(operation, posted);
@@ -300,12 +300,12 @@ Status LocalRank::complete(Ticket ticket) {
   return meet(ticket, 1);
 }
 
-void LocalRank::reduce_own_slices(const Operation &operation) {
+void LocalRank::reduce_own_slices(const Operation &operation, const Posted &posted) {
   for (int32_t i = 0; i < operation.slice_count; ++i) {
     const Slice &slice = operation.slices[i];
     if (!owns(slice)) continue;
     reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), slice.begin, slice.end,
-                 sources_[static_cast<size_t>(slice.owner)]);
+                 posted.buffers[static_cast<size_t>(slice.owner % parts())]);
   }
 }
 
@@ -321,12 +321,7 @@ void LocalRank::reduce_enclosed(Ticket ticket, const Operation &operation, const
     reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), 0, operation.count, scratch);
     return copy_scratch(operation, posted, scratch);
   }
-  for (int32_t i = 0; i < operation.slice_count; ++i) {
-    const Slice &slice = operation.slices[i];
-    if (!owns(slice)) continue;
-    reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), slice.begin, slice.end,
-                 posted.buffers[static_cast<size_t>(slice.owner % parts())]);
-  }
+  reduce_own_slices(operation, posted);
 }
 
 void LocalRank::copy_to_parts(const Operation &operation, const Posted &posted, int64_t begin, int64_t end,
