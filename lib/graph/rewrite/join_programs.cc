@@ -47,13 +47,13 @@ class Joiner {
                        [&](std::string_view prefix) { return entry.rfind(prefix, 0) == 0; });
   }
 
-  void use(const Graph &graph, const Node &node, int64_t position) {
+  void use(const Node &node, int64_t position) {
     for (const ValueId input : node.inputs) {
       if (input != kNoValue) last_use_[static_cast<size_t>(input)] = position;
     }
     for (const Region &region : node.regions) {
       for (const NodeId id : region.nodes)
-        use(graph, graph.node(id), position);
+        use(first_.node(id), position);
     }
   }
 
@@ -68,7 +68,7 @@ class Joiner {
       if (node.op == "state_read") read_.emplace(entry_of(node), node.outputs[0]);
       for (const ValueId output : node.outputs)
         born_[static_cast<size_t>(output)] = position;
-      use(first_, node, position);
+      use(node, position);
     }
     return Status();
   }
@@ -96,7 +96,9 @@ class Joiner {
       const NodeId producer = second_.value(node.inputs[0]).producer;
       const int64_t end = end_of_reading(entry_of(node));
       for (const NodeId one : {id, producer}) {
-        if (one != kNoNode) not_before_.emplace(one, kStart).first->second = std::max(not_before_[one], end);
+        if (one == kNoNode) continue;
+        int64_t &bound = not_before_.try_emplace(one, kStart).first->second;
+        bound = std::max(bound, end);
       }
     }
   }
