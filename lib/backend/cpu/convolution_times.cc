@@ -11,7 +11,6 @@
 
 namespace tutti::impl::backend::cpu {
 
-using base::Result;
 using base::Status;
 
 namespace {
@@ -131,13 +130,8 @@ ConvolutionTimes &ConvolutionTimes::of_process() {
 }
 
 void ConvolutionTimes::load(const PlanCache &cache, const Log &log) {
-  if (cache.is_off() || !loaded_.insert(cache.path()).second) return;
-  Result<TimesByShape> times = cache.load();
-  if (!times.ok()) {
-    log(base::concat("the plan cache '", cache.path(), "' is not used: ", times.status().message()));
-    return;
-  }
-  for (auto &[key, candidates] : *times) {
+  TimesByShape times = cache.load_once(loaded_, log);
+  for (auto &[key, candidates] : times) {
     if (key == kReorder) {
       const auto seconds = candidates.find(kImage);
       if (seconds != candidates.end() && reorder_seconds_per_byte_ == 0) {

@@ -123,6 +123,15 @@ Result<TimesByShape> PlanCache::load() const {
   return parse_times(JsonReader(*own, "times"));
 }
 
+TimesByShape PlanCache::load_once(std::set<std::string> &loaded,
+                                  const std::function<void(const std::string &line)> &log) const {
+  if (is_off() || !loaded.insert(path()).second) return {};
+  Result<TimesByShape> times = load();
+  if (times.ok()) return std::move(*times);
+  log(base::concat("the plan cache '", path(), "' is not used: ", times.status().message()));
+  return {};
+}
+
 Status PlanCache::store(const TimesByShape &times) const {
   if (is_off()) return Status();
   TUTTI_TRY(make_private_folder(folder_));

@@ -15,8 +15,10 @@
 #ifndef TUTTI_BACKEND_CPU_PLAN_CACHE_H_
 #define TUTTI_BACKEND_CPU_PLAN_CACHE_H_
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -49,6 +51,9 @@ class PlanCache {
   std::string path() const;
   /// What is there for this version; empty when there is no file. An error says why a file cannot be used.
   base::Result<TimesByShape> load() const;
+  /// The same for a table that remembers in `loaded` what it has read: empty when that was this file, when the cache is
+  /// off, and with a line for the log when the file cannot be used.
+  TimesByShape load_once(std::set<std::string> &loaded, const std::function<void(const std::string &line)> &log) const;
   /// Adds to the file, making it and its folder if needed.
   base::Status store(const TimesByShape &times) const;
 

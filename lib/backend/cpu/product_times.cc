@@ -110,13 +110,8 @@ ProductTimes &ProductTimes::of_process() {
 }
 
 void ProductTimes::load(const PlanCache &cache, const Log &log) {
-  if (cache.is_off() || !loaded_.insert(cache.path()).second) return;
-  Result<TimesByShape> times = cache.load();
-  if (!times.ok()) {
-    log(base::concat("the plan cache '", cache.path(), "' is not used: ", times.status().message()));
-    return;
-  }
-  for (auto &[key, candidates] : *times) {
+  TimesByShape times = cache.load_once(loaded_, log);
+  for (auto &[key, candidates] : times) {
     const auto split = split_key(key);
     if (split && candidates.contains(kExact) && candidates.contains(kRounded)) {
       table_[split->second].try_emplace(split->first, std::move(candidates));
