@@ -13,6 +13,8 @@ constexpr int32_t kMostSums = 16;
 constexpr int64_t kManyBlocks = 8;
 /// Rows that are worth sums of their own.
 constexpr int64_t kSumRows = 512;
+/// Elements of a group of channels: about half of a usual second-level cache, so that two images fit.
+constexpr int64_t kGroupElements = 96 << 10;
 
 const float *moved(const float *pointer, int64_t by) { return pointer == nullptr ? nullptr : pointer + by; }
 
@@ -94,6 +96,23 @@ void ChannelParts::sum_parts(const RunContext &c, BufferId scratch, double *firs
       second[i] += from[channels + i];
     }
   }
+}
+
+ChannelGroups ChannelGroups::make(const ChannelShape &shape, int32_t threads) {
+  ChannelGroups made;
+  const int64_t block = shape.count() * shape.width;
+  int64_t blocks = shape.blocks;
+  if (shape.pieces > 1) {
+    while (blocks > 1 && (shape.blocks % blocks != 0 || blocks * block > kGroupElements))
+      --blocks;
+  }
+  ChannelShape group = shape;
+  group.blocks = blocks;
+  made.count_ = blocks > 0 ? shape.blocks / blocks : 1;
+  made.channels_ = group.channels();
+  made.stride_ = blocks * shape.block_stride;
+  made.parts_ = ChannelParts::make(group, threads);
+  return made;
 }
 
 void ChannelParts::moments(const RunContext &c, BufferId scratch, const float *x, double *sum,

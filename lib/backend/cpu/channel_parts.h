@@ -53,6 +53,27 @@ class ChannelParts {
   Parts sums_, apply_;
 };
 
+/// An image in groups of channels. Who walks an image twice does so group by group: a group is small enough for the
+/// second walk to find in a cache what the first one has read. All groups are alike; they depend on the shape alone.
+class ChannelGroups {
+ public:
+  static ChannelGroups make(const ChannelShape &shape, int32_t threads);
+
+  /// Of one group.
+  const ChannelParts &parts() const { return parts_; }
+  int64_t channels() const { return channels_; }
+  /// Calls function(first channel, where the group begins in memory) for each group.
+  template <typename Function>
+  void for_each(const Function &function) const {
+    for (int64_t i = 0; i < count_; ++i)
+      function(i * channels_, i * stride_);
+  }
+
+ private:
+  ChannelParts parts_;
+  int64_t count_ = 1, channels_ = 0, stride_ = 0;
+};
+
 }  // namespace tutti::impl::backend::cpu
 
 #endif  // TUTTI_BACKEND_CPU_CHANNEL_PARTS_H_

@@ -50,6 +50,15 @@ struct ChannelScratch {
   }
 };
 
+void statistics_of(int64_t channels, double count, const double *sum, const double *squares, float *mean,
+                   float *variance) {
+  for (int64_t i = 0; i < channels; ++i) {
+    const double average = sum[i] / count;
+    mean[i] = static_cast<float>(average);
+    variance[i] = static_cast<float>(std::fmax(squares[i] / count - average * average, 0.0));
+  }
+}
+
 /// y = x * a + b: the same numbers wherever they are computed, so that a mask made again is the same mask.
 void fold_statistics(int64_t channels, const float *scale, const float *offset, const float *mean,
                      const float *variance, double epsilon, float *a, float *b) {
@@ -97,7 +106,7 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
   const Following following = following_nodes(l, group);
   const std::string_view layout = image_layout(l, node.inputs[0]);
   const ChannelShape shape = shape_of(value, layout);
-  const ChannelParts parts = ChannelParts::make(shape, l.threads());
+  const ChannelGroups groups = ChannelGroups::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
@@ -105,22 +114,19 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
   const ValueId overwrite[] = {node.inputs[0], following.other};
   const BufferId y = l.write(following.y, layout, overwrite);
   const BufferId mean = l.write(node.outputs[1]), variance = l.write(node.outputs[2]);
-  const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
-  const BufferId sums = l.scratch(parts.scratch_bytes());
+  const ChannelScratch scratch = ChannelScratch::make(l, groups.channels());
+  const BufferId sums = l.scratch(groups.parts().scratch_bytes());
   l.emit(name_of("batch_norm", following), [=, relu = following.relu](const RunContext &c) {
-    double *sum = scratch.doubles(c, 0);
-    double *squares = scratch.doubles(c, 1);
-    parts.moments(c, sums, c.in(x), sum, squares);
-    const auto count = static_cast<double>(shape.count());
-    for (int64_t i = 0; i < shape.channels(); ++i) {
-      const double average = sum[i] / count;
-      c.out(mean)[i] = static_cast<float>(average);
-      c.out(variance)[i] = static_cast<float>(std::fmax(squares[i] / count - average * average, 0.0));
-    }
-    float *a = scratch.floats(c, 0);
-    float *b = scratch.floats(c, 1);
-    fold_statistics(shape.channels(), c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
-    parts.apply(c, c.in(x), a, b, c.in_or_null(other), relu, c.out(y));
+    double *sum = scratch.doubles(c, 0), *squares = scratch.doubles(c, 1);
+    float *a = scratch.floats(c, 0), *b = scratch.floats(c, 1);
+    groups.for_each([&](int64_t channel, int64_t at) {
+      float *means = c.out(mean) + channel, *variances = c.out(variance) + channel;
+      groups.parts().moments(c, sums, c.in(x) + at, sum, squares);
+      statistics_of(groups.channels(), static_cast<double>(shape.count()), sum, squares, means, variances);
+      fold_statistics(groups.channels(), c.in(scale) + channel, c.in(offset) + channel, means, variances, epsilon, a,
+                      b);
+      groups.parts().apply(c, c.in(x) + at, a, b, other < 0 ? nullptr : c.in(other) + at, relu, c.out(y) + at);
+    });
   });
   return true;
 }
@@ -178,8 +184,10 @@ struct MaskInputs {
     return {l.read(norm.inputs[1]), l.read(norm.inputs[2]), l.read(given ? norm.inputs[3] : norm.outputs[1]),
             l.read(given ? norm.inputs[4] : norm.outputs[2]), number(norm, "epsilon")};
   }
-  ChannelMask fold(const RunContext &c, int64_t channels, float *a, float *b) const {
-    fold_statistics(channels, c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
+  /// For so many channels from a first one.
+  ChannelMask fold(const RunContext &c, int64_t first, int64_t channels, float *a, float *b) const {
+    fold_statistics(channels, c.in(scale) + first, c.in(offset) + first, c.in(mean) + first, c.in(variance) + first,
+                    epsilon, a, b);
     return {a, b};
   }
 };
@@ -202,7 +210,7 @@ bool lower_batch_norm_gradient_moments(Lowering &l, const Node &node) {
   l.emit(
       masked ? "simd:batch_norm_gradient_moments+relu" : "simd:batch_norm_gradient_moments", [=](const RunContext &c) {
         const ChannelMask folded =
-            masked ? mask.fold(c, shape.channels(), scratch.floats(c, 0), scratch.floats(c, 1)) : ChannelMask{};
+            masked ? mask.fold(c, 0, shape.channels(), scratch.floats(c, 0), scratch.floats(c, 1)) : ChannelMask{};
         parts.gradient_moments(c, sums, c.in(dy), c.in(x), c.in(mean), folded, static_cast<double *>(c.buffers[sum_dy]),
                                static_cast<double *>(c.buffers[sum_dy_xc]));
       });
@@ -222,6 +230,15 @@ void fold_gradient(int64_t channels, double count, const float *variance, double
   }
 }
 
+void gradients_of_parameters(int64_t channels, const float *variance, double epsilon, const double *sum_dy,
+                             const double *sum_dy_xc, float *dscale, float *doffset) {
+  for (int64_t i = 0; i < channels; ++i) {
+    const double r = 1.0 / std::sqrt(static_cast<double>(variance[i]) + epsilon);
+    dscale[i] = static_cast<float>(sum_dy_xc[i] * r);
+    doffset[i] = static_cast<float>(sum_dy[i]);
+  }
+}
+
 }  // namespace
 
 bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
@@ -232,7 +249,7 @@ bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
   const bool masked = group.steps.size() > 1;
   const std::string_view layout = image_layout(l, node.inputs[1]);
   const ChannelShape shape = shape_of(value, layout);
-  const ChannelParts parts = ChannelParts::make(shape, l.threads());
+  const ChannelGroups groups = ChannelGroups::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
   const MaskInputs mask = masked ? MaskInputs::of(l, head) : MaskInputs{};
   const ValueId gradient = head.inputs[0];
@@ -240,23 +257,24 @@ bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
   const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
   const BufferId dx = l.write(node.outputs[0], layout, {gradient});
   const BufferId dscale = l.write(node.outputs[1]), doffset = l.write(node.outputs[2]);
-  const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
-  const BufferId sums = l.scratch(parts.scratch_bytes());
+  const ChannelScratch scratch = ChannelScratch::make(l, groups.channels());
+  const BufferId sums = l.scratch(groups.parts().scratch_bytes());
   l.emit(masked ? "simd:batch_norm_gradient+relu" : "simd:batch_norm_gradient", [=](const RunContext &c) {
-    float *a = scratch.floats(c, 0), *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
-    const int64_t channels = shape.channels();
-    const ChannelMask folded = masked ? mask.fold(c, channels, a, scratch.floats(c, 1)) : ChannelMask{};
-    if (!masked) fold_statistics(channels, c.in(scale), nullptr, c.in(mean), c.in(variance), epsilon, a, nullptr);
+    float *a = scratch.floats(c, 0), *b = scratch.floats(c, 1);
+    float *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
     double *sum_dy = scratch.doubles(c, 0), *sum_dy_xc = scratch.doubles(c, 1);
-    parts.gradient_moments(c, sums, c.in(dy), c.in(x), c.in(mean), folded, sum_dy, sum_dy_xc);
-    fold_gradient(channels, static_cast<double>(shape.count()), c.in(variance), epsilon, a, sum_dy, sum_dy_xc, slope,
-                  shift);
-    parts.gradient_apply(c, c.in(dy), c.in(x), c.in(mean), a, slope, shift, folded, c.out(dx));
-    for (int64_t i = 0; i < channels; ++i) {
-      const double r = 1.0 / std::sqrt(static_cast<double>(c.in(variance)[i]) + epsilon);
-      c.out(dscale)[i] = static_cast<float>(sum_dy_xc[i] * r);
-      c.out(doffset)[i] = static_cast<float>(sum_dy[i]);
-    }
+    const int64_t channels = groups.channels();
+    const auto count = static_cast<double>(shape.count());
+    groups.for_each([&](int64_t channel, int64_t at) {
+      const float *means = c.in(mean) + channel, *variances = c.in(variance) + channel;
+      const ChannelMask folded = masked ? mask.fold(c, channel, channels, a, b) : ChannelMask{};
+      if (!masked) fold_statistics(channels, c.in(scale) + channel, nullptr, means, variances, epsilon, a, nullptr);
+      groups.parts().gradient_moments(c, sums, c.in(dy) + at, c.in(x) + at, means, folded, sum_dy, sum_dy_xc);
+      fold_gradient(channels, count, variances, epsilon, a, sum_dy, sum_dy_xc, slope, shift);
+      groups.parts().gradient_apply(c, c.in(dy) + at, c.in(x) + at, means, a, slope, shift, folded, c.out(dx) + at);
+      gradients_of_parameters(channels, variances, epsilon, sum_dy, sum_dy_xc, c.out(dscale) + channel,
+                              c.out(doffset) + channel);
+    });
   });
   return true;
 }
@@ -280,7 +298,7 @@ bool lower_batch_norm_gradient_apply(Lowering &l, const Group &group) {
   const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
   l.emit(masked ? "simd:batch_norm_gradient_apply+relu" : "simd:batch_norm_gradient_apply", [=](const RunContext &c) {
     float *a = scratch.floats(c, 0), *slope = scratch.floats(c, 2), *shift = scratch.floats(c, 3);
-    const ChannelMask folded = masked ? mask.fold(c, shape.channels(), a, scratch.floats(c, 1)) : ChannelMask{};
+    const ChannelMask folded = masked ? mask.fold(c, 0, shape.channels(), a, scratch.floats(c, 1)) : ChannelMask{};
     if (!masked)
       fold_statistics(shape.channels(), c.in(scale), nullptr, c.in(mean), c.in(variance), epsilon, a, nullptr);
     fold_gradient(shape.channels(), *static_cast<const double *>(c.buffers[count]), c.in(variance), epsilon, a,
