@@ -56,7 +56,9 @@ TUTTI_API int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator,
                                                      const tutti_options *options, const tutti_hooks *hooks,
                                                      tutti_cancel *cancel, tutti_result **result, tutti_error **err);
 
-/* Writes a checkpoint of the present weights into `directory`/checkpoint-<step>. */
+/* Writes a checkpoint into `directory`/checkpoint-<step>. After a training it holds all that another estimator with
+ * this model_dir needs to go on exactly as this one would. While a training runs, and where nothing was trained, it
+ * holds the newest weights (of the last checkpoint or evaluation) without the optimizer's slots. */
 TUTTI_API int32_t tutti_estimator_save(tutti_estimator *estimator, const char *directory, tutti_cancel *cancel,
                                        tutti_error **err);
 

@@ -9,9 +9,7 @@
 #include "capi/options_c.h"
 #include "capi/result_c.h"
 #include "capi/strategy_c.h"
-#include "checkpoint/writer.h"
 #include "estimator/hooks/standing_hooks.h"
-#include "graph/serialize.h"
 
 namespace tutti::impl::capi {
 
@@ -206,13 +204,9 @@ int32_t tutti_estimator_save(tutti_estimator *estimator, const char *directory, 
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
     TUTTI_TRY(require(directory, "directory"));
     TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
-    checkpoint::Snapshot snapshot;
-    TUTTI_ASSIGN(snapshot.state, object->estimator().weights(""));
+    TUTTI_TRY(object->estimator().weights("").status());
     TUTTI_ASSIGN(const data::ElementSpec spec, object->spec());
-    const auto predict = object->estimator().state().models.get(estimator::Mode::predict, spec);
-    if (predict.ok()) snapshot.graph_text = graph::to_json(**predict).dump();
-    snapshot.options = object->estimator().config().to_json();
-    return checkpoint::write_checkpoint(directory, snapshot, token.get()).status();
+    return object->estimator().save(directory, spec, token.get());
   });
 }
 

@@ -24,6 +24,7 @@
 #include "distribute/predict_engine.h"
 #include "estimator/estimator_state.h"
 #include "estimator/requests.h"
+#include "estimator/saving.h"
 #include "estimator/train_session.h"
 
 namespace tutti::impl::estimator {
@@ -44,6 +45,10 @@ class Estimator : public base::Object {
   /// The weights of `path`, or the newest; see EstimatorState::weights.
   base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path) const {
     return state_->weights(path);
+  }
+  /// See saving.h.
+  base::Status save(const std::string &directory, const data::ElementSpec &spec, const base::CancelToken *cancel) {
+    return estimator::save(*state_, directory, spec, cancel);
   }
   /// Completed steps, of a training under way too; before the first one those of the newest weights, 0 without any.
   int64_t global_step() const;

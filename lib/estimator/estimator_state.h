@@ -75,6 +75,22 @@ class EstimatorState : public base::Object {
   base::Ref<checkpoint::WeightVersion> published_;  // guarded by mutex_
 };
 
+/// Holds the estimator's permit to train, so that nothing trains meanwhile.
+class TrainingPermit {
+ public:
+  explicit TrainingPermit(EstimatorState &state) : state_(state), status_(state.begin_training()) {}
+  ~TrainingPermit() {
+    if (status_.ok()) state_.end_training();
+  }
+  TrainingPermit(const TrainingPermit &) = delete;
+  TrainingPermit &operator=(const TrainingPermit &) = delete;
+  const base::Status &status() const { return status_; }
+
+ private:
+  EstimatorState &state_;
+  const base::Status status_;
+};
+
 }  // namespace tutti::impl::estimator
 
 #endif  // TUTTI_ESTIMATOR_ESTIMATOR_STATE_H_

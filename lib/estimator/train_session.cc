@@ -10,6 +10,7 @@
 
 #include "base/trace.h"
 #include "estimator/resume_check.h"
+#include "estimator/saving.h"
 
 namespace tutti::impl::estimator {
 
@@ -237,14 +238,9 @@ Status TrainSession::save(bool finished) {
   if (step() == saved_step_ && run == saved_run_ && saved.input == saved_input_) return Status();
   TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, snapshot(true));
   state_->publish(version);
-  checkpoint::Snapshot snapshot;
-  snapshot.state = version;
+  checkpoint::Snapshot snapshot =
+      snapshot_of(std::move(version), saved, state_->config, plan_json(*trainer_, *state_->strategy));
   snapshot.graph_text = graph_text_;
-  snapshot.run = run;
-  snapshot.options = state_->config.to_json();
-  snapshot.plan = plan_json(*trainer_, *state_->strategy);
-  snapshot.iterator = saved.input;
-  snapshot.metrics = saved.metrics;
   TUTTI_TRY(saver_->save(std::move(snapshot), request_.cancel.get()));
   saved_step_ = step();
   saved_run_ = std::move(run);

@@ -86,22 +86,6 @@ Result<Ref<WeightVersion>> with_tensor(const WeightVersion &version, size_t inde
   return Ref<WeightVersion>(base::make_ref<TensorVersion>(version.step(), version.entries(), std::move(tensors)));
 }
 
-/// Holds the estimator's permit to train, so that nothing trains meanwhile.
-class TrainingPermit {
- public:
-  explicit TrainingPermit(EstimatorState &state) : state_(state), status_(state.begin_training()) {}
-  ~TrainingPermit() {
-    if (status_.ok()) state_.end_training();
-  }
-  TrainingPermit(const TrainingPermit &) = delete;
-  TrainingPermit &operator=(const TrainingPermit &) = delete;
-  const Status &status() const { return status_; }
-
- private:
-  EstimatorState &state_;
-  const Status status_;
-};
-
 /// Without a trainer: the newest weights with one tensor changed are the newest from now on.
 Status write_version(EstimatorState &state, std::string_view name, const Tensor &value) {
   const TrainingPermit permit(state);

@@ -38,6 +38,28 @@ static void test_goes_on_from_the_model_dir(void **state) {
   remove_directory(directory);
 }
 
+/* Momentum, position in the shuffled data and step all come from a checkpoint that was asked for. */
+static void test_goes_on_from_a_save(void **state) {
+  (void)state;
+  char directory[64], run[160];
+  make_directory(directory);
+  snprintf(run, sizeof run, "{\"seed\": 5, \"model_dir\": \"%s\", \"determinism\": \"repeatable\"}", directory);
+  tutti_dataset *dataset = toy_dataset(64, 16, 1);
+  tutti_estimator *estimator = toy_estimator("{\"seed\": 5, \"determinism\": \"repeatable\"}");
+  assert_int_equal(train(estimator, dataset, "{\"steps\": 3}").step, 3);
+  assert_ok(tutti_estimator_save(estimator, directory, NULL, &err));
+  struct outcome whole = train(estimator, dataset, NULL);
+  tutti_estimator_unref(estimator);
+  estimator = toy_estimator(run);
+  assert_int_equal(tutti_estimator_get_global_step(estimator), 3);
+  struct outcome rest = train(estimator, dataset, NULL);
+  assert_int_equal(rest.step, whole.step);
+  assert_true(rest.loss == whole.loss);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+  remove_directory(directory);
+}
+
 static void test_unwritable_model_dir(void **state) {
   (void)state;
   char directory[64], file[128], run[256];
@@ -91,6 +113,7 @@ static void test_checkpoints_are_announced_and_limited(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_goes_on_from_the_model_dir),
+    cmocka_unit_test(test_goes_on_from_a_save),
     cmocka_unit_test(test_unwritable_model_dir),
     cmocka_unit_test(test_checkpoints_are_announced_and_limited),
 };
