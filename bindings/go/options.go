@@ -81,6 +81,9 @@ type RunOptions struct {
 	// repeatable: bit-identical from run to run; invariant: and independent of the number of replicas. Default:
 	// fast.
 	Determinism Determinism
+	// With determinism invariant: parts in which each batch is computed, a multiple of the number of devices. Only
+	// runs with the same number have the same bits. Default: 4.
+	LogicalReplicas int64
 	// bf16_where_faster: factors of convolutions and matrix products may be rounded to bfloat16 where that was
 	// measured to be faster on this processor; sums, results, weights, slots and gradients stay f32. Only with
 	// determinism fast. Default: f32.
@@ -116,6 +119,9 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.Determinism != "" {
 		raw.Options_set_string(handle, "determinism", string(o.Determinism))
+	}
+	if o.LogicalReplicas != 0 {
+		raw.Options_set_i64(handle, "logical_replicas", o.LogicalReplicas)
 	}
 	if o.Precision != "" {
 		raw.Options_set_string(handle, "precision", string(o.Precision))

@@ -18,7 +18,8 @@ Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions
   const int32_t logical = options.logical_replicas, replicas = strategy.replica_count();
   if (logical < 1 || logical % replicas != 0) {
     return base::invalid_argument("level invariant runs ", logical, " logical replicas, which ", replicas,
-                                  " devices do not share evenly: set logical_replicas to a multiple of the devices");
+                                  " devices do not share evenly: set the run option logical_replicas to ", replicas,
+                                  " or a multiple of it");
   }
   return logical / replicas;
 }
