@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The scenarios that each language does alike: tests/bindings/scenarios.txt says what the lines mean.
+
+var scenarioModels = map[string]ModelFunc{
+	"classifier": scenarioClassifier, "regression": scenarioRegression, "images": scenarioImages,
+	"wrong": func(g *Graph, mode Mode) error {
+		x := g.GetFeature("x")
+		g.SetLoss(g.Matmul(x, x))
+		return nil
+	},
+	"failing": func(g *Graph, mode Mode) error {
+		return &Error{Code: Unavailable, Message: "the model is at lunch"}
+	},
+}
+
+func scenarioClassifier(g *Graph, mode Mode) error {
+	hidden := g.LayerDense(g.GetFeature("x"), 8, LayerDenseOptions{Activation: LayerDenseActivationRelu})
+	logits := g.LayerDense(g.LayerDropout(hidden, 0.25), 3)
+	g.SetOutput("class", g.Argmax(logits))
+	g.SetOutput("probability", g.Softmax(logits))
+	if mode != ModePredict {
+		y := g.GetLabel("y")
+		g.MetricAccuracy("accuracy", logits, y)
+		g.MetricTopKAccuracy("top_2", logits, y, 2)
+		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y))
+		g.OptimizerAdam(g.ScheduleConstant(0.01))
+	}
+	return nil
+}
+
+func scenarioRegression(g *Graph, mode Mode) error {
+	x := g.GetFeature("x")
+	var line Value
+	g.Scope("line", func() {
+		dims := []int64{g.Dims(x)[1], 1}
+		line = g.Matmul(x, g.Variable("slope", Float32, dims, VariableOptions{Initializer: "zeros"}))
+	})
+	g.SetOutput("y", line)
+	if mode != ModePredict {
+		target := g.Reshape(g.Cast(g.GetLabel("y"), Float32), []int64{DimBatch, 1})
+		g.MetricMean("target", target)
+		g.SetLoss(g.LossMeanSquaredError(line, target))
+		rate := g.ScheduleExponential(0.05, 0.5, 4, ScheduleExponentialOptions{Staircase: true})
+		g.OptimizerSgd(rate, OptimizerSgdOptions{Momentum: 0.9, Nesterov: true})
+	}
+	return nil
+}
+
+func scenarioImages(g *Graph, mode Mode) error {
+	momentum, decay := 0.5, 0.1
+	x := g.Reshape(g.GetFeature("x"), []int64{DimBatch, 6, 6, 1})
+	x = g.LayerConv2d(x, 4, 3, LayerConv2dOptions{UseBias: False})
+	x = g.LayerMaxPool2d(g.Relu(g.LayerBatchNorm(x, LayerBatchNormOptions{Momentum: &momentum})), 2)
+	logits := g.LayerDense(g.LayerFlatten(x), 3)
+	g.SetOutput("class", g.Argmax(logits))
+	if mode != ModePredict {
+		y := g.GetLabel("y")
+		g.MetricAccuracy("accuracy", logits, y)
+		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y))
+		g.SetGradientClipNorm(1)
+		g.OptimizerAdamw(g.ScheduleConstant(0.02), OptimizerAdamwOptions{WeightDecay: &decay})
+	}
+	return nil
+}
+
+// scenario is what the lines so far have set up.
+type scenario struct {
+	context         *Context
+	strategy        *Strategy
+	run             RunOptions
+	x               []float32
+	y               []int32
+	rows, columns   int64
+	model           ModelFunc
+	pipeline        []string
+	training        *Dataset
+	estimator       *Estimator
+	temporaryFolder func() string
+	out             strings.Builder
+}
+
+func (s *scenario) print(format string, values ...any) {
+	fmt.Fprintf(&s.out, "= "+format+"\n", values...)
+}
+
+func (s *scenario) forgetEstimator() {
+	if s.estimator != nil {
+		s.estimator.Close()
+	}
+	if s.training != nil {
+		s.training.Close()
+	}
+	s.estimator, s.training = nil, nil
+}
+
+func (s *scenario) forget() {
+	s.forgetEstimator()
+	if s.strategy != nil {
+		s.strategy.Close()
+		s.context.Close()
+	}
+	s.run, s.context, s.strategy = RunOptions{}, nil, nil
+}
+
+func (s *scenario) useDevices(count int64) (err error) {
+	if s.context, err = NewContext(ContextOptions{Backend: "reference", LogicalDevices: count}); err != nil {
+		return err
+	}
+	s.strategy, err = Mirrored(s.context)
+	return err
+}
+
+func (s *scenario) setOption(key, value string) {
+	number, _ := strconv.ParseInt(value, 10, 64)
+	switch key {
+	case "seed":
+		s.run.Seed = number
+	case "determinism":
+		s.run.Determinism = Determinism(value)
+	case "logical_replicas":
+		s.run.LogicalReplicas = number
+	case "accumulation_steps":
+		s.run.AccumulationSteps = number
+	}
+}
+
+func (s *scenario) makeData(rows, columns, classes int64, seed uint32) {
+	s.rows, s.columns, s.x, s.y = rows, columns, nil, nil
+	for i := int64(0); i < rows; i++ {
+		s.y = append(s.y, int32(i%classes))
+		for j := int64(0); j < columns; j++ {
+			seed = seed*1664525 + 1013904223
+			value := float32(seed>>8) / (1 << 24)
+			if j%classes == i%classes {
+				value += 0.5
+			}
+			s.x = append(s.x, value)
+		}
+	}
+}
+
+func (s *scenario) dataset(transforms ...string) (*Dataset, error) {
+	p := NewPipeline(s.context)
+	AddSlices(p, "x", Feature, s.x, s.rows, s.columns)
+	AddSlices(p, "y", Label, s.y)
+	for i := 0; i < len(transforms); i++ {
+		name := transforms[i]
+		if name == "repeat" {
+			p.Repeat()
+			continue
+		}
+		i++
+		count, _ := strconv.ParseInt(transforms[i], 10, 64)
+		switch name {
+		case "shuffle":
+			p.Shuffle(count)
+		case "take":
+			p.Take(count)
+		case "skip":
+			p.Skip(count)
+		case "batch":
+			p.Batch(count)
+		}
+	}
+	return p.Build()
+}
+
+func (s *scenario) needEstimator() (err error) {
+	if s.training == nil {
+		if s.training, err = s.dataset(s.pipeline...); err != nil {
+			return err
+		}
+	}
+	if s.estimator == nil {
+		options := EstimatorOptions{Context: s.context, Strategy: s.strategy, RunOptions: s.run}
+		s.estimator, err = NewEstimator(s.model, options)
+	}
+	return err
+}
+
+func (s *scenario) train(steps int64) error {
+	if err := s.needEstimator(); err != nil {
+		return err
+	}
+	result, err := s.estimator.Train(background, s.training, TrainOptions{Steps: steps})
+	if err == nil {
+		s.print("step %d loss %.5f", result.Step, result.Loss)
+	}
+	return err
+}
+
+func (s *scenario) evaluate(batch string) error {
+	if err := s.needEstimator(); err != nil {
+		return err
+	}
+	dataset, err := s.dataset("batch", batch)
+	if err != nil {
+		return err
+	}
+	defer dataset.Close()
+	result, err := s.estimator.Evaluate(background, dataset, 0)
+	if err != nil {
+		return err
+	}
+	s.print("loss %.5f", result.Loss)
+	for _, name := range sortedKeys(result.Metrics) {
+		s.print("%s %.5f", name, result.Metrics[name])
+	}
+	return nil
+}
+
+func sortedKeys(metrics map[string]float64) (names []string) {
+	for name := range metrics {
+		if name != "loss" {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+func (s *scenario) predict(rows string) error {
+	if err := s.needEstimator(); err != nil {
+		return err
+	}
+	dataset, err := s.dataset("take", rows, "batch", "3")
+	if err != nil {
+		return err
+	}
+	defer dataset.Close()
+	predictor, err := s.estimator.Predictor(PredictorOptions{})
+	if err != nil {
+		return err
+	}
+	defer predictor.Close()
+	batch, err := predictor.RunAll(background, dataset)
+	if err != nil {
+		return err
+	}
+	defer batch.Close()
+	names := batch.Names()
+	sort.Strings(names)
+	for _, name := range names {
+		if err := s.printRows(batch, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scenario) printRows(batch *Batch, name string) error {
+	if classes, err := Output[int64](batch, name); err == nil {
+		for _, class := range classes {
+			s.print("%s %d", name, class)
+		}
+		return nil
+	}
+	values, err := Output[float32](batch, name)
+	width := len(values) / int(batch.Rows())
+	for i := 0; i < len(values); i += width {
+		line := name
+		for _, value := range values[i : i+width] {
+			line += fmt.Sprintf(" %.5f", value)
+		}
+		s.print("%s", line)
+	}
+	return err
+}
+
+func (s *scenario) variable(name string) error {
+	if err := s.needEstimator(); err != nil {
+		return err
+	}
+	tensor, err := s.estimator.ReadVariable(name)
+	if err != nil {
+		return err
+	}
+	defer tensor.Close()
+	sum := 0.0
+	values, err := Values[float32](tensor)
+	for _, value := range values {
+		sum += float64(value)
+	}
+	s.print("shape %s sum %.5f", strings.Trim(fmt.Sprint(tensor.Dims()), "[]"), sum)
+	return err
+}
+
+func (s *scenario) save() error {
+	s.run.ModelDir = s.temporaryFolder()
+	return s.estimator.Save(background, s.run.ModelDir)
+}
+
+func (s *scenario) restore() error {
+	s.forgetEstimator()
+	err := s.needEstimator()
+	if err == nil {
+		s.print("step %d", s.estimator.GlobalStep())
+	}
+	return err
+}
+
+func (s *scenario) integer(text string) error {
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	tensor, err := NewTensor([]int64{number}, 1)
+	if err != nil {
+		return err
+	}
+	defer tensor.Close()
+	return View(tensor, func(data []int64) error {
+		s.print("%d", data[0])
+		return nil
+	})
+}
+
+func (s *scenario) text(name string) error {
+	dataset, err := AddSlices(NewPipeline(s.context), name, Feature, []int64{0}, 1).Build()
+	if err != nil {
+		return err
+	}
+	defer dataset.Close()
+	s.print("%s", dataset.Components()[0].Name)
+	return nil
+}
+
+// do does what a line says; it has as many words as it needs.
+func (s *scenario) do(words []string) error {
+	number := func(i int) int64 {
+		value, _ := strconv.ParseInt(words[i], 10, 64)
+		return value
+	}
+	switch words[0] {
+	case "scenario":
+		s.forget()
+		return s.useDevices(1)
+	case "devices":
+		return s.useDevices(number(1))
+	case "data":
+		s.makeData(number(1), number(2), number(3), uint32(number(4)))
+	case "pipeline":
+		s.forgetEstimator()
+		s.pipeline = words[1:]
+	case "model":
+		s.forgetEstimator()
+		s.model = scenarioModels[words[1]]
+	case "run":
+		s.forgetEstimator()
+		s.setOption(words[1], words[2])
+	case "train":
+		return s.train(number(1))
+	case "evaluate":
+		return s.evaluate(words[1])
+	case "predict":
+		return s.predict(words[1])
+	case "variable":
+		return s.variable(words[1])
+	case "save":
+		return s.save()
+	case "restore":
+		return s.restore()
+	case "integer":
+		return s.integer(words[1])
+	case "text":
+		return s.text(words[1])
+	}
+	return nil
+}
+
+// printFailure prints the code and the messages of the error and its causes.
+func (s *scenario) printFailure(err error) {
+	var code *Error
+	line := ""
+	for one := err; one != nil; one = errors.Unwrap(one) {
+		if failure, ok := one.(*Error); ok {
+			line += ": " + failure.Message
+		} else {
+			line += ": " + one.Error()
+		}
+	}
+	if errors.As(err, &code) {
+		line = code.Code.String() + line
+	}
+	s.print("%s", line)
+}
+
+func TestScenariosAreThoseOfC(t *testing.T) {
+	path := os.Getenv("TUTTI_SCENARIOS")
+	if path == "" {
+		t.Skip("TUTTI_SCENARIOS names no file")
+	}
+	live(t)
+	wanted, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scenario{temporaryFolder: t.TempDir}
+	defer s.forget()
+	for _, line := range strings.SplitAfter(string(wanted), "\n") {
+		if strings.HasPrefix(line, "=") {
+			continue
+		}
+		s.out.WriteString(line)
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		if err := s.do(words); err != nil {
+			s.printFailure(err)
+		}
+	}
+	got, lines := strings.Split(s.out.String(), "\n"), strings.Split(string(wanted), "\n")
+	for i := 0; i < len(got) || i < len(lines); i++ {
+		if i >= len(got) || i >= len(lines) || got[i] != lines[i] {
+			t.Fatalf("line %d: not\n%s\nbut\n%s", i+1, strings.Join(lines[i:], "\n"), strings.Join(got[i:], "\n"))
+		}
+	}
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scenario_runner FILE: does what the scenarios say and prints them with their results (scenarios.txt). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scenario_models.h"
+
+enum { MAXIMUM_WORDS = 32, MAXIMUM_LINE = 1024 };
+
+/* What the lines so far have set up. */
+struct scenario {
+  tutti_context *context;
+  tutti_strategy *strategy;
+  tutti_options *run;
+  tutti_tensor *x, *y;
+  tutti_model_fn model;
+  char pipeline[MAXIMUM_LINE];
+  tutti_dataset *training;
+  tutti_estimator *estimator;
+  char folder[64];
+};
+
+struct words {
+  char *at[MAXIMUM_WORDS];
+  int count;
+};
+
+static struct words split(char *line) {
+  struct words words = {.count = 0};
+  for (char *word = strtok(line, " \n"); word != NULL && words.count < MAXIMUM_WORDS; word = strtok(NULL, " \n"))
+    words.at[words.count++] = word;
+  return words;
+}
+
+static int64_t integer_at(const struct words *words, int i) {
+  return i < words->count ? strtoll(words->at[i], NULL, 10) : 0;
+}
+
+static void print_failure(int32_t code, tutti_error *err) {
+  if (code == TUTTI_OK) return;
+  printf("= %s", tutti_code_get_name(code));
+  for (tutti_error *one = err; one != NULL; one = tutti_error_get_cause(one))
+    printf(": %s", tutti_error_get_message(one));
+  printf("\n");
+  tutti_error_unref(err);
+}
+
+/* --- set up ------------------------------------------------------------------------------------------------------- */
+
+static void forget_estimator(struct scenario *s) {
+  tutti_estimator_unref(s->estimator), tutti_dataset_unref(s->training);
+  s->estimator = NULL, s->training = NULL;
+}
+
+static void forget(struct scenario *s) {
+  forget_estimator(s);
+  tutti_tensor_unref(s->x), tutti_tensor_unref(s->y), tutti_strategy_unref(s->strategy), tutti_options_unref(s->run);
+  tutti_context_unref(s->context);
+  char command[128];
+  if (s->folder[0] != 0 && snprintf(command, sizeof command, "rm -r '%s'", s->folder) > 0 && system(command) != 0)
+    exit(1);
+  memset(s, 0, sizeof *s);
+}
+
+static int32_t use_devices(struct scenario *s, int64_t count, tutti_error **err) {
+  tutti_strategy_unref(s->strategy), tutti_context_unref(s->context);
+  s->strategy = NULL, s->context = NULL;
+  tutti_options *options = NULL;
+  int32_t code = tutti_options_create("context", &options, err);
+  if (code != TUTTI_OK) return code;
+  tutti_options_set_string(options, "backend", "reference");
+  tutti_options_set_i64(options, "logical_devices", count);
+  code = tutti_context_create(options, &s->context, err);
+  tutti_options_unref(options);
+  if (code == TUTTI_OK) code = tutti_strategy_create_mirrored(s->context, NULL, 0, &s->strategy, err);
+  return code;
+}
+
+static int32_t begin(struct scenario *s, tutti_error **err) {
+  forget(s);
+  int32_t code = tutti_options_create("run", &s->run, err);
+  return code == TUTTI_OK ? use_devices(s, 1, err) : code;
+}
+
+static void set_option(struct scenario *s, const struct words *words) {
+  if (words->count < 3) return;
+  if (strcmp(words->at[1], "determinism") == 0) {
+    tutti_options_set_string(s->run, words->at[1], words->at[2]);
+  } else {
+    tutti_options_set_i64(s->run, words->at[1], integer_at(words, 2));
+  }
+}
+
+/* Transforms until the end of the words; each takes its own. */
+static void add_transforms(tutti_pipeline *pipeline, const struct words *words) {
+  for (int i = 1; i < words->count; i++) {
+    const char *name = words->at[i];
+    if (strcmp(name, "repeat") == 0) {
+      tutti_pipeline_repeat(pipeline, NULL);
+      continue;
+    }
+    int64_t count = integer_at(words, ++i);
+    if (strcmp(name, "shuffle") == 0) tutti_pipeline_shuffle(pipeline, count, NULL);
+    if (strcmp(name, "take") == 0) tutti_pipeline_take(pipeline, count);
+    if (strcmp(name, "skip") == 0) tutti_pipeline_skip(pipeline, count);
+    if (strcmp(name, "batch") == 0) tutti_pipeline_batch(pipeline, count, NULL);
+  }
+}
+
+/* The data with some transforms. */
+static int32_t make_dataset(struct scenario *s, const char *transforms, tutti_dataset **out, tutti_error **err) {
+  char line[MAXIMUM_LINE];
+  snprintf(line, sizeof line, "%s", transforms);
+  struct words words = split(line);
+  tutti_pipeline *pipeline = NULL;
+  int32_t code = tutti_pipeline_create(s->context, &pipeline, err);
+  if (code != TUTTI_OK) return code;
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, s->x);
+  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, s->y);
+  add_transforms(pipeline, &words);
+  code = tutti_pipeline_build(pipeline, out, err);
+  tutti_pipeline_unref(pipeline);
+  return code;
+}
+
+static int32_t need_estimator(struct scenario *s, tutti_error **err) {
+  int32_t code = TUTTI_OK;
+  if (s->training == NULL) code = make_dataset(s, s->pipeline, &s->training, err);
+  if (code != TUTTI_OK || s->estimator != NULL) return code;
+  return tutti_estimator_create(s->context, s->model, NULL, NULL, s->strategy, s->run, &s->estimator, err);
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+static int32_t train(struct scenario *s, int64_t steps, tutti_error **err) {
+  tutti_options *options = NULL;
+  tutti_result *result = NULL;
+  int32_t code = need_estimator(s, err);
+  if (code == TUTTI_OK) code = tutti_options_create("train", &options, err);
+  if (code == TUTTI_OK) tutti_options_set_i64(options, "steps", steps);
+  if (code == TUTTI_OK) code = tutti_estimator_train(s->estimator, s->training, options, NULL, NULL, &result, err);
+  if (code == TUTTI_OK) {
+    printf("= step %" PRId64 " loss %.5f\n", tutti_result_get_step(result), tutti_result_get_loss(result));
+  }
+  tutti_result_unref(result), tutti_options_unref(options);
+  return code;
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int32_t evaluate(struct scenario *s, int64_t batch, tutti_error **err) {
+  char transforms[64];
+  snprintf(transforms, sizeof transforms, "pipeline batch %" PRId64, batch);
+  tutti_dataset *dataset = NULL;
+  tutti_result *result = NULL;
+  int32_t code = need_estimator(s, err);
+  if (code == TUTTI_OK) code = make_dataset(s, transforms, &dataset, err);
+  if (code == TUTTI_OK) code = tutti_estimator_evaluate(s->estimator, dataset, 0, NULL, &result, err);
+  if (code == TUTTI_OK) {
+    printf("= loss %.5f\n", tutti_result_get_loss(result));
+    const char *names[16];
+    int64_t count = tutti_result_get_metric_count(result);
+    for (int64_t i = 0; i < count && i < 16; i++)
+      names[i] = tutti_result_get_metric_name(result, i);
+    qsort(names, (size_t)count, sizeof *names, compare_names);
+    for (int64_t i = 0; i < count; i++)
+      printf("= %s %.5f\n", names[i], tutti_result_get_metric(result, names[i]));
+  }
+  tutti_result_unref(result), tutti_dataset_unref(dataset);
+  return code;
+}
+
+static void print_row(const tutti_tensor *tensor, int64_t row) {
+  int64_t width = tutti_tensor_get_rank(tensor) > 1 ? tutti_tensor_get_dim(tensor, 1) : 1;
+  for (int64_t i = row * width; i < (row + 1) * width; i++) {
+    if (tutti_tensor_get_dtype(tensor) == TUTTI_DTYPE_I64) {
+      printf(" %" PRId64, ((const int64_t *)tutti_tensor_get_data(tensor))[i]);
+    } else {
+      printf(" %.5f", (double)((const float *)tutti_tensor_get_data(tensor))[i]);
+    }
+  }
+  printf("\n");
+}
+
+static int32_t predict(struct scenario *s, int64_t rows, tutti_error **err) {
+  char transforms[64];
+  snprintf(transforms, sizeof transforms, "pipeline take %" PRId64 " batch 3", rows);
+  tutti_dataset *dataset = NULL;
+  tutti_predictor *predictor = NULL;
+  tutti_batch *batch = NULL;
+  int32_t code = need_estimator(s, err);
+  if (code == TUTTI_OK) code = make_dataset(s, transforms, &dataset, err);
+  if (code == TUTTI_OK) code = tutti_predictor_from_estimator(s->estimator, NULL, &predictor, err);
+  if (code == TUTTI_OK) code = tutti_predictor_run_all(predictor, dataset, NULL, &batch, err);
+  if (code == TUTTI_OK) {
+    const char *names[16];
+    int64_t count = tutti_batch_get_output_count(batch);
+    for (int64_t i = 0; i < count && i < 16; i++)
+      names[i] = tutti_batch_get_output_name(batch, i);
+    qsort(names, (size_t)count, sizeof *names, compare_names);
+    for (int64_t i = 0; i < count; i++) {
+      for (int64_t row = 0; row < tutti_batch_get_row_count(batch); row++) {
+        printf("= %s", names[i]);
+        print_row(tutti_batch_get_output(batch, names[i]), row);
+      }
+    }
+  }
+  tutti_batch_unref(batch), tutti_predictor_unref(predictor), tutti_dataset_unref(dataset);
+  return code;
+}
+
+static int32_t print_variable(struct scenario *s, const char *name, tutti_error **err) {
+  tutti_tensor *tensor = NULL;
+  int32_t code = need_estimator(s, err);
+  if (code == TUTTI_OK) code = tutti_estimator_read_variable(s->estimator, name, &tensor, err);
+  if (code != TUTTI_OK) return code;
+  double sum = 0;
+  for (int64_t i = 0; i < tutti_tensor_get_element_count(tensor); i++)
+    sum += (double)((const float *)tutti_tensor_get_data(tensor))[i];
+  printf("= shape");
+  for (int64_t i = 0; i < tutti_tensor_get_rank(tensor); i++)
+    printf(" %" PRId64, tutti_tensor_get_dim(tensor, i));
+  printf(" sum %.5f\n", sum);
+  tutti_tensor_unref(tensor);
+  return TUTTI_OK;
+}
+
+/* In a temporary folder that ends with the scenario. */
+static int32_t save(struct scenario *s, tutti_error **err) {
+  snprintf(s->folder, sizeof s->folder, "/tmp/tutti-scenario-XXXXXX");
+  if (mkdtemp(s->folder) == NULL) return tutti_error_set(err, TUTTI_UNAVAILABLE, "no temporary folder");
+  tutti_options_set_string(s->run, "model_dir", s->folder);
+  return tutti_estimator_save(s->estimator, s->folder, NULL, err);
+}
+
+static int32_t restore(struct scenario *s, tutti_error **err) {
+  forget_estimator(s);
+  int32_t code = need_estimator(s, err);
+  if (code == TUTTI_OK) printf("= step %" PRId64 "\n", tutti_estimator_get_global_step(s->estimator));
+  return code;
+}
+
+static int32_t print_integer(int64_t value, tutti_error **err) {
+  tutti_tensor *tensor = NULL;
+  int32_t code = tutti_tensor_from_data(TUTTI_DTYPE_I64, &(int64_t){1}, 1, &value, sizeof value, &tensor, err);
+  if (code != TUTTI_OK) return code;
+  printf("= %" PRId64 "\n", *(const int64_t *)tutti_tensor_get_data(tensor));
+  tutti_tensor_unref(tensor);
+  return TUTTI_OK;
+}
+
+static int32_t print_text(struct scenario *s, const char *name, tutti_error **err) {
+  tutti_tensor *tensor = NULL;
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  int32_t code = tutti_tensor_from_data(TUTTI_DTYPE_I64, &(int64_t){1}, 1, &(int64_t){0}, 8, &tensor, err);
+  if (code == TUTTI_OK) code = tutti_pipeline_create(s->context, &pipeline, err);
+  if (code == TUTTI_OK) tutti_pipeline_add_slices(pipeline, name, TUTTI_ROLE_FEATURE, tensor);
+  if (code == TUTTI_OK) code = tutti_pipeline_build(pipeline, &dataset, err);
+  if (code == TUTTI_OK) printf("= %s\n", tutti_dataset_get_component_name(dataset, 0));
+  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline), tutti_tensor_unref(tensor);
+  return code;
+}
+
+/* --- lines -------------------------------------------------------------------------------------------------------- */
+
+static int32_t prepare(struct scenario *s, const char *line, const struct words *words, tutti_error **err) {
+  const char *command = words->at[0];
+  if (strcmp(command, "scenario") == 0) return begin(s, err);
+  if (strcmp(command, "devices") == 0) return use_devices(s, integer_at(words, 1), err);
+  if (strcmp(command, "data") == 0) {
+    return scenario_data(integer_at(words, 1), integer_at(words, 2), integer_at(words, 3),
+                         (uint32_t)integer_at(words, 4), &s->x, &s->y, err);
+  }
+  if (strcmp(command, "pipeline") == 0 || strcmp(command, "model") == 0) forget_estimator(s);
+  if (strcmp(command, "pipeline") == 0) snprintf(s->pipeline, sizeof s->pipeline, "%s", line);
+  if (strcmp(command, "model") == 0) s->model = scenario_model(words->count > 1 ? words->at[1] : "");
+  if (strcmp(command, "run") == 0) forget_estimator(s), set_option(s, words);
+  return TUTTI_OK;
+}
+
+static int32_t show(struct scenario *s, const struct words *words, tutti_error **err) {
+  const char *command = words->at[0], *name = words->count > 1 ? words->at[1] : "";
+  if (strcmp(command, "train") == 0) return train(s, integer_at(words, 1), err);
+  if (strcmp(command, "evaluate") == 0) return evaluate(s, integer_at(words, 1), err);
+  if (strcmp(command, "predict") == 0) return predict(s, integer_at(words, 1), err);
+  if (strcmp(command, "variable") == 0) return print_variable(s, name, err);
+  if (strcmp(command, "save") == 0) return save(s, err);
+  if (strcmp(command, "restore") == 0) return restore(s, err);
+  if (strcmp(command, "integer") == 0) return print_integer(integer_at(words, 1), err);
+  if (strcmp(command, "text") == 0) return print_text(s, name, err);
+  return TUTTI_OK;
+}
+
+int main(int argc, char **argv) {
+  FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
+  if (file == NULL) {
+    fprintf(stderr, "usage: scenario_runner FILE\n");
+    return 2;
+  }
+  struct scenario s;
+  memset(&s, 0, sizeof s);
+  for (char line[MAXIMUM_LINE], copy[MAXIMUM_LINE]; fgets(line, sizeof line, file) != NULL;) {
+    if (line[0] == '=') continue;
+    fputs(line, stdout);
+    snprintf(copy, sizeof copy, "%s", line);
+    struct words words = split(copy);
+    if (line[0] == '#' || words.count == 0) continue;
+    tutti_error *err = NULL;
+    int32_t code = prepare(&s, line, &words, &err);
+    if (code == TUTTI_OK) code = show(&s, &words, &err);
+    print_failure(code, err);
+    fflush(stdout);
+  }
+  forget(&s);
+  fclose(file);
+  return 0;
+}
