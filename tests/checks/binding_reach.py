@@ -14,7 +14,8 @@ import sys
 import house
 
 # For each language: the folder with unreached.txt, the suffix of its sources, and how its raw layer calls a function.
-LANGUAGES = {"Go": ("bindings/go", ".go", lambda name: r"\braw\." + name[0].upper() + name[1:] + r"\b")}
+LANGUAGES = {"Go": ("bindings/go", ".go", lambda name: r"\braw\." + name[0].upper() + name[1:] + r"\b"),
+             "Java": ("bindings/java", ".java", lambda name: r"\bRaw\s*(?:\.|::)\s*" + name + r"\b")}
 
 
 def reasons_of(root, folder):
@@ -24,7 +25,7 @@ def reasons_of(root, folder):
 
 
 def sources_of(root, folder, suffix):
-    paths = [path for path in house.files_of(root, [folder], (suffix,)) if "/internal/" not in path and not path.endswith("_test" + suffix)]
+    paths = [path for path in house.files_of(root, [folder], (suffix,)) if not re.search("/internal/|/test/", path) and not path.endswith("_test" + suffix)]
     return "\n".join(house.read(root, path) for path in paths)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """formatting.py ROOT: C and C++ look as clang-format 14 writes them with .clang-format. Other versions write otherwise,
-so without that one the check is skipped. Go looks as gofmt writes it (bindings/go/run_go.py); here only its width."""
+so without that one the check is skipped. Go looks as gofmt writes it (bindings/go/run_go.py); of Go and
+Java only the width is checked here."""
 
 import os
 import shutil
@@ -29,12 +30,12 @@ def check(root, program):
     if not paths:
         return []
     style = "--style=file:" + os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.clang-format"))
-    paths_of_go = [path for path in house.files_of(root, FOLDERS, (".go",)) if GENERATED not in house.read(root, path)]
+    other_paths = [path for path in house.files_of(root, FOLDERS, (".go", ".java")) if GENERATED not in house.read(root, path)]
     result = subprocess.run([program, style, "--dry-run", "-Werror", *paths], cwd=root, capture_output=True, text=True, check=False)
     places = sorted({line.split(": error:")[0] for line in result.stderr.split("\n") if ": error:" in line})
     if result.returncode and not places:
         return [result.stderr.strip()]
-    return [f"{place}: not as clang-format writes it" for place in places] + long_lines(root, paths + paths_of_go)
+    return [f"{place}: not as clang-format writes it" for place in places] + long_lines(root, paths + other_paths)
 
 
 def long_lines(root, paths):

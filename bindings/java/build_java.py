@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the build of the Java package needs beside a C compiler.
+
+usage: build_java.py sources OUTPUT_FOLDER WRAPPER STAMP SWIG      the raw layer from SWIG, and the builders
+       build_java.py jar OUTPUT_FOLDER JAR POM JAVAC                the classes of the package, in a jar
+       build_java.py natives JAR FILE...                              a jar of native libraries, in loading order
+       build_java.py tests OUTPUT_FOLDER JAR CLASS_PATH JAVAC      the tests' classes
+       build_java.py javadoc OUTPUT_FOLDER JAVADOC                  the documentation, without a warning
+
+OUTPUT_FOLDER holds the generated sources in "generated". Jars hold no times: equal sources give equal jars.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import builders
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+MAIN, TESTS = os.path.join(HERE, 'src', 'main', 'java'), os.path.join(HERE, 'src', 'test', 'java')
+RELEASE = '17'
+EPOCH = (1980, 1, 1, 0, 0, 0)
+RAW = ('Raw.java', 'RawConstants.java', 'RawNative.java')
+
+
+def fresh(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    return folder
+
+
+def write(path, text):
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
+def sources(output, wrapper, stamp, swig):
+    folder = fresh(os.path.join(output, 'generated', 'org', 'tutti'))
+    swig_folder = os.path.join(ROOT, 'bindings', 'swig')
+    subprocess.run([swig, '-java', '-package', 'org.tutti', '-Wall', '-Werror', '-I' + os.path.join(ROOT, 'include'),
+                    '-I' + swig_folder, '-outdir', folder, '-o', wrapper, os.path.join(swig_folder, 'tutti_java.i')], check=True)
+    for name in RAW:
+        path = os.path.join(folder, name)
+        with open(path, encoding='utf-8') as file:
+            text = file.read()
+        # SWIG can make its classes invisible outside the package, but not its interface of constants.
+        write(path, text.replace('public interface', 'interface', 1))
+    for name, text in builders.files().items():
+        write(os.path.join(folder, name), text)
+    write(stamp, '')
+
+
+def java_files(*folders):
+    return sorted(path for folder in folders for path in glob.glob(os.path.join(folder, 'org', '**', '*.java'), recursive=True))
+
+
+def write_jar(jar, entries):
+    """Entries are name and bytes; the same ones give the same jar."""
+    manifest = 'Manifest-Version: 1.0\nAutomatic-Module-Name: org.tutti\n\n' if any(n.endswith('.class') for n, _ in entries) else 'Manifest-Version: 1.0\n\n'
+    with zipfile.ZipFile(jar, 'w', zipfile.ZIP_DEFLATED) as file:
+        for name, data in [('META-INF/MANIFEST.MF', manifest.encode())] + sorted(entries):
+            information = zipfile.ZipInfo(name, EPOCH)
+            information.compress_type = zipfile.ZIP_DEFLATED
+            information.external_attr = 0o644 << 16
+            file.writestr(information, data)
+
+
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read()
+
+
+def compile_java(javac, classes, paths, class_path=''):
+    arguments = [javac, '--release', RELEASE, '-encoding', 'UTF-8', '-Xlint:all,-try', '-Werror', '-d', fresh(classes)]
+    subprocess.run(arguments + (['-cp', class_path] if class_path else []) + paths, check=True)
+    return [(os.path.relpath(path, classes), read(path)) for path in glob.glob(os.path.join(classes, '**', '*.class'), recursive=True)]
+
+
+def jar(output, target, pom, javac):
+    entries = compile_java(javac, os.path.join(output, 'classes'), java_files(MAIN, os.path.join(output, 'generated')))
+    write_jar(target, entries + [('META-INF/maven/org.tutti/tutti/pom.xml', read(pom))])
+
+
+def tests(output, target, class_path, javac):
+    write_jar(target, compile_java(javac, os.path.join(output, 'test_classes'), java_files(TESTS), class_path))
+
+
+def natives(target, *files):
+    folder = f'org/tutti/natives/linux-{os.uname().machine}/'
+    # The wrapper asks for the library by its soname, which is loaded before it.
+    entries = [(folder + soname(path), read(path)) for path in files]
+    names = ''.join(soname(path) + '\n' for path in files)
+    write_jar(target, entries + [(folder + 'files.txt', names.encode())])
+
+
+def soname(path):
+    name = os.path.basename(path)
+    parts = name.split('.so.')
+    return name if len(parts) == 1 else parts[0] + '.so.' + '.'.join(parts[1].split('.')[:2])
+
+
+def javadoc(output, program):
+    folder = fresh(os.path.join(output, 'javadoc'))
+    done = subprocess.run([program, '-quiet', '-Xdoclint:all', '-Werror', '--release', RELEASE, '-encoding', 'UTF-8', '-public', '-d', folder,
+                           *java_files(MAIN, os.path.join(output, 'generated'))], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(done.stdout)
+    return 1 if done.returncode or 'warning' in done.stdout else 0
+
+
+if __name__ == '__main__':
+    sys.exit({'sources': sources, 'jar': jar, 'natives': natives, 'tests': tests, 'javadoc': javadoc}[sys.argv[1]](*sys.argv[2:]))

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests and examples of the Java package, with the library of a build folder that need not be installed.
+
+usage: run_java.py class_path                                   where JUnit 4 is; empty when it is not here
+       run_java.py test BUILD_FOLDER JAVA_HOME [CLASS...]       all tests, or those of some classes
+       run_java.py checked BUILD_FOLDER JAVA_HOME [CLASS...]    under -Xcheck:jni with little memory: no warning of its is allowed
+       run_java.py installed BUILD_FOLDER JAVA_HOME             installs into a folder, and runs hello outside the tree with that
+       run_java.py example BUILD_FOLDER JAVA_HOME NAME          compiles a program of examples/java and runs it as a test
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples', 'java')
+RUN_EXAMPLE = os.path.join(os.path.dirname(EXAMPLES), 'run_example.py')
+JARS = '/usr/share/java'
+CHECKS = ('-Xcheck:jni', '-Xmx64m')
+# What -Xcheck:jni writes; it does not stop for it.
+JNI_COMPLAINT = re.compile(r'^(WARNING in native method|FATAL ERROR in native method|WARNING: JNI|Warning: .*JNI|JNI ).*$', re.M)
+
+
+def class_path():
+    """JUnit 4 and what it needs, by the names that Debian gives them."""
+    junit, hamcrest = glob.glob(os.path.join(JARS, 'junit4.jar')), sorted(glob.glob(os.path.join(JARS, 'hamcrest*.jar')))
+    plain = [path for path in hamcrest if re.fullmatch(r'hamcrest(-core|-library)?\.jar', os.path.basename(path))]
+    return ':'.join(junit + plain) if junit and plain else ''
+
+
+def output_of(build):
+    return os.path.join(build, 'bindings', 'java')
+
+
+def test_classes(jar):
+    with zipfile.ZipFile(jar) as file:
+        return sorted(name[:-len('.class')].replace('/', '.') for name in file.namelist() if name.endswith('Test.class'))
+
+
+def run_tests(build, java_home, flags, classes):
+    folder = output_of(build)
+    tests = os.path.join(folder, 'tutti-tests.jar')
+    path = ':'.join([os.path.join(folder, 'tutti.jar'), tests, class_path()])
+    names = [f'org.tutti.{name}' for name in classes] or test_classes(tests)
+    command = [os.path.join(java_home, 'bin', 'java'), *flags, '-ea', '-Djava.library.path=' + folder, '-Dtutti.test.build=' + build,
+               '-Dtutti.test.readme=' + os.path.join(HERE, 'README.md'), '-Dtutti.test.examples=' + EXAMPLES,
+               '-cp', path, 'org.junit.runner.JUnitCore', *names]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, errors='replace')
+    print(done.stdout)
+    complaint = JNI_COMPLAINT.search(done.stdout)
+    if complaint:
+        print('failed: -Xcheck:jni says:', complaint.group(0))
+    return 1 if done.returncode or complaint else 0
+
+
+def launcher(folder, java_home, flags, class_name):
+    """A script that runs a class as if it were a program, for run_example.py."""
+    path = os.path.join(folder, class_name)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('#!/bin/sh\nexec ' + ' '.join(f"'{word}'" for word in [os.path.join(java_home, 'bin', 'java'), *flags, class_name]) + ' "$@"\n')
+    os.chmod(path, 0o755)
+    return path
+
+
+def compiled(folder, java_home, jar, source):
+    subprocess.run([os.path.join(java_home, 'bin', 'javac'), '--release', '17', '-Xlint:all', '-Werror', '-encoding', 'UTF-8', '-cp', jar, '-d', folder,
+                    source], check=True)
+
+
+def example(build, java_home, name):
+    class_name = ''.join(part.capitalize() for part in name.split('_'))
+    jar = os.path.join(output_of(build), 'tutti.jar')
+    with tempfile.TemporaryDirectory() as folder:
+        compiled(folder, java_home, jar, os.path.join(EXAMPLES, class_name + '.java'))
+        flags = ['-Djava.library.path=' + output_of(build), '-cp', f'{jar}:{folder}']
+        return subprocess.run([sys.executable, RUN_EXAMPLE, name, launcher(folder, java_home, flags, class_name)], check=False).returncode
+
+
+def installed(build, java_home):
+    """hello, once by java.library.path and once by the jar of natives, with nothing of the build or source folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        system = os.path.join(folder, 'system')
+        subprocess.run(['meson', 'install', '-C', build, '--no-rebuild', '--quiet', '--destdir', system], check=True, stdout=subprocess.DEVNULL)
+        (jar,) = glob.glob(os.path.join(system, '**', 'java', 'tutti.jar'), recursive=True)
+        (jni,) = glob.glob(os.path.join(system, '**', 'jni', 'libtuttijni.so'), recursive=True)
+        (library,) = glob.glob(os.path.join(system, '**', 'libtutti.so'), recursive=True)
+        natives = shutil.copy(glob.glob(os.path.join(output_of(build), 'tutti-natives-*.jar'))[0], folder)
+        shutil.copy(os.path.join(EXAMPLES, 'Hello.java'), folder)
+        compiled(folder, java_home, jar, os.path.join(folder, 'Hello.java'))
+        ways = {'java.library.path': (['-Djava.library.path=' + os.path.dirname(jni), '-cp', f'{jar}:{folder}'], os.path.dirname(library)),
+                'tutti.library.path': (['-Dtutti.library.path=' + jni, '-cp', f'{jar}:{folder}'], os.path.dirname(library)),
+                'natives': (['-Djava.library.path=' + folder, '-cp', f'{jar}:{natives}:{folder}'], '')}
+        for way, (flags, path) in ways.items():
+            program = launcher(folder, java_home, flags, 'Hello')
+            done = subprocess.run([sys.executable, RUN_EXAMPLE, 'hello', program], env={**os.environ, 'LD_LIBRARY_PATH': path}, check=False)
+            if done.returncode:
+                print('failed: found by', way)
+                return 1
+        return 0
+
+
+def main(what, *arguments):
+    if what == 'class_path':
+        print(class_path())
+        return 0
+    build, java_home, *more = arguments
+    build = os.path.abspath(build)
+    if what in ('test', 'checked'):
+        return run_tests(build, java_home, CHECKS if what == 'checked' else (), more)
+    return {'installed': installed, 'example': example}[what](build, java_home, *more)
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+/** A call on an object that was closed. Its code is {@link Code#FAILED_PRECONDITION}. */
+public final class ClosedException extends TuttiException {
+    private static final long serialVersionUID = 1;
+
+    ClosedException(String kind) {
+        super(Code.FAILED_PRECONDITION, "use of a closed " + kind);
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongFunction;
+
+/**
+ * Owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed. Where a
+ * function takes a context, null means the default one, which has a device for every core.
+ */
+public final class Context extends NativeObject {
+    private volatile Log log;
+
+    /** A context.
+     *
+     * @param options what it has; null = the defaults
+     */
+    public Context(ContextOptions options) {
+        this(create(options));
+    }
+
+    private Context(long number) {
+        super(new Handle("Context", number, Raw::context_unref));
+    }
+
+    /** A context that the library lends. */
+    static Context share(long number) {
+        Raw.context_ref(number);
+        return new Context(number);
+    }
+
+    private static long create(ContextOptions options) {
+        try (Options.Native o = new Options.Native(options)) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.context_create(o.number, out, failure), failure);
+            return out[0];
+        }
+    }
+
+    /** Sends the log to a function, in place of the one before.
+     *
+     * @param minimum from which severity on
+     * @param sink the function; null = nowhere
+     */
+    public void setLog(Severity minimum, LogSink sink) {
+        try (Use use = new Use()) {
+            log = setLog(use.of(this), minimum, sink);
+        }
+    }
+
+    /** Sends the log of the default context to a function. What the function throws is lost.
+     *
+     * @param minimum from which severity on
+     * @param sink the function; null = nowhere
+     */
+    public static void setDefaultLog(Severity minimum, LogSink sink) {
+        setLog(0, minimum, sink);
+    }
+
+    private static Log setLog(long number, Severity minimum, LogSink sink) {
+        Log log = new Log(sink);
+        long[] failure = new long[1];
+        long token = sink == null ? 0 : Callbacks.keep(log);
+        int code = Raw.context_set_log(number, token, minimum.number(), failure);
+        Callbacks.reap();
+        TuttiException.check(code, failure);
+        return log;
+    }
+
+    /** What the function of {@link #setLog} threw first.
+     *
+     * @return that same object; null when it threw nothing
+     */
+    public Throwable logError() {
+        Log present = log;
+        return present == null ? null : present.error;
+    }
+
+    /** The names of the devices, such as "cpu:0".
+     *
+     * @return all names
+     */
+    public List<String> devices() {
+        return texts(number -> index -> Raw.context_get_device_name(number, index));
+    }
+
+    /** What the devices are.
+     *
+     * @return a JSON object for each: name, backend, kind, memory_bytes, description
+     */
+    public List<String> describeDevices() {
+        return texts(number -> index -> Raw.context_describe_device(number, index));
+    }
+
+    private List<String> texts(LongFunction<LongFunction<String>> get) {
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            List<String> texts = new ArrayList<>();
+            for (long i = 0; i < Raw.context_get_device_count(number); i++) {
+                texts.add(get.apply(number).apply(i));
+            }
+            return texts;
+        }
+    }
+
+    /** A sink, and what went wrong in it. */
+    static final class Log {
+        private final LogSink sink;
+        private volatile Throwable error;
+
+        private Log(LogSink sink) {
+            this.sink = sink;
+        }
+
+        /** Called one at a time. */
+        void write(Severity severity, String text) {
+            try {
+                sink.log(severity, text);
+            } catch (Throwable thrown) {
+                if (error == null) {
+                    error = thrown;
+                }
+            }
+        }
+    }
+}

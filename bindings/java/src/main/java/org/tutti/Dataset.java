@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Where examples come from and how they are transformed. Immutable; an iterator owns all progress. */
+public final class Dataset extends NativeObject {
+    /** What {@link #cardinality} says of a dataset without an end. */
+    public static final long INFINITE = Raw.CARDINALITY_INFINITE;
+    /** What {@link #cardinality} says when that is known only after going through. */
+    public static final long UNKNOWN = Raw.CARDINALITY_UNKNOWN;
+
+    /** One tensor of each element.
+     *
+     * @param name its name
+     * @param role what it is for
+     */
+    public record Component(String name, Role role) {}
+
+    Dataset(long number, Object... sources) {
+        super(new Handle("Dataset", number, Raw::dataset_unref), sources);
+    }
+
+    /** How many elements one pass gives.
+     *
+     * @return their number, {@link #INFINITE} or {@link #UNKNOWN}
+     */
+    public long cardinality() {
+        try (Use use = new Use()) {
+            return Raw.dataset_get_cardinality(use.of(this));
+        }
+    }
+
+    /** The tensors of each element.
+     *
+     * @return all components, in order
+     */
+    public List<Component> components() {
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            List<Component> components = new ArrayList<>();
+            for (long i = 0; i < Raw.dataset_get_component_count(number); i++) {
+                components.add(new Component(Raw.dataset_get_component_name(number, i),
+                    Role.of(Raw.dataset_get_component_role(number, i))));
+            }
+            return components;
+        }
+    }
+
+    /** Names, roles, types and shapes of the components.
+     *
+     * @return the JSON text
+     */
+    public String spec() {
+        try (Use use = new Use()) {
+            return Raw.dataset_get_spec(use.of(this));
+        }
+    }
+
+    /** Well-known mistakes in the order of transforms.
+     *
+     * @return one per line; empty when there are none
+     */
+    public String lint() {
+        try (Use use = new Use()) {
+            return Raw.dataset_get_lint(use.of(this));
+        }
+    }
+
+    /** Two datasets: the first elements, and the rest.
+     *
+     * @param count how many the first has
+     * @return both
+     */
+    public List<Dataset> split(long count) {
+        try (Use use = new Use()) {
+            long[] first = new long[1];
+            long[] rest = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.dataset_split(use.of(this), count, first, rest, failure), failure);
+            return List.of(new Dataset(first[0], this), new Dataset(rest[0], this));
+        }
+    }
+
+    /** Goes through the dataset from its beginning.
+     *
+     * @param seed that of shuffling
+     * @return an iterator, which must be closed
+     */
+    public DatasetIterator iterator(long seed) {
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.iterator_create(number, seed, out, failure), failure);
+            return new DatasetIterator(out[0], (int) Raw.dataset_get_component_count(number), this);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Goes once through a dataset. It serves one thread at a time; another one gets {@link Code#FAILED_PRECONDITION}. After a
+ * call that was cancelled, and after any other error, the next call goes on.
+ */
+public final class DatasetIterator extends NativeObject implements Iterator<Tensor[]> {
+    private final int components;
+    private final ReentrantLock busy = new ReentrantLock();
+    private Tensor[] ahead;
+
+    DatasetIterator(long number, int components, Dataset dataset) {
+        super(new Handle("DatasetIterator", number, Raw::iterator_unref), dataset);
+        this.components = components;
+    }
+
+    /** What the library lends is good until the next call, which must wait that long. */
+    private void lock() {
+        if (!busy.tryLock()) {
+            throw new TuttiException(Code.FAILED_PRECONDITION, "the iterator is in use by another thread");
+        }
+    }
+
+    /** The next element.
+     *
+     * @return one tensor for each component, to be closed; null at the end
+     */
+    public Tensor[] read() {
+        lock();
+        try {
+            Tensor[] element = ahead;
+            ahead = null;
+            return element != null ? element : advance();
+        } finally {
+            busy.unlock();
+        }
+    }
+
+    private Tensor[] advance() {
+        try (Use use = new Use(); Call call = Call.begin(handle())) {
+            long number = use.of(this);
+            boolean[] more = new boolean[1];
+            long[] failure = new long[1];
+            call.check(Raw.iterator_next(number, call.token(), more, failure), failure);
+            if (!more[0]) {
+                return null;
+            }
+            Tensor[] element = new Tensor[components];
+            for (int i = 0; i < components; i++) {
+                element[i] = Tensor.share(Raw.iterator_get_component(number, i));
+            }
+            return element;
+        }
+    }
+
+    @Override
+    public boolean hasNext() {
+        lock();
+        try {
+            if (ahead == null) {
+                ahead = advance();
+            }
+            return ahead != null;
+        } finally {
+            busy.unlock();
+        }
+    }
+
+    @Override
+    public Tensor[] next() {
+        Tensor[] element = read();
+        if (element == null) {
+            throw new NoSuchElementException("the dataset is at its end");
+        }
+        return element;
+    }
+
+    /** The position after the element last given. Not between hasNext and next: then the iterator has gone on.
+     *
+     * @return the position as JSON
+     */
+    public String save() {
+        lock();
+        try (Use use = new Use()) {
+            if (ahead != null) {
+                throw new TuttiException(Code.FAILED_PRECONDITION, "hasNext has read an element; take it first");
+            }
+            long[] failure = new long[1];
+            String state = Raw.iterator_save(use.of(this), failure);
+            if (failure[0] != 0) {
+                throw TuttiException.take(Raw.error_get_code(failure[0]), failure[0]);
+            }
+            return state;
+        } finally {
+            busy.unlock();
+        }
+    }
+
+    /** Goes to a position.
+     *
+     * @param state what {@link #save} gave
+     */
+    public void restore(String state) {
+        lock();
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.iterator_restore(use.of(this), state, failure), failure);
+            if (ahead != null) {
+                Tensor.closeAll(ahead);
+                ahead = null;
+            }
+        } finally {
+            busy.unlock();
+        }
+    }
+
+    @Override
+    public void close() {
+        super.close();
+        if (busy.tryLock()) {
+            try {
+                if (ahead != null) {
+                    Tensor.closeAll(ahead);
+                    ahead = null;
+                }
+            } finally {
+                busy.unlock();
+            }
+        }
+    }
+}

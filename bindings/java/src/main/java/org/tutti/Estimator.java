@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * A model function and run options, trained on datasets by a strategy. One training at a time, beside any number of
+ * evaluations and predictions. Closing the estimator cancels a training.
+ *
+ * <pre>{@code
+ * try (Estimator estimator = new Estimator(model);
+ *      Dataset dataset = pipeline.shuffle(1000).repeat().batch(64).build()) {
+ *     Result result = estimator.train(dataset, new TrainOptions().steps(100));
+ *     System.out.println(result.loss());
+ * }
+ * }</pre>
+ */
+public final class Estimator extends NativeObject {
+    /** An estimator on the default context and its default strategy, with all options as they are by default.
+     *
+     * @param model writes the model
+     */
+    public Estimator(ModelFunction model) {
+        this(model, null, null);
+    }
+
+    /** An estimator on the default context.
+     *
+     * @param model writes the model
+     * @param strategy on which devices; null = one device
+     * @param options how it trains; null = the defaults
+     */
+    public Estimator(ModelFunction model, Strategy strategy, RunOptions options) {
+        this(null, model, strategy, options);
+    }
+
+    /** An estimator.
+     *
+     * @param context to which it belongs; null = the default one
+     * @param model writes the model
+     * @param strategy on which devices; null = the context's default
+     * @param options how it trains; null = the defaults
+     */
+    public Estimator(Context context, ModelFunction model, Strategy strategy, RunOptions options) {
+        super(new Handle("Estimator", create(context, model, strategy, options), Raw::estimator_unref));
+    }
+
+    private static long create(Context context, ModelFunction model, Strategy strategy, RunOptions options) {
+        if (model == null) {
+            throw new TuttiException(Code.INVALID_ARGUMENT, "the model function is null");
+        }
+        try (Use use = new Use(); Options.Native run = new Options.Native(options)) {
+            long owner = use.of(context);
+            long devices = use.of(strategy);
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            int code = Raw.estimator_create(owner, Callbacks.keep(model), devices, run.number, out, failure);
+            Callbacks.reap();
+            TuttiException.check(code, failure);
+            return out[0];
+        }
+    }
+
+    /** Trains until the input ends.
+     *
+     * @param dataset what from
+     * @param hooks what sees it
+     * @return what it gave
+     */
+    public Result train(Dataset dataset, Hook... hooks) {
+        return train(dataset, null, hooks);
+    }
+
+    /** Trains until the options' limit, or until the input ends. It goes on from the newest checkpoint in the model
+     * directory, in the middle of an epoch if need be.
+     *
+     * @param dataset what from
+     * @param options how long; null = the defaults
+     * @param hooks what sees it
+     * @return what it gave
+     */
+    public Result train(Dataset dataset, TrainOptions options, Hook... hooks) {
+        try (Use use = new Use(); Options.Native o = new Options.Native(options); Hook.Native h = new Hook.Native(hooks);
+             Call call = Call.begin(handle())) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            call.check(Raw.estimator_train(use.of(this), use.of(dataset), o.number, h.number, call.token(), out,
+                failure), failure);
+            return Result.take(out[0]);
+        }
+    }
+
+    /** Trains on another thread. Cancelling the future cancels the training.
+     *
+     * @param dataset what from
+     * @param options how long; null = the defaults
+     * @param hooks what sees it, on that thread
+     * @return what it gives
+     */
+    public CompletableFuture<Result> trainAsync(Dataset dataset, TrainOptions options, Hook... hooks) {
+        return AsyncCall.start(() -> train(dataset, options, hooks));
+    }
+
+    /** Loss and metrics over a dataset.
+     *
+     * @param dataset what on
+     * @return what it gave
+     */
+    public Result evaluate(Dataset dataset) {
+        return evaluate(dataset, 0);
+    }
+
+    /** Loss and metrics over the first batches of a dataset.
+     *
+     * @param dataset what on
+     * @param steps how many batches; 0 = all
+     * @return what it gave
+     */
+    public Result evaluate(Dataset dataset, long steps) {
+        try (Use use = new Use(); Call call = Call.begin()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            call.check(Raw.estimator_evaluate(use.of(this), use.of(dataset), steps, call.token(), out, failure),
+                failure);
+            return Result.take(out[0]);
+        }
+    }
+
+    /** Evaluates on another thread. Cancelling the future cancels the evaluation.
+     *
+     * @param dataset what on
+     * @return what it gives
+     */
+    public CompletableFuture<Result> evaluateAsync(Dataset dataset) {
+        return AsyncCall.start(() -> evaluate(dataset));
+    }
+
+    /** Trains, and evaluates every so many steps and at the end.
+     *
+     * @param dataset what from
+     * @param evaluation what it is evaluated on
+     * @param everySteps how often
+     * @param options how long; null = the defaults
+     * @param hooks what sees it
+     * @return what the last evaluation gave
+     */
+    public Result trainAndEvaluate(Dataset dataset, Dataset evaluation, long everySteps, TrainOptions options,
+        Hook... hooks) {
+        try (Use use = new Use(); Options.Native o = new Options.Native(options); Hook.Native h = new Hook.Native(hooks);
+             Call call = Call.begin(handle())) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            call.check(Raw.estimator_train_and_evaluate(use.of(this), use.of(dataset), use.of(evaluation), everySteps,
+                o.number, h.number, call.token(), out, failure), failure);
+            return Result.take(out[0]);
+        }
+    }
+
+    /** Opens a training that is made in pieces. The estimator's one training until it is finished or closed.
+     *
+     * @param dataset what from
+     * @param options how long; null = the defaults
+     * @param hooks what sees it
+     * @return the session, which must be closed
+     */
+    public Session openSession(Dataset dataset, TrainOptions options, Hook... hooks) {
+        return Session.open(this, dataset, options, hooks);
+    }
+
+    /** Writes a checkpoint of the present weights.
+     *
+     * @param directory gets it as checkpoint-STEP
+     */
+    public void save(String directory) {
+        try (Use use = new Use(); Call call = Call.begin()) {
+            long[] failure = new long[1];
+            call.check(Raw.estimator_save(use.of(this), directory, call.token(), failure), failure);
+        }
+    }
+
+    /** The number of completed steps, also while another thread trains.
+     *
+     * @return the step
+     */
+    public long globalStep() {
+        try (Use use = new Use()) {
+            return Raw.estimator_get_global_step(use.of(this));
+        }
+    }
+
+    /** Weights, running statistics and, as "variable/slot", the slots of the optimizer.
+     *
+     * @return their names
+     */
+    public synchronized List<String> variableNames() {
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            List<String> names = new ArrayList<>();
+            for (long i = 0; i < Raw.estimator_get_variable_count(number); i++) {
+                names.add(Raw.estimator_get_variable_name(number, i));
+            }
+            return names;
+        }
+    }
+
+    /** A copy of a variable's value.
+     *
+     * @param name which one
+     * @return the value
+     */
+    public Tensor readVariable(String name) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.estimator_read_variable(use.of(this), name, out, failure), failure);
+            return Tensor.wrap(out[0]);
+        }
+    }
+
+    /** A copy of the last step's gradient for a variable; it needs the option keepGradients.
+     *
+     * @param variable which one
+     * @return the gradient
+     */
+    public Tensor readGradient(String variable) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.estimator_read_gradient(use.of(this), variable, out, failure), failure);
+            return Tensor.wrap(out[0]);
+        }
+    }
+
+    /** Sets a variable. Training goes on with it from the next step.
+     *
+     * @param name which one
+     * @param value its value, of the same type and shape
+     */
+    public void writeVariable(String name, Tensor value) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.estimator_write_variable(use.of(this), name, use.of(value), failure), failure);
+        }
+    }
+
+    /** Freezes or frees variables. Before the first training.
+     *
+     * @param pattern names, with * and ?
+     * @param trainable whether the optimizer changes them
+     */
+    public void setTrainable(String pattern, boolean trainable) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.estimator_set_trainable(use.of(this), pattern, trainable, failure), failure);
+        }
+    }
+
+    /** A predictor of the present weights, on the estimator's strategy.
+     *
+     * @return the predictor
+     */
+    public Predictor predictor() {
+        return predictor(null);
+    }
+
+    /** A predictor of the present weights, on the estimator's strategy.
+     *
+     * @param options how it predicts; null = the defaults
+     * @return the predictor
+     */
+    public Predictor predictor(PredictorOptions options) {
+        try (Use use = new Use(); Options.Native o = new Options.Native(options)) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.predictor_from_estimator(use.of(this), o.number, out, failure), failure);
+            return new Predictor(out[0]);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.lang.ref.Reference;
+import java.util.Iterator;
+import java.util.stream.Stream;
+
+/**
+ * A bounded queue into which the program pushes elements; a pipeline that starts with it reads it, once. Several threads
+ * may push. Closing the feed ends pushes that wait.
+ */
+public final class Feed extends NativeObject {
+    /** One tensor of each element.
+     *
+     * @param name its name
+     * @param role what it is for
+     * @param dtype its type
+     * @param dims the shape of one element, without a batch dimension
+     */
+    public record Component(String name, Role role, DType dtype, long... dims) {}
+
+    /** A feed of the default context.
+     *
+     * @param capacity how many elements it holds at most
+     * @param components the tensors of each element
+     */
+    public Feed(long capacity, Component... components) {
+        this(null, capacity, components);
+    }
+
+    /** A feed.
+     *
+     * @param context to which it belongs; null = the default one
+     * @param capacity how many elements it holds at most
+     * @param components the tensors of each element
+     */
+    public Feed(Context context, long capacity, Component... components) {
+        this(new Handle("Feed", create(context, capacity, components), Raw::feed_unref));
+    }
+
+    private Feed(Handle handle) {
+        super(handle);
+    }
+
+    private static long create(Context context, long capacity, Component... components) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.feed_create(use.of(context), capacity, out, failure), failure);
+            for (Component c : components) {
+                int code = Raw.feed_declare(out[0], c.name(), c.role().number(), c.dtype().number(), c.dims(), failure);
+                if (code != Raw.OK) {
+                    Raw.feed_unref(out[0]);
+                    throw TuttiException.take(code, failure[0]);
+                }
+            }
+            return out[0];
+        }
+    }
+
+    /** A feed that a stream fills, on a thread of its own. The thread ends, and the stream is closed, when the stream or
+     * the feed is at its end, and when the feed is closed or nobody can read it any more.
+     *
+     * @param context to which it belongs; null = the default one
+     * @param capacity how many elements it holds at most
+     * @param elements one tensor for each component; they are closed once pushed
+     * @param components the tensors of each element
+     * @return the feed
+     */
+    public static Feed of(Context context, long capacity, Stream<Tensor[]> elements, Component... components) {
+        Thread[] thread = new Thread[1];
+        Handle handle = new Handle("Feed", create(context, capacity, components), number -> {
+            Raw.feed_unref(number);
+            thread[0].interrupt();
+        });
+        // The thread holds the handle, not the feed, so that a forgotten feed is collected.
+        thread[0] = new Thread(() -> pushInBackground(handle, elements), "tutti-feed");
+        thread[0].setDaemon(true);
+        Feed feed = new Feed(handle);
+        thread[0].start();
+        return feed;
+    }
+
+    private static void pushInBackground(Handle handle, Stream<Tensor[]> elements) {
+        try (elements) {
+            pushAll(handle, elements.iterator());
+        } catch (Throwable told) {
+            // The reader has been told, or there is none.
+        }
+    }
+
+    /** Adds one element; waits while the feed is full.
+     *
+     * @param element one tensor for each component; they are shared, not copied, and may be closed
+     */
+    public void push(Tensor... element) {
+        push(handle(), element);
+        Reference.reachabilityFence(this);
+    }
+
+    private static void push(Handle handle, Tensor... element) {
+        try (Use use = new Use(); Call call = Call.begin(handle)) {
+            long number = use.of(handle);
+            long[] tensors = use.of((NativeObject[]) element);
+            long[] failure = new long[1];
+            call.check(Raw.feed_push(number, tensors, call.token(), failure), failure);
+        }
+    }
+
+    /** Says that no more elements will come. */
+    public void finish() {
+        finish(handle());
+        Reference.reachabilityFence(this);
+    }
+
+    private static void finish(Handle handle) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.feed_finish(use.of(handle), failure), failure);
+        }
+    }
+
+    /** Makes the reader fail.
+     *
+     * @param reason is the cause of what the reading call throws: that same object
+     */
+    public void fail(Throwable reason) {
+        if (reason == null) {
+            throw new TuttiException(Code.INVALID_ARGUMENT, "the reason is null");
+        }
+        fail(handle(), reason);
+        Reference.reachabilityFence(this);
+    }
+
+    private static void fail(Handle handle, Throwable reason) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            int code = ThrownErrors.toFeed(reason);
+            TuttiException.check(Raw.feed_fail(use.of(handle), code, ThrownErrors.textOf(reason), failure), failure);
+        }
+    }
+
+    /** The number of the first element that the reader needs.
+     *
+     * @return 0, or where a resumed training goes on
+     */
+    public long position() {
+        try (Use use = new Use()) {
+            return Raw.feed_get_position(use.of(this));
+        }
+    }
+
+    /** Pushes what an iterator gives until its end, then finishes the feed. What the iterator throws fails the feed, and
+     * is thrown here too. It is meant for a thread of its own.
+     *
+     * @param elements one tensor for each component; they are closed once pushed
+     */
+    public void pushAll(Iterator<Tensor[]> elements) {
+        pushAll(handle(), elements);
+        Reference.reachabilityFence(this);
+    }
+
+    /** Pushes elements; as {@link #pushAll(Iterator)}.
+     *
+     * @param elements one tensor for each component; they are closed once pushed
+     */
+    public void pushAll(Iterable<Tensor[]> elements) {
+        pushAll(elements.iterator());
+    }
+
+    private static void pushAll(Handle handle, Iterator<Tensor[]> elements) {
+        try {
+            while (elements.hasNext()) {
+                Tensor[] element = elements.next();
+                try {
+                    push(handle, element);
+                } finally {
+                    Tensor.closeAll(element);
+                }
+            }
+            finish(handle);
+        } catch (Throwable thrown) {
+            try {
+                fail(handle, thrown);
+            } catch (TuttiException ended) {
+                // The feed is closed or at its end: there is no reader to tell.
+            }
+            throw thrown;
+        }
+    }
+}

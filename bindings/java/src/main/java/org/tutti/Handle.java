@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongConsumer;
+
+/**
+ * One reference of the library's. A call enters it and leaves it, so that closing never takes it away from a call: the
+ * last one out drops the reference. It is the state that outlives the object whose handle it is, and the action of that
+ * object's cleaner.
+ */
+final class Handle implements Runnable {
+    /** What is closed here ends calls of these kinds that wait; all others finish. */
+    private final String kind;
+    private final long number;
+    private final LongConsumer unref;
+    private final long size;
+    private final List<Call> waiting = new ArrayList<>(1);
+    private int calls;
+    private boolean closed;
+    private boolean dropped;
+
+    /** Takes a reference. The size is that of C memory behind it which Java's collector does not see. */
+    Handle(String kind, long number, LongConsumer unref, long size) {
+        this.kind = kind;
+        this.number = number;
+        this.unref = unref;
+        this.size = size;
+        Memory.grow(size);
+    }
+
+    Handle(String kind, long number, LongConsumer unref) {
+        this(kind, number, unref, 0);
+    }
+
+    boolean isData() {
+        return size > 0;
+    }
+
+    synchronized long enter() {
+        if (closed) {
+            throw new ClosedException(kind);
+        }
+        calls++;
+        return number;
+    }
+
+    void leave() {
+        boolean last;
+        synchronized (this) {
+            last = --calls == 0 && closed;
+        }
+        if (last) {
+            drop();
+        }
+    }
+
+    /** From now on close ends the call. */
+    synchronized void add(Call call) {
+        waiting.add(call);
+        if (closed) {
+            call.request(Raw.CANCEL_CANCEL);
+        }
+    }
+
+    synchronized void remove(Call call) {
+        waiting.remove(call);
+    }
+
+    synchronized boolean isClosed() {
+        return closed;
+    }
+
+    /** What the collector does: it waits for nobody. */
+    @Override
+    public void run() {
+        boolean last;
+        synchronized (this) {
+            last = !closed && calls == 0;
+            closed = true;
+        }
+        if (last) {
+            drop();
+        }
+    }
+
+    /** Ends calls that wait, and waits until all have left; not where the calling thread might be what they wait for. */
+    void close() {
+        synchronized (this) {
+            if (!closed) {
+                for (Call call : waiting) {
+                    call.request(Raw.CANCEL_CANCEL);
+                }
+            }
+        }
+        run();
+        if (!Use.isInside()) {
+            awaitDrop();
+        }
+    }
+
+    private synchronized void awaitDrop() {
+        while (!dropped) {
+            try {
+                wait();
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+                return;
+            }
+        }
+    }
+
+    private void drop() {
+        unref.accept(number);
+        Memory.shrink(size);
+        if (size == 0) {
+            Callbacks.reap();
+        }
+        synchronized (this) {
+            dropped = true;
+            notifyAll();
+        }
+    }
+}

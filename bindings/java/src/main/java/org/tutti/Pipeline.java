@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.function.LongConsumer;
+
+/**
+ * How a dataset is written: sources, then transforms, then {@link #build}, which ends it. What is wrong with them is
+ * reported by build; what is wrong with the objects handed over, at once. It serves one thread at a time.
+ */
+public final class Pipeline extends PipelineTransforms {
+    /** A pipeline of the default context. */
+    public Pipeline() {
+        this(null);
+    }
+
+    /** A pipeline.
+     *
+     * @param context to which it belongs; null = the default one
+     */
+    public Pipeline(Context context) {
+        super(new Handle("Pipeline", create(context), Raw::pipeline_unref));
+    }
+
+    private static long create(Context context) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.pipeline_create(use.of(context), out, failure), failure);
+            return out[0];
+        }
+    }
+
+    @Override
+    Pipeline self() {
+        return this;
+    }
+
+    private synchronized Pipeline with(LongConsumer function) {
+        try (Use use = new Use()) {
+            function.accept(use.of(this));
+        }
+        return this;
+    }
+
+    /** Adds a component to the source: element i is row i of every tensor added.
+     *
+     * @param name its name
+     * @param role what it is for
+     * @param tensor the rows; it is shared, not copied, and may be closed
+     * @return this pipeline
+     */
+    public Pipeline addSlices(String name, Role role, Tensor tensor) {
+        try (Use use = new Use()) {
+            long rows = use.of(tensor);
+            return with(pipeline -> Raw.pipeline_add_slices(pipeline, name, role.number(), rows));
+        }
+    }
+
+    /** Adds a component from an array.
+     *
+     * @param name its name
+     * @param role what it is for
+     * @param data the elements, which are copied
+     * @param dims its shape, rows first; none for a vector
+     * @return this pipeline
+     */
+    public Pipeline addSlices(String name, Role role, float[] data, long... dims) {
+        try (Tensor tensor = Tensor.of(data, dims)) {
+            return addSlices(name, role, tensor);
+        }
+    }
+
+    /** Adds a component from an array.
+     *
+     * @param name its name
+     * @param role what it is for
+     * @param data the elements, which are copied
+     * @param dims its shape, rows first; none for a vector
+     * @return this pipeline
+     */
+    public Pipeline addSlices(String name, Role role, int[] data, long... dims) {
+        try (Tensor tensor = Tensor.of(data, dims)) {
+            return addSlices(name, role, tensor);
+        }
+    }
+
+    /** Adds a component from an array.
+     *
+     * @param name its name
+     * @param role what it is for
+     * @param data the elements, which are copied
+     * @param dims its shape, rows first; none for a vector
+     * @return this pipeline
+     */
+    public Pipeline addSlices(String name, Role role, long[] data, long... dims) {
+        try (Tensor tensor = Tensor.of(data, dims)) {
+            return addSlices(name, role, tensor);
+        }
+    }
+
+    /** Adds a component from an IDX file (plain or gzip), as the MNIST family uses.
+     *
+     * @param name its name
+     * @param role what it is for
+     * @param path where the file is
+     * @return this pipeline
+     */
+    public Pipeline addIdx(String name, Role role, String path) {
+        return with(pipeline -> Raw.pipeline_add_idx(pipeline, name, role.number(), path));
+    }
+
+    /** Starts from what a feed receives.
+     *
+     * @param feed the feed
+     * @return this pipeline
+     */
+    public Pipeline addFeed(Feed feed) {
+        try (Use use = new Use()) {
+            long source = use.of(feed);
+            sources.add(feed);
+            return with(pipeline -> Raw.pipeline_add_feed(pipeline, source));
+        }
+    }
+
+    /** Starts from an existing dataset.
+     *
+     * @param dataset the dataset
+     * @return this pipeline
+     */
+    public Pipeline addDataset(Dataset dataset) {
+        try (Use use = new Use()) {
+            long source = use.of(dataset);
+            sources.add(dataset);
+            return with(pipeline -> Raw.pipeline_add_dataset(pipeline, source));
+        }
+    }
+
+    /** Maps each element by a graph: a component that exists is replaced, a new one is added as a feature.
+     *
+     * @param parallelism how many elements at a time; 0 = automatic
+     * @param build writes the graph, at once; it must not use the pipeline
+     * @return this pipeline
+     */
+    public Pipeline mapGraph(long parallelism, GraphFunction build) {
+        return withGraph(build, (pipeline, token) -> Raw.pipeline_map_graph(pipeline, token, parallelism));
+    }
+
+    /** Keeps the elements for which a graph's one output is true.
+     *
+     * @param build writes the graph, at once; it must not use the pipeline
+     * @return this pipeline
+     */
+    public Pipeline filterGraph(GraphFunction build) {
+        return withGraph(build, Raw::pipeline_filter_graph);
+    }
+
+    private interface GraphCall {
+        void run(long pipeline, long token);
+    }
+
+    private Pipeline withGraph(GraphFunction build, GraphCall call) {
+        long token = Callbacks.keep(build);
+        try {
+            return with(pipeline -> call.run(pipeline, token));
+        } finally {
+            Callbacks.drop(token);
+        }
+    }
+
+    /** Maps each element by a function of Java, on threads of its own; the order stays. What it throws is the cause of
+     * what the call that wanted the element throws. The function is held until the dataset, and all that was made of it,
+     * is closed. Each element costs the way to another thread and back, some ten microseconds: map batches where you
+     * can, and where {@link #mapGraph} can say it, that is faster.
+     *
+     * @param parallelism how many elements at a time; 0 = automatic
+     * @param function the function
+     * @return this pipeline
+     */
+    public Pipeline map(long parallelism, MapFunction function) {
+        if (function == null) {
+            throw new TuttiException(Code.INVALID_ARGUMENT, "the function of the map is null");
+        }
+        return with(pipeline -> {
+            long queue = Raw.pipeline_map(pipeline, parallelism);
+            if (queue == 0) {
+                throw new TuttiException(Code.RESOURCE_EXHAUSTED, "no memory for a map");
+            }
+            MapThreads.start(queue, function);
+        });
+    }
+
+    /** Makes the dataset, or throws the first error that the pipeline met. The pipeline is closed in both cases.
+     *
+     * @return the dataset
+     */
+    public synchronized Dataset build() {
+        long[] out = new long[1];
+        long[] failure = new long[1];
+        try (Use use = new Use()) {
+            TuttiException.check(Raw.pipeline_build(use.of(this), out, failure), failure);
+        } finally {
+            close();
+        }
+        return new Dataset(out[0], sources.toArray());
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the transforms of a pipeline are made of. */
+abstract class PipelineCalls extends NativeObject {
+    /** What the dataset needs for as long as it lives. */
+    final List<Object> sources = new ArrayList<>();
+
+    PipelineCalls(Handle handle) {
+        super(handle);
+    }
+
+    abstract Pipeline self();
+
+    /** Adds a transform. */
+    final synchronized Pipeline apply(String name, int revision, Attributes required, Attributes options) {
+        try (Use use = new Use()) {
+            Setter setter = new Setter(use, use.of(this));
+            Raw.pipeline_begin(setter.pipeline, name, revision);
+            try {
+                Attributes.fill(required, setter);
+                Attributes.fill(options, setter);
+            } finally {
+                Raw.pipeline_end(setter.pipeline);
+            }
+        }
+        return self();
+    }
+
+    private final class Setter implements Attributes.Target {
+        private final Use use;
+        private final long pipeline;
+
+        private Setter(Use use, long pipeline) {
+            this.use = use;
+            this.pipeline = pipeline;
+        }
+
+        @Override
+        public void set(String key, boolean value) {
+            Raw.pipeline_set_bool(pipeline, key, value);
+        }
+
+        @Override
+        public void set(String key, long value) {
+            Raw.pipeline_set_i64(pipeline, key, value);
+        }
+
+        @Override
+        public void set(String key, double value) {
+            Raw.pipeline_set_f64(pipeline, key, value);
+        }
+
+        @Override
+        public void set(String key, String value) {
+            Raw.pipeline_set_string(pipeline, key, value);
+        }
+
+        @Override
+        public void set(String key, Dataset dataset) {
+            Raw.pipeline_set_dataset(pipeline, key, use.of(dataset));
+            sources.add(dataset);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** What training or evaluating gave.
+ *
+ * @param reason why training returned
+ * @param step the number of completed steps
+ * @param examples how many were seen
+ * @param seconds how long it took
+ * @param loss of the last step, or of the whole dataset; NaN when the model has none
+ * @param metrics by name, without the loss
+ */
+public record Result(Reason reason, long step, long examples, double seconds, double loss,
+    Map<String, Double> metrics) {
+
+    /** Reads a C result and drops it. */
+    static Result take(long number) {
+        try {
+            Map<String, Double> metrics = new LinkedHashMap<>();
+            for (long i = 0; i < Raw.result_get_metric_count(number); i++) {
+                String name = Raw.result_get_metric_name(number, i);
+                metrics.put(name, Raw.result_get_metric(number, name));
+            }
+            return new Result(Reason.of(Raw.result_get_reason(number)), Raw.result_get_step(number),
+                Raw.result_get_examples(number), Raw.result_get_seconds(number), Raw.result_get_loss(number),
+                Collections.unmodifiableMap(metrics));
+        } finally {
+            Raw.result_unref(number);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** On which devices a model runs. The model that training gives does not depend on it; only the time does. Immutable. */
+public final class Strategy extends NativeObject {
+    private Strategy(long number) {
+        super(new Handle("Strategy", number, Raw::strategy_unref));
+    }
+
+    /** Everything on one device.
+     *
+     * @param context whose device; null = the default context
+     * @param device such as "cpu:0"; null = the first
+     * @return the strategy
+     */
+    public static Strategy oneDevice(Context context, String device) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_create_one_device(use.of(context), device, out, failure), failure);
+            return new Strategy(out[0]);
+        }
+    }
+
+    /** One replica on each device of the default context, kept equal.
+     *
+     * @return the strategy
+     */
+    public static Strategy mirrored() {
+        return mirrored(null);
+    }
+
+    /** One replica on each device, kept equal.
+     *
+     * @param context whose devices; null = the default context
+     * @param devices such as "cpu:0"; none = all
+     * @return the strategy
+     */
+    public static Strategy mirrored(Context context, String... devices) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_create_mirrored(use.of(context), Text.list(List.of(devices)),
+                devices.length, out, failure), failure);
+            return new Strategy(out[0]);
+        }
+    }
+
+    /** The devices of the replicas.
+     *
+     * @return their names
+     */
+    public List<String> devices() {
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            List<String> devices = new ArrayList<>();
+            for (long i = 0; i < Raw.strategy_get_replica_count(number); i++) {
+                devices.add(Raw.strategy_get_device(number, i));
+            }
+            return devices;
+        }
+    }
+
+    /** A context whose default strategy is this one: what is made from it uses the strategy without being told.
+     *
+     * @return the context
+     */
+    public Context context() {
+        try (Use use = new Use()) {
+            return Context.share(Raw.strategy_get_context(use.of(this)));
+        }
+    }
+}

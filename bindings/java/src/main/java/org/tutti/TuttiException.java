@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * An error of the library. Its causes are further errors of the library or, at the end, what a callback threw: that same
+ * object.
+ */
+public class TuttiException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    /** One thing that an error tells beside its message, such as ("node", "dense_1/matmul").
+     *
+     * @param key what it is about
+     * @param value what it is
+     */
+    public record Detail(String key, String value) {}
+
+    /** What kind of error it is. */
+    private final Code code;
+    /** A number of the domain's own. */
+    private final long subcode;
+    /** Who reports. */
+    private final String domain;
+    /** The message alone. */
+    private final String reason;
+    /** Keys and values of the details in turn. */
+    private final String[] details;
+
+    TuttiException(Code code, String reason) {
+        this(code, 0, "tutti", reason, List.of(), null);
+    }
+
+    TuttiException(Code code, long subcode, String domain, String reason, List<Detail> details, Throwable cause) {
+        super(text(code, reason, details));
+        this.code = code;
+        this.subcode = subcode;
+        this.domain = domain;
+        this.reason = reason;
+        this.details = details.stream().flatMap(d -> Stream.of(d.key(), d.value())).toArray(String[]::new);
+        if (cause != null) {
+            initCause(cause);
+        }
+    }
+
+    private static String text(Code code, String reason, List<Detail> details) {
+        StringBuilder text = new StringBuilder(code + ": " + reason);
+        for (Detail detail : details) {
+            text.append(" [").append(detail.key()).append(": ").append(detail.value()).append("]");
+        }
+        return text.toString();
+    }
+
+    /** What kind of error it is.
+     *
+     * @return the code
+     */
+    public Code code() {
+        return code;
+    }
+
+    /** A number that means something in the error's domain, such as an errno.
+     *
+     * @return the number; 0 = none
+     */
+    public long subcode() {
+        return subcode;
+    }
+
+    /** Who reports.
+     *
+     * @return "tutti", "user" for callbacks, or a library
+     */
+    public String domain() {
+        return domain;
+    }
+
+    /** What was wrong, without code, details and causes.
+     *
+     * @return one line
+     */
+    public String reason() {
+        return reason;
+    }
+
+    /** What the error tells beside its message.
+     *
+     * @return all details, in order
+     */
+    public List<Detail> details() {
+        List<Detail> list = new ArrayList<>();
+        for (int i = 0; i < details.length; i += 2) {
+            list.add(new Detail(details[i], details[i + 1]));
+        }
+        return list;
+    }
+
+    /** The first detail of a key.
+     *
+     * @param key such as "node" or "step"
+     * @return its value, if there is one
+     */
+    public Optional<String> detail(String key) {
+        return details().stream().filter(detail -> detail.key().equals(key)).map(Detail::value).findFirst();
+    }
+
+    /** Throws what a C function reported, taking the error. */
+    static void check(int code, long[] failure) {
+        if (code != Raw.OK) {
+            throw take(code, failure[0]);
+        }
+    }
+
+    /** An exception of a C error, which it takes. What a callback threw is its cause, or itself if it can be. */
+    static TuttiException take(int code, long handle) {
+        if (handle == 0) {
+            return new TuttiException(Code.of(code), "the library gave no reason");
+        }
+        try {
+            Throwable error = read(handle);
+            if (error instanceof TuttiException exception) {
+                return exception;
+            }
+            return new TuttiException(Code.of(code), 0, "user", Raw.error_get_message(handle), List.of(), error);
+        } finally {
+            Raw.error_unref(handle);
+        }
+    }
+
+    /** What a C error that is lent stands for. */
+    private static Throwable read(long handle) {
+        String domain = Raw.error_get_domain(handle);
+        long subcode = Raw.error_get_subcode(handle);
+        Throwable thrown = ThrownErrors.find(domain, subcode);
+        if (thrown != null) {
+            return thrown;
+        }
+        List<Detail> details = new ArrayList<>();
+        for (long i = 0; i < Raw.error_get_detail_count(handle); i++) {
+            details.add(new Detail(Raw.error_get_detail_key(handle, i), Raw.error_get_detail_value(handle, i)));
+        }
+        long next = Raw.error_get_cause(handle);
+        Throwable cause = next == 0 ? null : read(next);
+        Code code = Code.of(Raw.error_get_code(handle));
+        if (code == Code.UNKNOWN && cause != null) {
+            code = ThrownErrors.codeOf(cause); // a feed's error has our number in place of a code
+        }
+        return new TuttiException(code, subcode, ThrownErrors.shown(domain), Raw.error_get_message(handle), details, cause);
+    }
+}

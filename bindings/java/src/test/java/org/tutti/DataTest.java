@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertSame;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assume.assumeNotNull;
+
+import java.io.File;
+import java.io.FileOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.zip.GZIPOutputStream;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+
+public class DataTest {
+    @Rule public Leaks leaks = new Leaks();
+    @Rule public TemporaryFolder folder = new TemporaryFolder();
+
+    @Test
+    public void tensorsOfEveryType() {
+        float[] floats = {1.5f, Float.NEGATIVE_INFINITY};
+        double[] doubles = {1.0 / 3, Double.MAX_VALUE};
+        int[] ints = {-1, Integer.MAX_VALUE};
+        long[] longs = {(1L << 40) + 1, Long.MIN_VALUE};
+        boolean[] truths = {true, false, true};
+        byte[] bytes = {-128, 127, 0};
+        short[] shorts = {-32768, 32767};
+        try (Tensor a = Tensor.of(floats); Tensor b = Tensor.of(doubles); Tensor c = Tensor.of(ints);
+             Tensor d = Tensor.of(longs); Tensor e = Tensor.of(truths)) {
+            assertArrayEquals(floats, a.toFloats(), 0);
+            assertArrayEquals(doubles, b.toDoubles(), 0);
+            assertArrayEquals(ints, c.toInts());
+            assertArrayEquals(longs, d.toLongs());
+            assertArrayEquals(truths, e.toBooleans());
+            assertEquals(DType.FLOAT32, a.dtype());
+            assertEquals(DType.BOOL, e.dtype());
+        }
+        for (DType dtype : List.of(DType.INT8, DType.UINT8)) {
+            try (Tensor tensor = Tensor.of(dtype, bytes)) {
+                assertArrayEquals(bytes, tensor.toBytes());
+                assertEquals(dtype, tensor.dtype());
+            }
+        }
+        for (DType dtype : List.of(DType.INT16, DType.UINT16, DType.FLOAT16, DType.BFLOAT16)) {
+            try (Tensor tensor = Tensor.of(dtype, shorts)) {
+                assertArrayEquals(shorts, tensor.toShorts());
+            }
+        }
+        try (Tensor a = Tensor.of(DType.UINT32, ints); Tensor b = Tensor.of(DType.UINT64, longs)) {
+            assertArrayEquals(ints, a.toInts());
+            assertArrayEquals(longs, b.toLongs());
+        }
+        assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> Tensor.of(DType.INT32, bytes)).code());
+    }
+
+    @Test
+    public void scalarsOfEveryType() {
+        for (DType dtype : DType.values()) {
+            if (dtype == DType.FLOAT16 || dtype == DType.BFLOAT16 || dtype == DType.BYTES) {
+                Toy.failure(() -> Tensor.scalar(dtype, 1));
+                continue;
+            }
+            try (Tensor tensor = Tensor.scalar(dtype, 1)) {
+                assertEquals(dtype, tensor.dtype());
+                assertEquals(0, tensor.dims().length);
+                assertEquals(1, tensor.elementCount());
+                assertEquals(dtype.sizeBytes(), tensor.sizeBytes());
+            }
+        }
+        try (Tensor tensor = Tensor.scalar(DType.INT64, 1L << 60)) {
+            assertArrayEquals(new long[] {1L << 60}, tensor.toLongs());
+        }
+    }
+
+    @Test
+    public void tensorsOfEveryShape() {
+        try (Tensor empty = Tensor.of(new float[0], 0, 7); Tensor grid = Tensor.zeros(DType.INT64, 2, 3)) {
+            assertEquals(0, empty.elementCount());
+            assertArrayEquals(new long[] {0, 7}, empty.dims());
+            assertEquals(0, empty.toFloats().length);
+            assertEquals(0, (int) empty.view(ByteBuffer::remaining));
+            grid.update(memory -> {
+                for (int i = 0; i < 6; i++) {
+                    memory.putLong(i * 8, (long) i << 33);
+                }
+            });
+            assertArrayEquals(new long[] {0, 1L << 33, 2L << 33, 3L << 33, 4L << 33, 5L << 33}, grid.toLongs());
+            assertEquals(5L << 33, (long) grid.view(40, 8, memory -> memory.getLong(0)));
+            assertTrue(grid.view(ByteBuffer::isReadOnly));
+            assertEquals(Code.OUT_OF_RANGE, Toy.failure(() -> grid.view(41, 8, memory -> 0)).code());
+            assertEquals(Code.OUT_OF_RANGE, Toy.failure(() -> grid.view(-1, 8, memory -> 0)).code());
+            try (Tensor shared = Tensor.ofDLPack(grid.toDLPack())) {
+                grid.close();
+                assertEquals(5L << 33, shared.toLongs()[5]);
+            }
+        }
+        assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> Tensor.zeros(DType.INT8, -1)).code());
+        assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> Tensor.of(new float[3], 2, 2)).code());
+    }
+
+    @Test
+    public void tensorsFromBuffers() {
+        ByteBuffer direct = ByteBuffer.allocateDirect(24).order(ByteOrder.nativeOrder());
+        direct.putInt(4, 7).putInt(8, 8).position(4).limit(12);
+        ByteBuffer heap = ByteBuffer.allocate(24).order(ByteOrder.nativeOrder());
+        heap.putInt(4, 7).putInt(8, 8).position(4).limit(12);
+        for (ByteBuffer data : List.of(direct, heap, heap.asReadOnlyBuffer())) {
+            try (Tensor tensor = Tensor.of(DType.INT32, data, 2)) {
+                assertArrayEquals(new int[] {7, 8}, tensor.toInts());
+                assertEquals(4, data.position());
+            }
+        }
+        try (Tensor none = Tensor.of(DType.INT32, ByteBuffer.allocateDirect(0), 0)) {
+            assertEquals(0, none.toInts().length);
+        }
+    }
+
+    /** Needs some 5 GB; the variable opts in. */
+    @Test
+    public void tensorsOfMoreThanTwoGigabytes() {
+        assumeNotNull(System.getenv("TUTTI_TEST_LARGE"));
+        long count = (1L << 31) + 16;
+        try (Tensor tensor = Tensor.zeros(DType.UINT8, count)) {
+            assertEquals(count, tensor.sizeBytes());
+            tensor.update(count - 8, 8, memory -> memory.putLong(0, 5));
+            assertEquals(5L, (long) tensor.view(count - 8, 8, memory -> memory.getLong(0)));
+            assertEquals(Code.OUT_OF_RANGE, Toy.failure(() -> tensor.view(ByteBuffer::remaining)).code());
+            assertEquals(Code.OUT_OF_RANGE, Toy.failure(tensor::toBytes).code());
+        }
+    }
+
+    private static Pipeline numbers() {
+        return new Pipeline().addSlices("n", Role.FEATURE, Toy.count(10));
+    }
+
+    private static void gives(String wanted, Pipeline pipeline) {
+        try (Dataset dataset = pipeline.build()) {
+            assertEquals(wanted, Toy.rows(dataset).toString());
+        }
+    }
+
+    @Test
+    public void pipelines() {
+        try (Dataset other = numbers().take(2).build()) {
+            gives("[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]", numbers().batch(4));
+            gives("[[0, 1, 2, 3], [4, 5, 6, 7]]", numbers().batch(4, new BatchOptions().dropRemainder(true)));
+            gives("[[1], [2], [1], [2]]", numbers().skip(1).take(2).repeat(new RepeatOptions().count(2)));
+            gives("[]", numbers().take(2).repeat(new RepeatOptions().count(0)));
+            gives("[[0], [0], [1]]", numbers().take(1).concatenate(other).prefetch());
+            gives("[[2], [7]]", numbers().shard(5, 2).cache());
+            gives("[[0], [1], [2]]", numbers().batch(5).unbatch().take(3));
+            gives("[[0], [" + (1L << 33) + "]]", new Pipeline().addDataset(other).mapGraph(1, g ->
+                g.output("n", g.mul(g.feature("n"), g.constant(DType.INT64, 1L << 33)))));
+            gives("[[0], [1], [2]]", numbers().filterGraph(g ->
+                g.output("keep", g.less(g.feature("n"), g.constant(DType.INT64, 3)))));
+        }
+    }
+
+    @Test
+    public void datasetsTellAndSplit() {
+        try (Dataset dataset = new Pipeline().addSlices("größe", Role.LABEL, Toy.count(5)).prefetch().build()) {
+            List<Dataset> parts = dataset.split(2);
+            try (Dataset head = parts.get(0); Dataset rest = parts.get(1)) {
+                assertEquals("[[0], [1]]", Toy.rows(head).toString());
+                assertEquals("[[2], [3], [4]]", Toy.rows(rest).toString());
+                assertEquals(3, rest.cardinality());
+            }
+            assertEquals(List.of(new Dataset.Component("größe", Role.LABEL)), dataset.components());
+            assertTrue(dataset.spec().contains("größe"));
+            assertEquals("", dataset.lint());
+        }
+        try (Dataset endless = Toy.dataset()) {
+            assertEquals(Dataset.INFINITE, endless.cardinality());
+        }
+    }
+
+    @Test
+    public void iteratorsSaveAndRestore() {
+        try (Dataset dataset = numbers().take(3).build(); DatasetIterator iterator = dataset.iterator(0);
+             DatasetIterator again = dataset.iterator(0)) {
+            assertTrue(iterator.hasNext());
+            assertEquals(Code.FAILED_PRECONDITION, Toy.failure(iterator::save).code());
+            Tensor.closeAll(iterator.next());
+            again.restore(iterator.save());
+            Tensor[] second = again.next();
+            assertArrayEquals(new long[] {1}, second[0].toLongs());
+            Tensor.closeAll(second);
+            Toy.failure(() -> {
+                again.restore("{");
+                return null;
+            });
+            Tensor.closeAll(again.read());
+            assertNull(again.read());
+            assertFalse(again.hasNext());
+            try {
+                again.next();
+                throw new AssertionError();
+            } catch (NoSuchElementException wanted) {
+                assertTrue(iterator.hasNext()); // closing it closes what was read ahead
+            }
+        }
+    }
+
+    private File idx(String name, byte... content) throws Exception {
+        File file = new File(folder.getRoot(), name);
+        try (FileOutputStream out = new FileOutputStream(file)) {
+            out.write(content);
+        }
+        return file;
+    }
+
+    @Test
+    public void idxFiles() throws Exception {
+        File packed = new File(folder.getRoot(), "größe-𝄞.gz");
+        try (GZIPOutputStream out = new GZIPOutputStream(new FileOutputStream(packed))) {
+            out.write(new byte[] {0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9});
+        }
+        gives("[[7, 8, 9]]", new Pipeline().addIdx("n", Role.FEATURE, packed.getPath()).batch(3).mapGraph(1, g ->
+            g.output("n", g.cast(g.feature("n"), DType.INT64))));
+    }
+
+    @Test
+    public void zeroBytesDoNotCutText() throws Exception {
+        String path = idx("file", (byte) 0, (byte) 0, (byte) 8, (byte) 1, (byte) 0, (byte) 0, (byte) 0, (byte) 1, (byte) 7)
+            .getPath();
+        assertTrue(Files.exists(new File(path).toPath()));
+        new Pipeline().addIdx("n", Role.FEATURE, path).build().close();
+        assertEquals(Code.NOT_FOUND,
+            Toy.failure(() -> new Pipeline().addIdx("n", Role.FEATURE, path + "\0more").build()).code());
+        assertEquals(Code.NOT_FOUND, Toy.failure(() -> Strategy.mirrored(null, "cpu:0\0")).code());
+        assertFalse(Tutti.hasFeature("backend:reference\0"));
+        assertFalse(Tutti.hasFeature(null));
+    }
+
+    @Test
+    public void forgottenTensorsDoNotPileUp() {
+        long most = 0;
+        for (int i = 0; i < 400; i++) {
+            Tensor.zeros(DType.FLOAT32, 1 << 20); // 4 MB each, never closed: 1.6 GB in all
+            most = Math.max(most, Tutti.liveObjects("tensor"));
+        }
+        assertTrue(most + " tensors of 4 MB at a time", most <= 100);
+    }
+
+    @Test
+    public void contextsAndStrategies() {
+        ContextOptions options = new ContextOptions().logicalDevices(3).backend("reference");
+        try (Context context = new Context(options);
+             Strategy strategy = Strategy.mirrored(context, "reference:2", "reference:0");
+             Context scope = strategy.context(); Strategy first = Strategy.oneDevice(context, null)) {
+            assertEquals(List.of("reference:0", "reference:1", "reference:2"), context.devices());
+            assertEquals(List.of("reference:2", "reference:0"), strategy.devices());
+            assertEquals(3, scope.describeDevices().size());
+            assertEquals(1, first.devices().size());
+        }
+        assertTrue(new RunOptions().seed(1L << 40).toJson().contains(String.valueOf(1L << 40)));
+        assertEquals(3, Options.keys("train").size());
+        assertTrue(Tutti.hasFeature("backend:reference"));
+        assertNull(Tutti.whyUnavailable("reference"));
+        assertFalse(Tutti.whyUnavailable("nothing").isEmpty());
+        assertTrue(Tutti.buildInfo().contains(Tutti.version()));
+        for (Code code : Code.values()) {
+            assertEquals(Raw.code_get_name(code.number()), code.name());
+            assertSame(code, Code.of(code.number()));
+        }
+    }
+}
