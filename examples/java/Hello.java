@@ -36,7 +36,8 @@ public class Hello {
             rows[i] = random.nextFloat();
         }
         int[] labels = random.ints(1000, 0, 2).toArray();
-        Pipeline pipeline = new Pipeline().addSlices("x", Role.FEATURE, rows, 1000, 10).addSlices("y", Role.LABEL, labels);
+        Pipeline pipeline = new Pipeline().addSlices("x", Role.FEATURE, rows, 1000, 10);
+        pipeline.addSlices("y", Role.LABEL, labels);
         try (Dataset dataset = pipeline.shuffle(1000).repeat().batch(64).build();
              Estimator estimator = new Estimator(Hello::model)) {
             Result result = estimator.train(dataset, new TrainOptions().steps(100));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """formatting.py ROOT: C and C++ look as clang-format 14 writes them with .clang-format. Other versions write otherwise,
-so without that one the check is skipped. Go looks as gofmt writes it (bindings/go/run_go.py); of Go and
-Java only the width is checked here."""
+so without that one the check is skipped. Go looks as gofmt writes it (bindings/go/run_go.py); of Go and Java only the width
+is checked here."""
 
 import os
 import shutil

@@ -7,7 +7,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
 
-/** A call on a thread of its own, and its future. Cancelling the future interrupts the thread, which cancels the call. */
+/** A call on a thread of its own, and its future: cancelling that interrupts the thread, which cancels the call. */
 final class AsyncCall<T> extends CompletableFuture<T> {
     private static final ExecutorService threads = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task, "tutti-call");

@@ -7,8 +7,8 @@ import java.nio.channels.spi.AbstractInterruptibleChannel;
 import java.util.List;
 
 /**
- * One call that can wait, and its cancel token. It is ended by an interrupt of its thread, by the cancellations that its
- * thread runs in, and by closing the objects it was begun for.
+ * One call that can wait, and its cancel token. It is ended by an interrupt of its thread, by the cancellations that
+ * its thread runs in, and by closing the objects it was begun for.
  *
  * <p>Interrupts come by the way that Java has for channels: a thread has a slot for what is to be closed when it is
  * interrupted. A callback that uses channels or calls the library leaves the slot empty, so the call takes it again.

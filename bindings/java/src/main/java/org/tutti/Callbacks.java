@@ -6,9 +6,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What the library calls (java_upcalls.h names the four functions), and the functions of programs behind the tokens. The
- * library's C side notes when it is done with a token, and {@link #reap} drops it: the library never enters Java to free
- * something. This class is loaded before the native library is ready and calls nothing of it by itself.
+ * What the library calls (java_upcalls.h names the four functions), and the functions of programs behind the tokens.
+ * The library's C side notes when it is done with a token, and {@link #reap} drops it: the library never enters Java to
+ * free something. This class is loaded before the native library is ready and calls nothing of it by itself.
  */
 final class Callbacks {
     private static final Map<Long, Object> functions = new ConcurrentHashMap<>();

@@ -6,8 +6,8 @@ import java.util.NoSuchElementException;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Goes once through a dataset. It serves one thread at a time; another one gets {@link Code#FAILED_PRECONDITION}. After a
- * call that was cancelled, and after any other error, the next call goes on.
+ * Goes once through a dataset. It serves one thread at a time; another one gets {@link Code#FAILED_PRECONDITION}. After
+ * a call that was cancelled, and after any other error, the next call goes on.
  */
 public final class DatasetIterator extends NativeObject implements Iterator<Tensor[]> {
     private final int components;

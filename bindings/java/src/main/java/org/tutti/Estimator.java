@@ -82,8 +82,8 @@ public final class Estimator extends NativeObject {
      * @return what it gave
      */
     public Result train(Dataset dataset, TrainOptions options, Hook... hooks) {
-        try (Use use = new Use(); Options.Native o = new Options.Native(options); Hook.Native h = new Hook.Native(hooks);
-             Call call = Call.begin(handle())) {
+        try (Use use = new Use(); Options.Native o = new Options.Native(options);
+             Hook.Native h = new Hook.Native(hooks); Call call = Call.begin(handle())) {
             long[] out = new long[1];
             long[] failure = new long[1];
             call.check(Raw.estimator_train(use.of(this), use.of(dataset), o.number, h.number, call.token(), out,
@@ -148,8 +148,8 @@ public final class Estimator extends NativeObject {
      */
     public Result trainAndEvaluate(Dataset dataset, Dataset evaluation, long everySteps, TrainOptions options,
         Hook... hooks) {
-        try (Use use = new Use(); Options.Native o = new Options.Native(options); Hook.Native h = new Hook.Native(hooks);
-             Call call = Call.begin(handle())) {
+        try (Use use = new Use(); Options.Native o = new Options.Native(options);
+             Hook.Native h = new Hook.Native(hooks); Call call = Call.begin(handle())) {
             long[] out = new long[1];
             long[] failure = new long[1];
             call.check(Raw.estimator_train_and_evaluate(use.of(this), use.of(dataset), use.of(evaluation), everySteps,

@@ -6,8 +6,8 @@ import java.util.Iterator;
 import java.util.stream.Stream;
 
 /**
- * A bounded queue into which the program pushes elements; a pipeline that starts with it reads it, once. Several threads
- * may push. Closing the feed ends pushes that wait.
+ * A bounded queue into which the program pushes elements; a pipeline that starts with it reads it, once. Several
+ * threads may push. Closing the feed ends pushes that wait.
  */
 public final class Feed extends NativeObject {
     /** One tensor of each element.
@@ -58,8 +58,8 @@ public final class Feed extends NativeObject {
         }
     }
 
-    /** A feed that a stream fills, on a thread of its own. The thread ends, and the stream is closed, when the stream or
-     * the feed is at its end, and when the feed is closed or nobody can read it any more.
+    /** A feed that a stream fills, on a thread of its own. The thread ends, and the stream is closed, when the stream
+     * or the feed is at its end, and when the feed is closed or nobody can read it any more.
      *
      * @param context to which it belongs; null = the default one
      * @param capacity how many elements it holds at most
@@ -150,8 +150,8 @@ public final class Feed extends NativeObject {
         }
     }
 
-    /** Pushes what an iterator gives until its end, then finishes the feed. What the iterator throws fails the feed, and
-     * is thrown here too. It is meant for a thread of its own.
+    /** Pushes what an iterator gives until its end, then finishes the feed. What the iterator throws fails the feed,
+     * and is thrown here too. It is meant for a thread of its own.
      *
      * @param elements one tensor for each component; they are closed once pushed
      */

@@ -85,7 +85,7 @@ final class Handle implements Runnable {
         }
     }
 
-    /** Ends calls that wait, and waits until all have left; not where the calling thread might be what they wait for. */
+    /** Ends calls that wait, and waits until all have left; not where they might wait for the calling thread. */
     void close() {
         synchronized (this) {
             if (!closed) {

@@ -5,8 +5,8 @@ package org.tutti;
 @FunctionalInterface
 public interface MapFunction {
     /**
-     * Called on threads of Java, several at a time. It must be a pure function of its element, for a dataset can be gone
-     * through again and resumed.
+     * Called on threads of Java, several at a time. It must be a pure function of its element, for a dataset can be
+     * gone through again and resumed.
      *
      * @param element one tensor for each component; closed when the function has returned
      * @return as many tensors, of the same types and shapes; closed when the function has returned. They may be those

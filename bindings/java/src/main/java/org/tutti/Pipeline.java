@@ -168,9 +168,9 @@ public final class Pipeline extends PipelineTransforms {
     }
 
     /** Maps each element by a function of Java, on threads of its own; the order stays. What it throws is the cause of
-     * what the call that wanted the element throws. The function is held until the dataset, and all that was made of it,
-     * is closed. Each element costs the way to another thread and back, some ten microseconds: map batches where you
-     * can, and where {@link #mapGraph} can say it, that is faster.
+     * what the call that wanted the element throws. The function is held until the dataset, and all that was made of
+     * it, is closed. Each element costs the way to another thread and back, some ten microseconds: map batches where
+     * you can, and where {@link #mapGraph} can say it, that is faster.
      *
      * @param parallelism how many elements at a time; 0 = automatic
      * @param function the function

@@ -9,8 +9,8 @@ import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /**
- * The predictions of a dataset batch by batch, in order. It serves one thread at a time. After a call that was cancelled
- * the next one goes on and no row is lost; any other error ends the stream.
+ * The predictions of a dataset batch by batch, in order. It serves one thread at a time. After a call that was
+ * cancelled the next one goes on and no row is lost; any other error ends the stream.
  */
 public final class PredictionStream extends NativeObject implements Iterator<Batch> {
     private Batch ahead;

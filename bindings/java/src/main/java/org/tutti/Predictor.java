@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A trained model that answers. Any number of threads may ask one at the same time; each call uses all devices, and rows
- * come back in the order in which they went in.
+ * A trained model that answers. Any number of threads may ask one at the same time; each call uses all devices, and
+ * rows come back in the order in which they went in.
  */
 public final class Predictor extends NativeObject {
     Predictor(long number) {

@@ -2,8 +2,8 @@
 package org.tutti;
 
 /**
- * A training, one piece at a time. It serves one thread at a time. What can cancel it are the cancellations in force when
- * it was opened, an interrupt of the thread that runs it, and closing it; the session is over then.
+ * A training, one piece at a time. It serves one thread at a time. What can cancel it are the cancellations in force
+ * when it was opened, an interrupt of the thread that runs it, and closing it; the session is over then.
  */
 public final class Session extends NativeObject {
     private final Call call;
@@ -16,7 +16,8 @@ public final class Session extends NativeObject {
 
     static Session open(Estimator estimator, Dataset dataset, TrainOptions options, Hook... hooks) {
         Call call = new Call();
-        try (Use use = new Use(); Options.Native o = new Options.Native(options); Hook.Native h = new Hook.Native(hooks)) {
+        try (Use use = new Use(); Options.Native o = new Options.Native(options);
+             Hook.Native h = new Hook.Native(hooks)) {
             long[] out = new long[1];
             long[] failure = new long[1];
             call.arm();

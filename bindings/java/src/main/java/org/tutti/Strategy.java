@@ -4,7 +4,7 @@ package org.tutti;
 import java.util.ArrayList;
 import java.util.List;
 
-/** On which devices a model runs. The model that training gives does not depend on it; only the time does. Immutable. */
+/** On which devices a model runs. The model that training gives does not depend on it, only the time. Immutable. */
 public final class Strategy extends NativeObject {
     private Strategy(long number) {
         super(new Handle("Strategy", number, Raw::strategy_unref));

@@ -9,8 +9,8 @@ import java.util.function.Function;
 /**
  * A dense, row-major array in host memory. Several threads may read one; a writer must be alone.
  *
- * <p>Arrays are copied both ways. {@link #view} and {@link #update} lend the memory itself, without a copy, to a function:
- * the buffer must not be used after the function has returned, for it does not keep the tensor alive.
+ * <p>Arrays are copied both ways. {@link #view} and {@link #update} lend the memory itself, without a copy, to a
+ * function: the buffer must not be used after the function has returned, for it does not keep the tensor alive.
  */
 public final class Tensor extends NativeObject {
     /** About what a tensor costs the library beside its elements. */
@@ -417,7 +417,7 @@ public final class Tensor extends NativeObject {
         check(dtype(), wanted);
         long count = elementCount();
         if (count > Integer.MAX_VALUE - 8) {
-            throw new TuttiException(Code.OUT_OF_RANGE, count + " elements are too many for an array; view parts of it");
+            throw new TuttiException(Code.OUT_OF_RANGE, count + " elements are too many for an array; view parts");
         }
         return (int) count;
     }

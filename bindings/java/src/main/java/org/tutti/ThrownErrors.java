@@ -5,8 +5,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What callbacks threw. It crosses C as an error whose domain is "java:" and a number; the objects themselves wait here.
- * The newest are kept, because one may be reported by several calls or by none.
+ * What callbacks threw. It crosses C as an error whose domain is "java:" and a number; the objects themselves wait
+ * here. The newest are kept, because one may be reported by several calls or by none.
  */
 final class ThrownErrors {
     private static final String DOMAIN = "java:";

@@ -7,8 +7,8 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * An error of the library. Its causes are further errors of the library or, at the end, what a callback threw: that same
- * object.
+ * An error of the library. Its causes are further errors of the library or, at the end, what a callback threw: that
+ * same object.
  */
 public class TuttiException extends RuntimeException {
     private static final long serialVersionUID = 1;
@@ -149,6 +149,7 @@ public class TuttiException extends RuntimeException {
         if (code == Code.UNKNOWN && cause != null) {
             code = ThrownErrors.codeOf(cause); // a feed's error has our number in place of a code
         }
-        return new TuttiException(code, subcode, ThrownErrors.shown(domain), Raw.error_get_message(handle), details, cause);
+        String reason = Raw.error_get_message(handle);
+        return new TuttiException(code, subcode, ThrownErrors.shown(domain), reason, details, cause);
     }
 }

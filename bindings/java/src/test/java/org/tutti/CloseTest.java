@@ -55,8 +55,8 @@ public class CloseTest {
         Batch batch = stream.read();
         Context context = new Context(null);
         Pipeline pipeline = Toy.pipeline();
-        for (NativeObject object : List.of(dataset, estimator, strategy, tensor, feed, iterator, session, predictor, stream,
-            batch, context, pipeline)) {
+        for (NativeObject object : List.of(dataset, estimator, strategy, tensor, feed, iterator, session, predictor,
+            stream, batch, context, pipeline)) {
             object.close();
             object.close();
             assertTrue(object.isClosed());
@@ -124,7 +124,8 @@ public class CloseTest {
     public void closingTheDatasetLetsTrainingFinish() {
         Dataset dataset = Toy.dataset();
         try (Estimator estimator = Toy.estimator()) {
-            Result result = estimator.train(dataset, new TrainOptions().steps(20), Hook.onStep(5, event -> dataset.close()));
+            Hook closing = Hook.onStep(5, event -> dataset.close());
+            Result result = estimator.train(dataset, new TrainOptions().steps(20), closing);
             assertEquals(20, result.step());
         }
     }
@@ -257,7 +258,7 @@ public class CloseTest {
         return List.of(new WeakReference<>(inModel), new WeakReference<>(inHook));
     }
 
-    /** A model function holds an object that holds the estimator: the collector takes the whole ring once it is closed. */
+    /** A model function holds what holds the estimator: the collector takes the whole ring once it is closed. */
     @Test
     public void callbacksAreReleased() {
         List<WeakReference<int[]>> held = heldByCallbacks();

@@ -14,6 +14,7 @@ import java.io.FileOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.zip.GZIPOutputStream;
@@ -210,14 +211,6 @@ public class DataTest {
         }
     }
 
-    private File idx(String name, byte... content) throws Exception {
-        File file = new File(folder.getRoot(), name);
-        try (FileOutputStream out = new FileOutputStream(file)) {
-            out.write(content);
-        }
-        return file;
-    }
-
     @Test
     public void idxFiles() throws Exception {
         File packed = new File(folder.getRoot(), "größe-𝄞.gz");
@@ -230,9 +223,8 @@ public class DataTest {
 
     @Test
     public void zeroBytesDoNotCutText() throws Exception {
-        String path = idx("file", (byte) 0, (byte) 0, (byte) 8, (byte) 1, (byte) 0, (byte) 0, (byte) 0, (byte) 1, (byte) 7)
-            .getPath();
-        assertTrue(Files.exists(new File(path).toPath()));
+        String path = new File(folder.getRoot(), "file").getPath();
+        Files.write(Path.of(path), new byte[] {0, 0, 8, 1, 0, 0, 0, 1, 7});
         new Pipeline().addIdx("n", Role.FEATURE, path).build().close();
         assertEquals(Code.NOT_FOUND,
             Toy.failure(() -> new Pipeline().addIdx("n", Role.FEATURE, path + "\0more").build()).code());

@@ -60,7 +60,9 @@ public class ErrorsTest {
     @Test
     public void codesAndDetails() {
         Map<Callable<?>, Code> calls = new LinkedHashMap<>();
-        try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator(); Tensor one = Tensor.of(new float[1])) {
+        try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator();
+             Tensor one = Tensor.of(new float[1])) {
+            RunOptions wrong = new RunOptions().keepCheckpointMax(-5);
             calls.put(() -> new Pipeline().addIdx("x", Role.FEATURE, "no/such/Größe.gz").build(), Code.NOT_FOUND);
             calls.put(() -> estimator.evaluate(dataset, 1), Code.FAILED_PRECONDITION);
             calls.put(() -> Strategy.oneDevice(null, "cpu:9999"), Code.NOT_FOUND);
@@ -68,7 +70,7 @@ public class ErrorsTest {
             calls.put(() -> new Estimator(null), Code.INVALID_ARGUMENT);
             calls.put(() -> Hook.onStep(1, null), Code.INVALID_ARGUMENT);
             calls.put(() -> new Pipeline().map(1, null), Code.INVALID_ARGUMENT);
-            calls.put(() -> new Estimator(Toy::model, null, new RunOptions().keepCheckpointMax(-5)), Code.INVALID_ARGUMENT);
+            calls.put(() -> new Estimator(Toy::model, null, wrong), Code.INVALID_ARGUMENT);
             calls.put(one::toInts, Code.INVALID_ARGUMENT);
             calls.put(() -> Predictor.open("no/such"), Code.NOT_FOUND);
             calls.forEach((call, code) -> {

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.junit.rules.ExternalResource;
 
-/** Fails a test that leaves more of the library's objects than it found; what it forgot the collector may take first. */
+/** Fails a test that leaves more of the library's objects than it found; the collector may take some first. */
 final class Leaks extends ExternalResource {
     private long before;
 

@@ -35,7 +35,8 @@ public class ToyTest {
             }
         }
         Process process = new ProcessBuilder(program).redirectError(ProcessBuilder.Redirect.INHERIT).start();
-        String[] wanted = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).trim().split("\n");
+        String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        String[] wanted = text.trim().split("\n");
         assertEquals(0, process.waitFor());
         assertEquals(20 + 2 + Toy.ROWS, wanted.length);
         assertEquals(wanted.length, figures.size());

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertTrue;
+
+import java.io.File;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.Stream;
+import org.junit.After;
+import org.junit.Before;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+
+public class PredictorTest {
+    @Rule public Leaks leaks = new Leaks();
+    @Rule public TemporaryFolder folder = new TemporaryFolder();
+    private Dataset train;
+    private Dataset test;
+    private Estimator estimator;
+    private Predictor predictor;
+
+    @Before
+    public void train() {
+        train = Toy.dataset();
+        test = Toy.testset();
+        estimator = new Estimator(Toy::model, null, new RunOptions().seed(2));
+        estimator.train(train, new TrainOptions().steps(30));
+        predictor = estimator.predictor();
+    }
+
+    @After
+    public void close() {
+        for (NativeObject object : List.of(train, test, estimator, predictor)) {
+            object.close();
+        }
+    }
+
+    @Test
+    public void streamsAndBatchesAreEqual() {
+        long[] whole;
+        try (Batch batch = predictor.runAll(test)) {
+            whole = batch.longs("class");
+            assertEquals(Toy.ROWS, whole.length);
+            assertEquals(Toy.ROWS, batch.rows());
+            assertEquals(List.of("class"), batch.names());
+            assertEquals(Code.NOT_FOUND, Toy.failure(() -> batch.output("nothing")).code());
+        }
+        try (PredictionStream stream = predictor.stream(test); Stream<Batch> batches = stream.batches()) {
+            assertArrayEquals(whole, batches.flatMapToLong(batch -> {
+                try (batch) {
+                    return Arrays.stream(batch.longs("class"));
+                }
+            }).toArray());
+            assertNull(stream.read());
+        }
+        try (PredictionStream stream = predictor.stream(test)) {
+            long row = 0;
+            while (stream.hasNext()) {
+                try (Batch batch = stream.next()) {
+                    assertEquals(row, batch.firstRow());
+                    row += batch.rows();
+                }
+            }
+            assertEquals(Toy.ROWS, row);
+        }
+    }
+
+    @Test
+    public void streamsAreLazyAndClose() {
+        PredictionStream stream = predictor.stream(train); // which is endless
+        try (Stream<Batch> batches = stream.batches()) {
+            assertEquals(3, batches.limit(3).peek(Batch::close).count());
+        }
+        assertTrue(stream.isClosed());
+        try (PredictionStream early = predictor.stream(train)) {
+            early.read().close();
+            assertTrue(early.hasNext());
+            early.stop();
+        }
+        predictor.stream(train).read(); // forgotten
+    }
+
+    @Test
+    public void anOutputOutlivesItsBatch() {
+        Batch batch = predictor.runAll(test);
+        try (Tensor output = batch.output("class")) {
+            batch.close();
+            assertEquals(Toy.ROWS, output.toLongs().length);
+        }
+    }
+
+    @Test
+    public void onePredictorServesManyThreads() throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        float[] rows = Arrays.copyOf(Toy.features(), 10 * Toy.COLUMNS);
+        List<Future<List<long[]>>> answers = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            answers.add(threads.submit(() -> {
+                List<long[]> classes = new ArrayList<>();
+                for (int round = 0; round < 20; round++) {
+                    Tensor input = Tensor.of(rows, 10, Toy.COLUMNS);
+                    Batch batch = predictor.run(Map.of("x", input));
+                    classes.add(batch.longs("class"));
+                    if (round % 2 == 0) { // the others are left to the collector
+                        batch.close();
+                        input.close();
+                    }
+                }
+                return classes;
+            }));
+        }
+        long[] wanted = CloseTest.within(answers.get(0)).get(0);
+        assertEquals(10, wanted.length);
+        for (Future<List<long[]>> answer : answers) {
+            for (long[] classes : CloseTest.within(answer)) {
+                assertArrayEquals(wanted, classes);
+            }
+        }
+        threads.shutdown();
+        try (Tensor input = Tensor.of(rows, 10, Toy.COLUMNS);
+             Batch batch = CloseTest.within(predictor.runAsync(Map.of("x", input)))) {
+            assertArrayEquals(wanted, batch.longs("class"));
+        }
+        assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> predictor.run(Map.of())).code());
+    }
+
+    @Test
+    public void checkpoints() throws Exception {
+        String directory = new File(folder.getRoot(), "modèle-𝄞").getPath();
+        RunOptions run = new RunOptions().modelDir(directory);
+        List<String> saved = new ArrayList<>();
+        try (Estimator first = new Estimator(Toy::model, null, run)) {
+            first.train(train, new TrainOptions().steps(4), Hook.onEvent(0, event -> {
+                if (event.kind() == EventKind.CHECKPOINT_SAVED) {
+                    saved.add(event.checkpoint());
+                }
+            }));
+        }
+        String last = saved.get(saved.size() - 1);
+        assertTrue(last, last.endsWith("modèle-𝄞/checkpoint-4"));
+        String other = folder.newFolder().getPath();
+        try (Estimator again = new Estimator(Toy::model, null, run)) {
+            assertEquals(7, again.train(train, new TrainOptions().steps(3)).step());
+            again.save(other);
+        }
+        try (Predictor opened = Predictor.open(last)) {
+            assertEquals(4, opened.step());
+            assertTrue(opened.signature().contains("class"));
+            opened.reload(other + "/checkpoint-7");
+            assertEquals(7, opened.step());
+            assertTrue(opened.describePlan(8, 0).contains("kernels"));
+            assertTrue(opened.describePlan(8, 1).contains("seconds"));
+            assertEquals(Code.NOT_FOUND, Toy.failure(() -> {
+                opened.reload(other + "/checkpoint-8");
+                return null;
+            }).code());
+        }
+        try (Strategy one = Strategy.oneDevice(null, null);
+             Predictor opened = Predictor.open(null, directory, one, new PredictorOptions().threadsPerReplica(1))) {
+            assertEquals(7, opened.step());
+        }
+    }
+
+    @Test
+    public void closingWaitsForPredictions() throws Exception {
+        ExecutorService threads = Executors.newCachedThreadPool();
+        Predictor mine = estimator.predictor();
+        Future<Long> rows = threads.submit(() -> {
+            try (Batch batch = mine.runAll(test)) {
+                return batch.rows();
+            } catch (ClosedException closed) {
+                return (long) Toy.ROWS; // it was closed before
+            }
+        });
+        mine.close();
+        assertEquals(Toy.ROWS, (long) CloseTest.within(rows));
+        threads.shutdown();
+    }
+}
