@@ -15,7 +15,8 @@ packages_of() {
     test) echo libcmocka-dev abigail-tools dataset-fashion-mnist ;;
     example) echo dataset-fashion-mnist ;;
     go) echo golang-go swig ;;
-    *) echo "install-deps.sh: unknown group '$1'; known: build test example go" >&2 && return 1 ;;
+    java) echo default-jdk-headless junit4 swig ;;
+    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java" >&2 && return 1 ;;
     esac
 }
 
@@ -42,7 +43,7 @@ available_of() {
 }
 
 [ "${TUTTI_INSTALL_DEPS:-yes}" != no ] || exit 0
-[ $# -gt 0 ] || set -- build test example go
+[ $# -gt 0 ] || set -- build test example go java
 required=$(for group in "$@"; do packages_of "$group" || exit 1; done)
 optional=$(for group in "$@"; do optional_packages_of "$group"; done)
 

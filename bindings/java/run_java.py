@@ -21,7 +21,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples', 'java')
 RUN_EXAMPLE = os.path.join(os.path.dirname(EXAMPLES), 'run_example.py')
 JARS = '/usr/share/java'
-CHECKS = ('-Xcheck:jni', '-Xmx64m')
+# A heap that is all there from the start: what the process grows by is not the heap.
+PLAIN = ('-Xms256m', '-Xmx256m', '-XX:+AlwaysPreTouch')
+CHECKS = ('-Xcheck:jni', '-Xms64m', '-Xmx64m', '-XX:+AlwaysPreTouch')
 # What -Xcheck:jni writes; it does not stop for it.
 JNI_COMPLAINT = re.compile(r'^(WARNING in native method|FATAL ERROR in native method|WARNING: JNI|Warning: .*JNI|JNI ).*$', re.M)
 
@@ -111,7 +113,7 @@ def main(what, *arguments):
     build, java_home, *more = arguments
     build = os.path.abspath(build)
     if what in ('test', 'checked'):
-        return run_tests(build, java_home, CHECKS if what == 'checked' else (), more)
+        return run_tests(build, java_home, CHECKS if what == 'checked' else PLAIN, more)
     return {'installed': installed, 'example': example}[what](build, java_home, *more)
 
 

@@ -11,31 +11,41 @@ import java.util.function.LongConsumer;
  * object's cleaner.
  */
 final class Handle implements Runnable {
-    /** What is closed here ends calls of these kinds that wait; all others finish. */
+    /** What an object costs that is not data: a guess, so that forgotten ones are collected. */
+    private static final long OBJECT_SIZE = 4096;
+
     private final String kind;
     private final long number;
     private final LongConsumer unref;
     private final long size;
+    private final boolean isData;
+    /** Calls that close ends; all others finish. */
     private final List<Call> waiting = new ArrayList<>(1);
     private int calls;
     private boolean closed;
     private boolean dropped;
 
-    /** Takes a reference. The size is that of C memory behind it which Java's collector does not see. */
-    Handle(String kind, long number, LongConsumer unref, long size) {
+    private Handle(String kind, long number, LongConsumer unref, long size, boolean isData) {
         this.kind = kind;
         this.number = number;
         this.unref = unref;
         this.size = size;
+        this.isData = isData;
         Memory.grow(size);
     }
 
+    /** Takes a reference to data. The size is that of C memory behind it, which Java's collector does not see. */
+    Handle(String kind, long number, LongConsumer unref, long size) {
+        this(kind, number, unref, size, true);
+    }
+
+    /** Takes a reference to an object of another kind, behind which callbacks may be. */
     Handle(String kind, long number, LongConsumer unref) {
-        this(kind, number, unref, 0);
+        this(kind, number, unref, OBJECT_SIZE, false);
     }
 
     boolean isData() {
-        return size > 0;
+        return isData;
     }
 
     synchronized long enter() {
@@ -114,7 +124,7 @@ final class Handle implements Runnable {
     private void drop() {
         unref.accept(number);
         Memory.shrink(size);
-        if (size == 0) {
+        if (!isData) {
             Callbacks.reap();
         }
         synchronized (this) {

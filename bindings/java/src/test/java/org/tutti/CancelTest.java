@@ -203,7 +203,8 @@ public class CancelTest {
     @Test
     public void deadlines() {
         Feed feed = new Feed(1, new Feed.Component("x", Role.FEATURE, DType.FLOAT32));
-        try (feed; Dataset dataset = new Pipeline().addFeed(feed).build(); DatasetIterator iterator = dataset.iterator(0);
+        try (feed; Dataset dataset = new Pipeline().addFeed(feed).build();
+             DatasetIterator iterator = dataset.iterator(0);
              Tensor one = Tensor.scalar(DType.FLOAT32, 1)) {
             Cancellation late = new Cancellation();
             late.timeout(Duration.ofMillis(1));
