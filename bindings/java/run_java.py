@@ -20,6 +20,7 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples', 'java')
 RUN_EXAMPLE = os.path.join(os.path.dirname(EXAMPLES), 'run_example.py')
+SERVING_CLIENT = os.path.join(os.path.dirname(EXAMPLES), 'serving_client.py')
 JARS = '/usr/share/java'
 # A heap that is all there from the start: what the process grows by is not the heap.
 PLAIN = ('-Xms256m', '-Xmx256m', '-XX:+AlwaysPreTouch')
@@ -80,7 +81,8 @@ def example(build, java_home, name):
     with tempfile.TemporaryDirectory() as folder:
         compiled(folder, java_home, jar, os.path.join(EXAMPLES, class_name + '.java'))
         flags = ['-Djava.library.path=' + output_of(build), '-cp', f'{jar}:{folder}']
-        return subprocess.run([sys.executable, RUN_EXAMPLE, name, launcher(folder, java_home, flags, class_name)], check=False).returncode
+        test = [SERVING_CLIENT] if name == 'serving' else [RUN_EXAMPLE, name]
+        return subprocess.run([sys.executable, *test, launcher(folder, java_home, flags, class_name)], check=False).returncode
 
 
 def installed(build, java_home):

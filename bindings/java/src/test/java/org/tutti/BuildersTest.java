@@ -192,7 +192,8 @@ public class BuildersTest {
 
     @Test
     public void wrongAttributesAreNamed() {
-        TuttiException exception = Toy.failure(() -> compute((g, x) -> g.argmax(x, new ArgmaxOptions().axis(1L << 40))));
+        ArgmaxOptions wrong = new ArgmaxOptions().axis(1L << 40);
+        TuttiException exception = Toy.failure(() -> compute((g, x) -> g.argmax(x, wrong)));
         StringBuilder story = new StringBuilder();
         for (Throwable at = exception; at != null; at = at.getCause()) {
             story.append(at.getMessage());

@@ -71,8 +71,8 @@ public class StressTest {
 
     /** What another process with the same class path says and how it ends. */
     static String child(int wantedStatus, List<String> flags, Class<?> program, String... arguments) throws Exception {
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-            "-cp", System.getProperty("java.class.path")));
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        List<String> command = new ArrayList<>(List.of(java, "-cp", System.getProperty("java.class.path")));
         command.addAll(flags);
         command.add(program.getName());
         command.addAll(List.of(arguments));
@@ -103,7 +103,8 @@ public class StressTest {
                 Dataset dataset = Toy.pipeline(context).shuffle(Toy.ROWS).repeat().map(2, element -> element)
                     .batch(Toy.BATCH).prefetch().build();
                 RunOptions run = new RunOptions().logStepCountSteps(1);
-                new Estimator(context, Toy::model, null, run).train(dataset, Hook.onStep(1, event -> steps.countDown()));
+                Hook hook = Hook.onStep(1, event -> steps.countDown());
+                new Estimator(context, Toy::model, null, run).train(dataset, hook);
             });
             thread.setDaemon(true);
             thread.start();
