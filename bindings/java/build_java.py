@@ -42,7 +42,8 @@ def sources(output, wrapper, stamp, swig):
     folder = fresh(os.path.join(output, 'generated', 'org', 'tutti'))
     swig_folder = os.path.join(ROOT, 'bindings', 'swig')
     subprocess.run([swig, '-java', '-package', 'org.tutti', '-Wall', '-Werror', '-I' + os.path.join(ROOT, 'include'),
-                    '-I' + swig_folder, '-outdir', folder, '-o', wrapper, os.path.join(swig_folder, 'tutti_java.i')], check=True)
+                    '-I' + swig_folder, '-outdir', folder, '-o', wrapper, os.path.join(swig_folder, 'tutti_java.i')],
+                   check=True)
     for name in RAW:
         path = os.path.join(folder, name)
         with open(path, encoding='utf-8') as file:
@@ -60,7 +61,8 @@ def java_files(*folders):
 
 def write_jar(jar, entries):
     """Entries are name and bytes; the same ones give the same jar."""
-    manifest = 'Manifest-Version: 1.0\nAutomatic-Module-Name: org.tutti\n\n' if any(n.endswith('.class') for n, _ in entries) else 'Manifest-Version: 1.0\n\n'
+    has_classes = any(name.endswith('.class') for name, _ in entries)
+    manifest = 'Manifest-Version: 1.0\n' + ('Automatic-Module-Name: org.tutti\n' if has_classes else '') + '\n'
     with zipfile.ZipFile(jar, 'w', zipfile.ZIP_DEFLATED) as file:
         for name, data in [('META-INF/MANIFEST.MF', manifest.encode())] + sorted(entries):
             information = zipfile.ZipInfo(name, EPOCH)
@@ -77,7 +79,8 @@ def read(path):
 def compile_java(javac, classes, paths, class_path=''):
     arguments = [javac, '--release', RELEASE, '-encoding', 'UTF-8', '-Xlint:all,-try', '-Werror', '-d', fresh(classes)]
     subprocess.run(arguments + (['-cp', class_path] if class_path else []) + paths, check=True)
-    return [(os.path.relpath(path, classes), read(path)) for path in glob.glob(os.path.join(classes, '**', '*.class'), recursive=True)]
+    found = glob.glob(os.path.join(classes, '**', '*.class'), recursive=True)
+    return [(os.path.relpath(path, classes), read(path)) for path in found]
 
 
 def jar(output, target, pom, javac):
@@ -105,11 +108,13 @@ def soname(path):
 
 def javadoc(output, program):
     folder = fresh(os.path.join(output, 'javadoc'))
-    done = subprocess.run([program, '-quiet', '-Xdoclint:all', '-Werror', '--release', RELEASE, '-encoding', 'UTF-8', '-public', '-d', folder,
-                           *java_files(MAIN, os.path.join(output, 'generated'))], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    command = [program, '-quiet', '-Xdoclint:all', '-Werror', '--release', RELEASE, '-encoding', 'UTF-8', '-public']
+    done = subprocess.run(command + ['-d', folder, *java_files(MAIN, os.path.join(output, 'generated'))],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(done.stdout)
     return 1 if done.returncode or 'warning' in done.stdout else 0
 
 
 if __name__ == '__main__':
-    sys.exit({'sources': sources, 'jar': jar, 'natives': natives, 'tests': tests, 'javadoc': javadoc}[sys.argv[1]](*sys.argv[2:]))
+    steps = {'sources': sources, 'jar': jar, 'natives': natives, 'tests': tests, 'javadoc': javadoc}
+    sys.exit(steps[sys.argv[1]](*sys.argv[2:]))

@@ -85,9 +85,18 @@ final class Handle implements Runnable {
     /** What the collector does: it waits for nobody. */
     @Override
     public void run() {
+        end(false);
+    }
+
+    private void end(boolean cancels) {
         boolean last;
         synchronized (this) {
             last = !closed && calls == 0;
+            if (!closed && cancels) {
+                for (Call call : waiting) {
+                    call.request(Raw.CANCEL_CANCEL);
+                }
+            }
             closed = true;
         }
         if (last) {
@@ -97,14 +106,7 @@ final class Handle implements Runnable {
 
     /** Ends calls that wait, and waits until all have left; not where they might wait for the calling thread. */
     void close() {
-        synchronized (this) {
-            if (!closed) {
-                for (Call call : waiting) {
-                    call.request(Raw.CANCEL_CANCEL);
-                }
-            }
-        }
-        run();
+        end(true);
         if (!Use.isInside()) {
             awaitDrop();
         }

@@ -31,9 +31,13 @@ final class NativeLibrary {
                 + "-D" + PROPERTY + "=FOLDER, or add the jar of natives to the class path. Tried: "
                 + String.join("; ", tried));
         }
-        int abi = Raw.abi_version();
+        check(Raw.abi_version(), Raw.version());
+    }
+
+    /** The library's interface must be that of this jar, or a later one of the same major number. */
+    static void check(int abi, String version) {
         if (abi >> 16 != Raw.ABI_MAJOR || (abi & 0xffff) < Raw.ABI_MINOR) {
-            throw new UnsatisfiedLinkError("tutti: the library " + Raw.version() + " (interface " + (abi >> 16) + "."
+            throw new UnsatisfiedLinkError("tutti: the library " + version + " (interface " + (abi >> 16) + "."
                 + (abi & 0xffff) + ") does not fit this jar, which needs interface " + Raw.ABI_MAJOR + "."
                 + Raw.ABI_MINOR + "; install both of the same version");
         }
