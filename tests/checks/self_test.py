@@ -241,6 +241,11 @@ class BindingReach(HouseCase):
         self.expect(binding_reach.check(self.root), "does not reach tutti_b,", "does not reach tutti_bc,")
         self.write("bindings/go/a.go", "x := raw.A_make() + raw.B() + raw.Bc()\n")
         self.expect(binding_reach.check(self.root), "'tutti_b' is reached")
+        self.write("bindings/go/unreached.txt", "*_ref why not\n")
+        self.write("bindings/java/src/main/java/A.java", "Raw.a_make(); run(Raw::b);\n")
+        self.write("bindings/java/src/test/java/ATest.java", "Raw.bc();\n")
+        self.write("bindings/java/unreached.txt", "*_ref why not\n")
+        self.expect(binding_reach.check(self.root), "bindings/java: does not reach tutti_bc,")
 
 
 class LibraryShape(HouseCase):
