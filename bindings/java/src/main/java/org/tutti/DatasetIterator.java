@@ -22,7 +22,7 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
     /** What the library lends is good until the next call, which must wait that long. */
     private void lock() {
         if (!busy.tryLock()) {
-            throw new TuttiException(Code.FAILED_PRECONDITION, "the iterator is in use by another thread");
+            throw TuttiException.ofTutti(Code.FAILED_PRECONDITION, "the iterator is in use by another thread");
         }
     }
 
@@ -88,7 +88,7 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
         lock();
         try (Use use = new Use()) {
             if (ahead != null) {
-                throw new TuttiException(Code.FAILED_PRECONDITION, "hasNext has read an element; take it first");
+                throw TuttiException.ofTutti(Code.FAILED_PRECONDITION, "hasNext has read an element; take it first");
             }
             long[] failure = new long[1];
             String state = Raw.iterator_save(use.of(this), failure);

@@ -49,7 +49,7 @@ public final class Estimator extends NativeObject {
 
     private static long create(Context context, ModelFunction model, Strategy strategy, RunOptions options) {
         if (model == null) {
-            throw new TuttiException(Code.INVALID_ARGUMENT, "the model function is null");
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the model function is null");
         }
         try (Use use = new Use(); Options.Native run = new Options.Native(options)) {
             long owner = use.of(context);

@@ -126,7 +126,7 @@ public final class Feed extends NativeObject {
      */
     public void fail(Throwable reason) {
         if (reason == null) {
-            throw new TuttiException(Code.INVALID_ARGUMENT, "the reason is null");
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the reason is null");
         }
         fail(handle(), reason);
         Reference.reachabilityFence(this);

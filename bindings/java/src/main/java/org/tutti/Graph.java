@@ -184,7 +184,7 @@ public final class Graph extends GraphLayers {
      */
     public void applyGradients(List<Value> variables, List<Value> gradients) {
         if (variables.size() != gradients.size()) {
-            throw new TuttiException(Code.INVALID_ARGUMENT, "there must be one gradient for each variable");
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "there must be one gradient for each variable");
         }
         Raw.apply_gradients(number(), Value.ids(inputs(variables)), Value.ids(inputs(gradients)));
     }

@@ -18,7 +18,7 @@ abstract class GraphCalls {
             throw new ClosedException("Graph: it is valid during its function only");
         }
         if (Thread.currentThread() != thread) {
-            throw new TuttiException(Code.FAILED_PRECONDITION, "a graph belongs to the thread that was given it");
+            throw TuttiException.ofTutti(Code.FAILED_PRECONDITION, "a graph belongs to the thread that was given it");
         }
         return number;
     }

@@ -21,7 +21,7 @@ public final class Hook {
 
     private Hook(long everySteps, boolean onlySteps, Handler handler) {
         if (handler == null) {
-            throw new TuttiException(Code.INVALID_ARGUMENT, "a hook has no handler");
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "a hook has no handler");
         }
         this.everySteps = everySteps;
         this.onlySteps = onlySteps;

@@ -178,12 +178,12 @@ public final class Pipeline extends PipelineTransforms {
      */
     public Pipeline map(long parallelism, MapFunction function) {
         if (function == null) {
-            throw new TuttiException(Code.INVALID_ARGUMENT, "the function of the map is null");
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the function of the map is null");
         }
         return with(pipeline -> {
             long queue = Raw.pipeline_map(pipeline, parallelism);
             if (queue == 0) {
-                throw new TuttiException(Code.RESOURCE_EXHAUSTED, "no memory for a map");
+                throw TuttiException.ofTutti(Code.RESOURCE_EXHAUSTED, "no memory for a map");
             }
             MapThreads.start(queue, function);
         });

@@ -400,7 +400,7 @@ public final class Tensor extends NativeObject {
     }
 
     private static TuttiException wrongType(DType dtype) {
-        return new TuttiException(Code.INVALID_ARGUMENT, "the tensor's elements are " + dtype);
+        return TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the tensor's elements are " + dtype);
     }
 
     private static void check(DType found, DType... wanted) {
@@ -417,7 +417,7 @@ public final class Tensor extends NativeObject {
         check(dtype(), wanted);
         long count = elementCount();
         if (count > Integer.MAX_VALUE - 8) {
-            throw new TuttiException(Code.OUT_OF_RANGE, count + " elements are too many for an array; view parts");
+            throw TuttiException.ofTutti(Code.OUT_OF_RANGE, count + " elements are too many for an array; view parts");
         }
         return (int) count;
     }
@@ -425,14 +425,15 @@ public final class Tensor extends NativeObject {
     private int wholeSize() {
         long size = sizeBytes();
         if (size > Integer.MAX_VALUE) {
-            throw new TuttiException(Code.OUT_OF_RANGE, size + " bytes are too many for one buffer; take parts of it");
+            throw TuttiException.ofTutti(Code.OUT_OF_RANGE,
+                size + " bytes are too many for one buffer; take parts of it");
         }
         return (int) size;
     }
 
     private static ByteBuffer buffer(long number, long address, long offset, int size) {
         if (offset < 0 || size < 0 || offset > Raw.tensor_get_size_bytes(number) - size) {
-            throw new TuttiException(Code.OUT_OF_RANGE, "bytes " + offset + " to " + (offset + size)
+            throw TuttiException.ofTutti(Code.OUT_OF_RANGE, "bytes " + offset + " to " + (offset + size)
                 + " are not in the tensor");
         }
         ByteBuffer memory = size == 0 ? ByteBuffer.allocateDirect(0) : Raw.java_buffer(address + offset, size);
@@ -443,7 +444,7 @@ public final class Tensor extends NativeObject {
         Tensor tensor = zeros(dtype, dims.length == 0 ? new long[] {count} : dims);
         try {
             if (tensor.elementCount() != count) {
-                throw new TuttiException(Code.INVALID_ARGUMENT, "the shape has " + tensor.elementCount()
+                throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the shape has " + tensor.elementCount()
                     + " elements, the array " + count);
             }
             int most = PART / dtype.sizeBytes();

@@ -31,8 +31,18 @@ public class TuttiException extends RuntimeException {
     /** Keys and values of the details in turn. */
     private final String[] details;
 
-    TuttiException(Code code, String reason) {
-        this(code, 0, "tutti", reason, List.of(), null);
+    /** An error, for callbacks that report one with a code of their choice.
+     *
+     * @param code what kind of error it is
+     * @param reason one line that says what was wrong
+     */
+    public TuttiException(Code code, String reason) {
+        this(code, 0, "user", reason, List.of(), null);
+    }
+
+    /** An error of the package itself. */
+    static TuttiException ofTutti(Code code, String reason) {
+        return new TuttiException(code, 0, "tutti", reason, List.of(), null);
     }
 
     TuttiException(Code code, long subcode, String domain, String reason, List<Detail> details, Throwable cause) {
@@ -118,7 +128,7 @@ public class TuttiException extends RuntimeException {
     /** An exception of a C error, which it takes. What a callback threw is its cause, or itself if it can be. */
     static TuttiException take(int code, long handle) {
         if (handle == 0) {
-            return new TuttiException(Code.of(code), "the library gave no reason");
+            return ofTutti(Code.of(code), "the library gave no reason");
         }
         try {
             Throwable error = read(handle);
