@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+/** The models of the scenarios; tests/bindings/scenarios.txt says what they are. */
+final class ScenarioModels {
+    private ScenarioModels() {}
+
+    static ModelFunction of(String name) {
+        return switch (name) {
+            case "classifier" -> ScenarioModels::classifier;
+            case "regression" -> ScenarioModels::regression;
+            case "images" -> ScenarioModels::images;
+            case "wrong" -> (g, mode) -> g.loss(g.matmul(g.feature("x"), g.feature("x")));
+            case "failing" -> (g, mode) -> {
+                throw new TuttiException(Code.UNAVAILABLE, "the model is at lunch");
+            };
+            default -> throw new IllegalArgumentException(name);
+        };
+    }
+
+    private static void classifier(Graph g, Mode mode) {
+        LayerDenseOptions relu = new LayerDenseOptions().activation(LayerDenseActivation.RELU);
+        Value hidden = g.layerDense(g.feature("x"), 8, relu);
+        Value logits = g.layerDense(g.layerDropout(hidden, 0.25), 3);
+        g.output("class", g.argmax(logits));
+        g.output("probability", g.softmax(logits));
+        if (mode != Mode.PREDICT) {
+            Value y = g.label("y");
+            g.metricAccuracy("accuracy", logits, y);
+            g.metricTopKAccuracy("top_2", logits, y, 2);
+            g.loss(g.lossSparseSoftmaxCrossEntropy(logits, y));
+            g.optimizerAdam(g.scheduleConstant(0.01));
+        }
+    }
+
+    private static void regression(Graph g, Mode mode) {
+        Value x = g.feature("x");
+        Value[] line = new Value[1];
+        long[] dims = {g.dims(x)[1], 1};
+        g.scope("line", () -> line[0] = g.matmul(x, g.variable("slope", DType.FLOAT32, dims, "zeros", 0, true)));
+        g.output("y", line[0]);
+        if (mode != Mode.PREDICT) {
+            Value target = g.reshape(g.cast(g.label("y"), DType.FLOAT32), new long[] {Graph.DIM_BATCH, 1});
+            g.metricMean("target", target);
+            g.loss(g.lossMeanSquaredError(line[0], target));
+            ScheduleExponentialOptions steps = new ScheduleExponentialOptions().staircase(true);
+            g.optimizerSgd(g.scheduleExponential(0.05, 0.5, 4, steps),
+                new OptimizerSgdOptions().momentum(0.9).nesterov(true));
+        }
+    }
+
+    private static void images(Graph g, Mode mode) {
+        Value x = g.reshape(g.feature("x"), new long[] {Graph.DIM_BATCH, 6, 6, 1});
+        x = g.layerConv2d(x, 4, 3, new LayerConv2dOptions().useBias(false));
+        x = g.relu(g.layerBatchNorm(x, new LayerBatchNormOptions().momentum(0.5)));
+        Value logits = g.layerDense(g.layerFlatten(g.layerMaxPool2d(x, 2)), 3);
+        g.output("class", g.argmax(logits));
+        if (mode != Mode.PREDICT) {
+            Value y = g.label("y");
+            g.metricAccuracy("accuracy", logits, y);
+            g.loss(g.lossSparseSoftmaxCrossEntropy(logits, y));
+            g.gradientClipNorm(1);
+            g.optimizerAdamw(g.scheduleConstant(0.02), new OptimizerAdamwOptions().weightDecay(0.1));
+        }
+    }
+}
