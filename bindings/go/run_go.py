@@ -21,6 +21,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples', 'go')
 RUN_EXAMPLE = os.path.join(os.path.dirname(EXAMPLES), 'run_example.py')
+SERVING_CLIENT = os.path.join(os.path.dirname(EXAMPLES), 'serving_client.py')
 SKIPPED = 77
 OLDEST = (1, 19)
 
@@ -46,6 +47,10 @@ def missing(what):
     return ''
 
 
+def test_of(example):
+    return [SERVING_CLIENT] if example == 'serving' else [RUN_EXAMPLE, example]
+
+
 def commands(what, build, more):
     # SWIG's code turns numbers into pointers, all of them to C memory.
     return {'vet': [['go', 'vet', '.'], ['go', 'vet', '-unsafeptr=false', './...'], ['gofmt', '-l', '.', EXAMPLES]],
@@ -53,7 +58,7 @@ def commands(what, build, more):
             'race': [['go', 'test', '-race', '-count=1', './...']],
             'run': [['go', *more]],
             'example': [['go', 'build', '-o', os.path.join(build, 'examples', 'go') + os.sep] + [f'./{name}' for name in more]] +
-                       [[sys.executable, RUN_EXAMPLE, name, os.path.join(build, 'examples', 'go', name)] for name in more]}[what]
+                       [[sys.executable, *test_of(name), os.path.join(build, 'examples', 'go', name)] for name in more]}[what]
 
 
 def pkg_config_of(folder):
