@@ -408,7 +408,7 @@ struct tutti_map_queue {
   pthread_mutex_t mutex;
   pthread_cond_t has_work, has_result;
   struct tutti_map_work *first, *last;
-  bool released;
+  bool released, closed;
   int64_t holders;
 };
 
@@ -429,6 +429,10 @@ static inline int32_t tutti_map_queue_run(void *user, tutti_tensor *const *input
   struct tutti_map_queue *queue = user;
   struct tutti_map_work work = {inputs, outputs, count, TUTTI_OK, NULL, false, NULL};
   pthread_mutex_lock(&queue->mutex);
+  if (queue->closed) {
+    pthread_mutex_unlock(&queue->mutex);
+    return tutti_error_set(err, TUTTI_ABORTED, "nobody computes this map any more");
+  }
   if (queue->last != NULL) {
     queue->last->next = &work;
   } else {
@@ -473,10 +477,24 @@ static inline void tutti_swig_map_queue_unref(struct tutti_map_queue *queue) {
   tutti_map_queue_leave(queue);
 }
 
-/* Waits for an element; NULL when the library has released the map. */
+/* Nobody takes elements any more: those that wait, and all to come, fail. Those that were taken are still finished. */
+static inline void tutti_swig_map_queue_close(struct tutti_map_queue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  queue->closed = true;
+  for (struct tutti_map_work *work = queue->first; work != NULL; work = work->next) {
+    work->code = tutti_error_set(&work->error, TUTTI_ABORTED, "nobody computes this map any more");
+    work->done = true;
+  }
+  queue->first = queue->last = NULL;
+  pthread_cond_broadcast(&queue->has_work);
+  pthread_cond_broadcast(&queue->has_result);
+  pthread_mutex_unlock(&queue->mutex);
+}
+
+/* Waits for an element; NULL when the library has released the map, or the queue is closed. */
 static inline struct tutti_map_work *tutti_swig_map_queue_take(struct tutti_map_queue *queue) {
   pthread_mutex_lock(&queue->mutex);
-  while (queue->first == NULL && !queue->released)
+  while (queue->first == NULL && !queue->released && !queue->closed)
     pthread_cond_wait(&queue->has_work, &queue->mutex);
   struct tutti_map_work *work = queue->first;
   if (work != NULL) {
