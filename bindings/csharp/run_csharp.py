@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs in C# by Mono, with the libraries of a build folder that need not be installed.
+
+usage: run_csharp.py test BUILD_FOLDER CLASS [METHOD]      the tests of a class
+       run_csharp.py collector BUILD_FOLDER                tests under a collector that runs all the time
+       run_csharp.py missing BUILD_FOLDER                  what a program says that does not find the library
+       run_csharp.py readme BUILD_FOLDER                   compiles and runs the program of README.md
+       run_csharp.py example BUILD_FOLDER NAME             compiles a program of examples/csharp and runs it as a test
+       run_csharp.py installed BUILD_FOLDER                installs into a folder, and compiles hello outside the tree against that
+       run_csharp.py measure BUILD_FOLDER                  prints what calls cost
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+EXAMPLES = os.path.join(ROOT, 'examples', 'csharp')
+RUN_EXAMPLE = os.path.join(ROOT, 'examples', 'run_example.py')
+# Tests that cross between C and C# most, for the collector that runs all the time.
+CROSSING = ('Failures', 'Maps', 'Data', 'Predictions', 'ToyTests')
+
+
+def folder_of(build):
+    return os.path.join(build, 'bindings', 'csharp')
+
+
+def environment(build):
+    return variables(folder_of(build), [folder_of(build), os.path.join(build, 'lib')])
+
+
+def variables(assemblies, libraries):
+    return {**os.environ, 'MONO_PATH': assemblies, 'LD_LIBRARY_PATH': os.pathsep.join(libraries)}
+
+
+def run_tests(build, *arguments, **more):
+    program = os.path.join(folder_of(build), 'Tests.exe')
+    return subprocess.run(['mono', '--debug', program, *arguments], env={**environment(build), **more}, check=False).returncode
+
+
+def collector(build):
+    """A collection, which moves the youngest objects, before every allocation of the runtime's slow path."""
+    return max(run_tests(build, name, MONO_GC_DEBUG='collect-before-allocs=1') for name in CROSSING)
+
+
+def missing(build):
+    """Without libtuttisharp.so the first call says what to do."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled(os.path.join(EXAMPLES, 'hello'), folder, folder_of(build))
+        shutil.copy(os.path.join(folder_of(build), 'Tutti.dll'), folder)  # Mono looks for libraries beside it, too
+        done = subprocess.run(['mono', program], env=variables(folder, []), capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    print(said)
+    return 0 if done.returncode != 0 and 'libtuttisharp.so' in said and 'LD_LIBRARY_PATH' in said else 1
+
+
+def compiled(source, folder, assemblies):
+    """A program made of the C# files of a folder; gives its path."""
+    program = os.path.join(folder, os.path.basename(source) + '.exe')
+    subprocess.run(['mcs', '-langversion:7', '-warn:4', '-warnaserror', '-out:' + program, '-r:' + os.path.join(assemblies, 'Tutti.dll'),
+                    *sorted(glob.glob(os.path.join(source, '*.cs')))], check=True)
+    return program
+
+
+def as_command(program, folder):
+    """A script that runs it, as the runner of examples wants it."""
+    script = os.path.join(folder, 'run')
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(f'#!/bin/sh\nexec mono --debug "{program}" "$@"\n')
+    os.chmod(script, 0o755)
+    return script
+
+
+def run_program(source, check, assemblies, variables_of_run):
+    with tempfile.TemporaryDirectory() as folder:
+        script = as_command(compiled(source, folder, assemblies), folder)
+        return subprocess.run([sys.executable, RUN_EXAMPLE, check, script], env=variables_of_run, check=False).returncode
+
+
+def readme(build):
+    with open(os.path.join(HERE, 'README.md'), encoding='utf-8') as file:
+        (program,) = re.findall(r'```csharp\n(using .*?)```', file.read(), re.S)
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, 'hello')
+        os.mkdir(source)
+        with open(os.path.join(source, 'Hello.cs'), 'w', encoding='utf-8') as file:
+            file.write(program)
+        return run_program(source, 'hello', folder_of(build), environment(build))
+
+
+def installed(build):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(['meson', 'install', '-C', build, '--no-rebuild', '--quiet', '--destdir', folder], check=True,
+                       stdout=subprocess.DEVNULL)
+        (assembly,) = glob.glob(os.path.join(folder, '**', 'Tutti.dll'), recursive=True)
+        (library,) = glob.glob(os.path.join(folder, '**', 'libtuttisharp.so'), recursive=True)
+        source = os.path.join(folder, 'hello')
+        shutil.copytree(os.path.join(EXAMPLES, 'hello'), source)
+        found = variables(os.path.dirname(assembly), [os.path.dirname(library)])
+        return run_program(source, 'hello', os.path.dirname(assembly), found)
+
+
+def example(build, name):
+    return run_program(os.path.join(EXAMPLES, name), name, folder_of(build), environment(build))
+
+
+def main(what, build, *more):
+    build = os.path.abspath(build)
+    commands = {'test': run_tests, 'collector': collector, 'missing': missing, 'readme': readme, 'example': example, 'installed': installed,
+                'measure': lambda folder: run_tests(folder, 'measure')}
+    return commands[what](build, *more)
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Threading;
+
+namespace Tutti
+{
+    /// <summary>How grave a line of the log is.</summary>
+    public enum Severity
+    {
+        /// <summary>For those who look for a fault.</summary>
+        Debug = Raw.LOG_DEBUG,
+        /// <summary>What happens.</summary>
+        Info = Raw.LOG_INFO,
+        /// <summary>What may be wrong.</summary>
+        Warning = Raw.LOG_WARNING,
+        /// <summary>What is wrong.</summary>
+        Error = Raw.LOG_ERROR,
+    }
+
+    /// <summary>Owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed.
+    /// Where a method takes a context, null means the default one, which has a device for every core.</summary>
+    public sealed class Context : NativeObject
+    {
+        private static readonly Kind ContextKind = new Kind("Context", Raw.context_unref, true);
+        private LogSink sink;
+
+        /// <summary>Makes a context.</summary>
+        public Context(ContextOptions options = null) : this(Create(options))
+        {
+        }
+
+        internal Context(IntPtr number) : base(new Handle(ContextKind, number))
+        {
+        }
+
+        private static IntPtr Create(ContextOptions options)
+        {
+            using (var native = new NativeOptions(options ?? new ContextOptions()))
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.context_create(native.Number, out number, out failure), failure);
+                return number;
+            }
+        }
+
+        /// <summary>The names of the devices, such as "cpu:0".</summary>
+        public IReadOnlyList<string> Devices
+        {
+            get { return DevicesOf(this); }
+        }
+
+        /// <summary>The first exception of the function of <see cref="SetLog"/>, or null.</summary>
+        public Exception LogException
+        {
+            get
+            {
+                LogSink current = Volatile.Read(ref sink);
+                return current == null ? null : current.Exception;
+            }
+        }
+
+        /// <summary>The names of the devices of a context; null = the default one.</summary>
+        public static IReadOnlyList<string> DevicesOf(Context context)
+        {
+            return Texts(context, Raw.context_get_device_name);
+        }
+
+        /// <summary>A JSON object for each device: name, backend, kind, memory_bytes, description.</summary>
+        public IReadOnlyList<string> DescribeDevices()
+        {
+            return Texts(this, Raw.context_describe_device);
+        }
+
+        /// <summary>Sends the log, from a severity on, to a function; null = nowhere. It is called from any thread, one
+        /// call at a time, and must not call the library. An exception of it is kept for
+        /// <see cref="LogException"/>.</summary>
+        public void SetLog(Severity minimum, Action<Severity, string> write)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                IntPtr number = use.Of(this);
+                LogSink next = write == null ? null : new LogSink(write);
+                long token = next == null ? 0 : Callbacks.Hold(next);
+                int code = Raw.context_set_log(number, token, (int)minimum, out failure);
+                Callbacks.Reap();
+                Errors.Check(code, failure);
+                Volatile.Write(ref sink, next);
+            }
+        }
+
+        private static IReadOnlyList<string> Texts(Context context, Func<IntPtr, long, string> get)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number = use.Of(context);
+                var texts = new List<string>();
+                for (long i = 0; i < Raw.context_get_device_count(number); i++)
+                    texts.Add(get(number, i));
+                return texts;
+            }
+        }
+    }
+
+    // A function that gets the log, and what went wrong in it.
+    internal sealed class LogSink
+    {
+        private readonly Action<Severity, string> write;
+        private Exception exception;
+
+        public LogSink(Action<Severity, string> write)
+        {
+            this.write = write;
+        }
+
+        public Exception Exception
+        {
+            get { return Volatile.Read(ref exception); }
+        }
+
+        public void Write(int severity, IntPtr text)
+        {
+            try
+            {
+                write((Severity)severity, Text.FromC(text));
+            }
+            catch (Exception e)
+            {
+#if !NET
+                if (e is ThreadAbortException)
+                    Thread.ResetAbort();
+#endif
+                Interlocked.CompareExchange(ref exception, e, null);
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Threading;
+
+namespace Tutti
+{
+    /// <summary>What a component of a dataset is for.</summary>
+    public enum Role
+    {
+        /// <summary>What the model reads.</summary>
+        Feature = Raw.ROLE_FEATURE,
+        /// <summary>What it shall predict.</summary>
+        Label = Raw.ROLE_LABEL,
+        /// <summary>How much a row counts.</summary>
+        Weight = Raw.ROLE_WEIGHT,
+    }
+
+    /// <summary>One tensor of each element of a dataset.</summary>
+    public sealed class Component
+    {
+        internal Component(string name, Role role)
+        {
+            Name = name;
+            Role = role;
+        }
+
+        /// <summary>The name under which a model reads it.</summary>
+        public string Name { get; private set; }
+
+        /// <summary>What it is for.</summary>
+        public Role Role { get; private set; }
+    }
+
+    /// <summary>Where examples come from and how they are transformed. Immutable, and may be shared; a
+    /// <see cref="DatasetIterator"/> owns all progress.</summary>
+    public sealed class Dataset : NativeObject
+    {
+        /// <summary>What <see cref="Cardinality"/> says of a dataset without an end.</summary>
+        public const long Infinite = Raw.CARDINALITY_INFINITE;
+
+        /// <summary>What <see cref="Cardinality"/> says when the number is not known.</summary>
+        public const long Unknown = Raw.CARDINALITY_UNKNOWN;
+
+        internal Dataset(IntPtr number, Action closing = null) : base(new Handle(KindOf(closing), number))
+        {
+        }
+
+        private static readonly Kind DatasetKind = new Kind("Dataset", Raw.dataset_unref);
+
+        private static Kind KindOf(Action closing)
+        {
+            if (closing == null)
+                return DatasetKind;
+            return new Kind("Dataset", number =>
+            {
+                Raw.dataset_unref(number);
+                closing();
+            }, true);
+        }
+
+        /// <summary>The number of elements of one pass, <see cref="Infinite"/> or <see cref="Unknown"/>.</summary>
+        public long Cardinality
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.dataset_get_cardinality(use.Of(this));
+            }
+        }
+
+        /// <summary>The tensors of each element, in order.</summary>
+        public IReadOnlyList<Component> Components
+        {
+            get
+            {
+                using (var use = new Uses())
+                {
+                    IntPtr number = use.Of(this);
+                    var components = new Component[Raw.dataset_get_component_count(number)];
+                    for (int i = 0; i < components.Length; i++)
+                    {
+                        components[i] = new Component(Raw.dataset_get_component_name(number, i),
+                            (Role)Raw.dataset_get_component_role(number, i));
+                    }
+                    return components;
+                }
+            }
+        }
+
+        /// <summary>Names, roles, types and shapes of the components, as JSON.</summary>
+        public string Spec
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.dataset_get_spec(use.Of(this));
+            }
+        }
+
+        /// <summary>Well-known mistakes in the order of transforms, one per line.</summary>
+        public string Lint
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.dataset_get_lint(use.Of(this));
+            }
+        }
+
+        /// <summary>Makes two datasets: the first elements, and the rest.</summary>
+        public void Split(long count, out Dataset head, out Dataset rest)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr first, second, failure;
+                Errors.Check(Raw.dataset_split(use.Of(this), count, out first, out second, out failure), failure);
+                head = new Dataset(first);
+                rest = new Dataset(second);
+            }
+        }
+
+        /// <summary>Starts at the beginning; the seed is that of shuffling.</summary>
+        public DatasetIterator Iterate(long seed = 0)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number = use.Of(this), iterator, failure;
+                Errors.Check(Raw.iterator_create(number, seed, out iterator, out failure), failure);
+                return new DatasetIterator(iterator, Raw.dataset_get_component_count(number));
+            }
+        }
+
+        /// <summary>The elements, one tensor for each component, read as they are asked for. The tensors are the
+        /// caller's.</summary>
+        public IEnumerable<Tensor[]> Elements(long seed = 0,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (DatasetIterator iterator = Iterate(seed))
+            {
+                Tensor[] element;
+                while ((element = iterator.Next(cancellationToken)) != null)
+                    yield return element;
+            }
+        }
+    }
+
+    /// <summary>Goes once through a dataset. Serves one thread at a time; a second one gets a
+    /// <see cref="TuttiException"/>.</summary>
+    public sealed class DatasetIterator : NativeObject
+    {
+        private static readonly Kind IteratorKind = new Kind("DatasetIterator", Raw.iterator_unref, true);
+        private readonly object busy = new object(); // what the library lends is good until the next call
+        private readonly long components;
+
+        internal DatasetIterator(IntPtr number, long components) : base(new Handle(IteratorKind, number))
+        {
+            this.components = components;
+        }
+
+        /// <summary>The next element, one tensor for each component; null at the end. After a cancelled call, and after
+        /// one that failed, the next one goes on.</summary>
+        public Tensor[] Next(CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return Alone(number =>
+            {
+                using (var call = new Call(cancellationToken, Handle))
+                {
+                    byte more;
+                    IntPtr failure;
+                    call.Check(Raw.iterator_next(number, call.Token, out more, out failure), failure);
+                    if (more == 0)
+                        return null;
+                    var element = new Tensor[components];
+                    for (int i = 0; i < element.Length; i++)
+                        element[i] = Tensor.Shared(Raw.iterator_get_component(number, i));
+                    return element;
+                }
+            });
+        }
+
+        /// <summary>The position after the element last given, as JSON.</summary>
+        public string Save()
+        {
+            return Alone(number =>
+            {
+                IntPtr failure;
+                string text = Raw.iterator_save(number, out failure);
+                if (failure != IntPtr.Zero)
+                    throw Errors.FromC(Raw.error_get_code(failure), failure);
+                return text;
+            });
+        }
+
+        /// <summary>Goes to a position that <see cref="Save"/> gave.</summary>
+        public void Restore(string state)
+        {
+            Alone(number =>
+            {
+                IntPtr failure;
+                Errors.Check(Raw.iterator_restore(number, state, out failure), failure);
+                return 0;
+            });
+        }
+
+        private T Alone<T>(Func<IntPtr, T> function)
+        {
+            if (!Monitor.TryEnter(busy))
+                throw TuttiException.Ours(ErrorCode.FailedPrecondition, "the iterator is in use by another thread");
+            try
+            {
+                using (var use = new Uses())
+                    return function(use.Of(this));
+            }
+            finally
+            {
+                Monitor.Exit(busy);
+            }
+        }
+    }
+}

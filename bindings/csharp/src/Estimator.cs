@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Tutti
+{
+    /// <summary>A model function and run options, trained on datasets by a strategy. One Train at a time, beside any number
+    /// of Evaluate and predictions. Closing it cancels them.</summary>
+    public sealed class Estimator : NativeObject
+    {
+        private static readonly Kind EstimatorKind = new Kind("Estimator", Raw.estimator_unref, true);
+        private readonly object names = new object(); // the library lends them until the list changes
+
+        /// <summary>Makes an estimator; null = the defaults, the context's default strategy, the default context.</summary>
+        public Estimator(ModelFunction model, RunOptions options = null, Strategy strategy = null, Context context = null)
+            : base(new Handle(EstimatorKind, Create(model, options, strategy, context)))
+        {
+        }
+
+        private static IntPtr Create(ModelFunction model, RunOptions options, Strategy strategy, Context context)
+        {
+            if (model == null)
+                throw new ArgumentNullException("model");
+            using (var use = new Uses())
+            using (var native = new NativeOptions(options ?? new RunOptions()))
+            {
+                IntPtr owner = use.Of(context), devices = use.Of(strategy), number, failure;
+                int code = Raw.estimator_create(owner, Callbacks.Hold(model), devices, native.Number, out number,
+                    out failure);
+                Callbacks.Reap();
+                Errors.Check(code, failure);
+                return number;
+            }
+        }
+
+        /// <summary>Trains until the options' limit, or until the input ends. It goes on from the newest checkpoint in the
+        /// model directory, in the middle of an epoch if need be. The token ends it within one step by
+        /// <see cref="OperationCanceledException"/>.</summary>
+        public Result Train(Dataset dataset, TrainOptions options = null, IEnumerable<Hook> hooks = null,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (var training = new Training(this, dataset, options, hooks, cancellationToken))
+            {
+                IntPtr result, failure;
+                training.Call.Check(Raw.estimator_train(training.Estimator, training.Dataset, training.Options,
+                    training.Hooks, training.Call.Token, out result, out failure), failure);
+                return Result.Take(result);
+            }
+        }
+
+        /// <summary><see cref="Train"/> on a thread of its own.</summary>
+        public Task<Result> TrainAsync(Dataset dataset, TrainOptions options = null, IEnumerable<Hook> hooks = null,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return Call.OnThread(() => Train(dataset, options, hooks, cancellationToken), cancellationToken);
+        }
+
+        /// <summary>Loss and metrics over the dataset, or over its first batches (0 = all).</summary>
+        public Result Evaluate(Dataset dataset, long steps = 0,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number = use.Of(this), data = use.Need(dataset, "dataset"), result, failure;
+                using (var call = new Call(cancellationToken, Handle))
+                {
+                    call.Check(Raw.estimator_evaluate(number, data, steps, call.Token, out result, out failure), failure);
+                    return Result.Take(result);
+                }
+            }
+        }
+
+        /// <summary><see cref="Evaluate"/> on a thread of its own.</summary>
+        public Task<Result> EvaluateAsync(Dataset dataset, long steps = 0,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return Call.OnThread(() => Evaluate(dataset, steps, cancellationToken), cancellationToken);
+        }
+
+        /// <summary>Trains, and evaluates after every so many steps and at the end; the result is of the last
+        /// evaluation.</summary>
+        public Result TrainAndEvaluate(Dataset dataset, Dataset evaluation, long everySteps, TrainOptions options = null,
+            IEnumerable<Hook> hooks = null, CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (var use = new Uses())
+            using (var training = new Training(this, dataset, options, hooks, cancellationToken))
+            {
+                IntPtr test = use.Need(evaluation, "evaluation"), result, failure;
+                training.Call.Check(Raw.estimator_train_and_evaluate(training.Estimator, training.Dataset, test, everySteps,
+                    training.Options, training.Hooks, training.Call.Token, out result, out failure), failure);
+                return Result.Take(result);
+            }
+        }
+
+        /// <summary><see cref="TrainAndEvaluate"/> on a thread of its own.</summary>
+        public Task<Result> TrainAndEvaluateAsync(Dataset dataset, Dataset evaluation, long everySteps,
+            TrainOptions options = null, IEnumerable<Hook> hooks = null,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return Call.OnThread(
+                () => TrainAndEvaluate(dataset, evaluation, everySteps, options, hooks, cancellationToken),
+                cancellationToken);
+        }
+
+        /// <summary>Opens a training that is run one piece at a time; the estimator's one training until it is finished or
+        /// closed. The token and the hooks hold for the whole session.</summary>
+        public Session OpenSession(Dataset dataset, TrainOptions options = null, IEnumerable<Hook> hooks = null,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return Session.Open(this, dataset, options, hooks, cancellationToken);
+        }
+
+        /// <summary>Answers from the present weights, on the estimator's strategy.</summary>
+        public Predictor MakePredictor(PredictorOptions options = null)
+        {
+            using (var use = new Uses())
+            using (var native = new NativeOptions(options ?? new PredictorOptions()))
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.predictor_from_estimator(use.Of(this), native.Number, out number, out failure), failure);
+                return new Predictor(number);
+            }
+        }
+
+        /// <summary>Writes a checkpoint of the present weights into directory/checkpoint-STEP.</summary>
+        public void Save(string directory, CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (var use = new Uses())
+            using (var call = new Call(cancellationToken))
+            {
+                IntPtr failure;
+                call.Check(Raw.estimator_save(use.Of(this), directory, call.Token, out failure), failure);
+            }
+        }
+
+        /// <summary>The number of completed steps.</summary>
+        public long GlobalStep
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.estimator_get_global_step(use.Of(this));
+            }
+        }
+
+        /// <summary>Weights, running statistics and, as "VARIABLE/SLOT", the slots of the optimizer.</summary>
+        public IReadOnlyList<string> VariableNames
+        {
+            get
+            {
+                lock (names)
+                using (var use = new Uses())
+                {
+                    IntPtr number = use.Of(this);
+                    var list = new List<string>();
+                    for (long i = 0; i < Raw.estimator_get_variable_count(number); i++)
+                        list.Add(Raw.estimator_get_variable_name(number, i));
+                    return list;
+                }
+            }
+        }
+
+        /// <summary>A copy of a variable's value.</summary>
+        public Tensor ReadVariable(string name)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr tensor, failure;
+                Errors.Check(Raw.estimator_read_variable(use.Of(this), name, out tensor, out failure), failure);
+                return new Tensor(tensor);
+            }
+        }
+
+        /// <summary>A copy of the last step's gradient for a variable; it needs the option KeepGradients.</summary>
+        public Tensor ReadGradient(string variable)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr tensor, failure;
+                Errors.Check(Raw.estimator_read_gradient(use.Of(this), variable, out tensor, out failure), failure);
+                return new Tensor(tensor);
+            }
+        }
+
+        /// <summary>Sets a variable; same type and shape. Training goes on with it from the next step.</summary>
+        public void WriteVariable(string name, Tensor value)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                Errors.Check(Raw.estimator_write_variable(use.Of(this), name, use.Need(value, "value"), out failure),
+                    failure);
+            }
+        }
+
+        /// <summary>Freezes or frees the variables whose name matches a pattern with * and ?. Before the first
+        /// training.</summary>
+        public void SetTrainable(string pattern, bool trainable)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                Errors.Check(Raw.estimator_set_trainable(use.Of(this), pattern, trainable, out failure), failure);
+            }
+        }
+    }
+
+    // What the calls that train have in common: handles, options, hooks and a token.
+    internal sealed class Training : IDisposable
+    {
+        public readonly IntPtr Estimator, Dataset, Hooks;
+        public readonly Call Call;
+        private readonly Uses use = new Uses();
+        private readonly NativeOptions options;
+        private bool keepsCall;
+
+        public Training(Estimator estimator, Dataset dataset, TrainOptions options, IEnumerable<Hook> hooks,
+            CancellationToken cancellation)
+        {
+            options = options ?? new TrainOptions();
+            try
+            {
+                Estimator = use.Of(estimator);
+                Dataset = use.Need(dataset, "dataset");
+                this.options = new NativeOptions(options);
+                Hooks = Hook.MakeList(hooks);
+                Call = new Call(cancellation, estimator.Handle, options.Stop);
+            }
+            catch (Exception)
+            {
+                Dispose();
+                throw;
+            }
+        }
+
+        public IntPtr Options
+        {
+            get { return options.Number; }
+        }
+
+        // The session ends the call.
+        public void KeepCall()
+        {
+            keepsCall = true;
+        }
+
+        public void Dispose()
+        {
+            if (Call != null && !keepsCall)
+                Call.Dispose();
+            Raw.hooks_unref(Hooks);
+            if (options != null)
+                options.Dispose();
+            use.Dispose();
+            Callbacks.Reap();
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+
+namespace Tutti
+{
+    /// <summary>What happened in a training. There may be more kinds in later releases.</summary>
+    public enum EventKind
+    {
+        /// <summary>Training begins.</summary>
+        Begin = Raw.EVENT_BEGIN,
+        /// <summary>A step is complete.</summary>
+        Step = Raw.EVENT_STEP,
+        /// <summary>A checkpoint was written.</summary>
+        CheckpointSaved = Raw.EVENT_CHECKPOINT_SAVED,
+        /// <summary>An epoch is complete.</summary>
+        EpochEnd = Raw.EVENT_EPOCH_END,
+        /// <summary>An evaluation is complete.</summary>
+        Evaluated = Raw.EVENT_EVALUATED,
+        /// <summary>Training ends as it should.</summary>
+        End = Raw.EVENT_END,
+        /// <summary>Training is about to fail.</summary>
+        Error = Raw.EVENT_ERROR,
+    }
+
+    /// <summary>What a hook sees. Numbers that an event does not carry are 0 or NaN.</summary>
+    public sealed class HookEvent
+    {
+        private IntPtr number;
+
+        internal HookEvent(IntPtr number)
+        {
+            this.number = number;
+            Kind = (EventKind)Raw.hook_event_get_kind(number);
+            Step = Raw.hook_event_get_step(number);
+            Epoch = Raw.hook_event_get_epoch(number);
+            Loss = Raw.hook_event_get_loss(number);
+            ExamplesPerSecond = Raw.hook_event_get_examples_per_second(number);
+            RemainingSeconds = Raw.hook_event_get_remaining_seconds(number);
+        }
+
+        /// <summary>What happened.</summary>
+        public EventKind Kind { get; private set; }
+
+        /// <summary>Completed steps.</summary>
+        public long Step { get; private set; }
+
+        /// <summary>Completed passes over the dataset.</summary>
+        public long Epoch { get; private set; }
+
+        /// <summary>The loss of the step.</summary>
+        public double Loss { get; private set; }
+
+        /// <summary>The present speed.</summary>
+        public double ExamplesPerSecond { get; private set; }
+
+        /// <summary>Seconds until the end at the present speed; NaN when the end is not known.</summary>
+        public double RemainingSeconds { get; private set; }
+
+        internal bool IsStopping { get; private set; }
+
+        /// <summary>A metric of the model; NaN when there is none of the name, and after the hook returned.</summary>
+        public double GetMetric(string name)
+        {
+            return Raw.hook_event_get_metric(number, name);
+        }
+
+        /// <summary>The directory of the checkpoint just saved; null for other events, and after the hook returned.</summary>
+        public string Checkpoint
+        {
+            get { return Raw.hook_event_get_checkpoint(number); }
+        }
+
+        /// <summary>Ends training politely after this step.</summary>
+        public void StopTraining()
+        {
+            IsStopping = true;
+        }
+
+        internal void End()
+        {
+            number = IntPtr.Zero;
+        }
+    }
+
+    /// <summary>Sees the events of one training. It runs on the thread that trains. An exception of it ends the training, and
+    /// is among the inner exceptions of what the call throws. It may use getters and cancel; training from inside it is an
+    /// error.</summary>
+    public sealed class Hook
+    {
+        private readonly Action<HookEvent> call;
+        private readonly long everySteps;
+
+        /// <summary>A hook that sees a step every so many steps (0 = none), and all other events.</summary>
+        public Hook(long everySteps, Action<HookEvent> call)
+        {
+            if (call == null)
+                throw new ArgumentNullException("call");
+            this.everySteps = everySteps;
+            this.call = call;
+        }
+
+        /// <summary>A hook that sees a step every so many steps, and nothing else.</summary>
+        public static Hook OnStep(long everySteps, Action<HookEvent> call)
+        {
+            if (call == null)
+                throw new ArgumentNullException("call");
+            return new Hook(everySteps, happened =>
+            {
+                if (happened.Kind == EventKind.Step)
+                    call(happened);
+            });
+        }
+
+        // A C list of hooks, 0 for none; the caller drops it.
+        internal static IntPtr MakeList(IEnumerable<Hook> hooks)
+        {
+            IntPtr list = IntPtr.Zero, failure;
+            foreach (Hook hook in hooks ?? new Hook[0])
+            {
+                if (list == IntPtr.Zero)
+                    Errors.Check(Raw.hooks_create(out list, out failure), failure);
+                int code = hook == null ? Raw.INVALID_ARGUMENT : Raw.OK;
+                failure = IntPtr.Zero;
+                if (hook != null)
+                    code = Raw.hooks_add(list, Callbacks.Hold(hook.call), hook.everySteps, out failure);
+                if (code == Raw.OK)
+                    continue;
+                Raw.hooks_unref(list);
+                Callbacks.Reap();
+                if (hook == null)
+                    throw new ArgumentException("a hook is null", "hooks");
+                throw Errors.FromC(code, failure);
+            }
+            return list;
+        }
+    }
+}

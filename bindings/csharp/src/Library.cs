@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+#if NET
+using System.Reflection;
+using System.Runtime.InteropServices;
+#endif
+
+namespace Tutti
+{
+    /// <summary>The native library: which one it is, what it can do, and how many of its objects are alive.</summary>
+    public static class Library
+    {
+        private static readonly object Gate = new object();
+        private static volatile bool loaded;
+
+        /// <summary>The library's version, such as "0.1.0".</summary>
+        public static string Version
+        {
+            get
+            {
+                Load();
+                return Raw.version();
+            }
+        }
+
+        /// <summary>A JSON object: version, compiler, backends and the libraries they use.</summary>
+        public static string BuildInfo
+        {
+            get
+            {
+                Load();
+                return Raw.build_info();
+            }
+        }
+
+        /// <summary>Whether the library was built with "backend:cpu", "format:idx", "op:conv2d", ...</summary>
+        public static bool HasFeature(string feature)
+        {
+            Load();
+            return Raw.has_feature(feature);
+        }
+
+        /// <summary>Why a backend cannot be used here; null when it can.</summary>
+        public static string WhyUnavailable(string backend)
+        {
+            Load();
+            return Raw.why_unavailable(backend);
+        }
+
+        /// <summary>Describes each key of a schema of options ("context", "run", "train", "predictor") as a JSON
+        /// object.</summary>
+        public static IReadOnlyList<string> OptionKeys(string schema)
+        {
+            Load();
+            var keys = new List<string>();
+            for (long i = 0; i < Raw.options_count_keys(schema); i++)
+                keys.Add(Raw.options_describe_key(schema, i));
+            return keys;
+        }
+
+        /// <summary>How many objects of a type ("tensor", "dataset", ...) are alive; null = of all types. For leak
+        /// tests.</summary>
+        public static long LiveObjects(string type = null)
+        {
+            Load();
+            return Raw.debug_live_objects(type);
+        }
+
+        // What every call begins with: finds the library, and says clearly when there is none or it does not fit.
+        internal static void Load()
+        {
+            if (loaded)
+                return;
+            lock (Gate)
+            {
+                if (loaded)
+                    return;
+                try
+                {
+                    CheckAbi(Raw.abi_version());
+                    Callbacks.Install();
+                    Leaving.Install();
+                }
+                catch (DllNotFoundException e)
+                {
+                    throw TuttiException.Ours(ErrorCode.Unavailable, "the native libraries libtuttisharp.so and libtutti.so " +
+                        "were not found; install tutti, or name their folder in LD_LIBRARY_PATH", e);
+                }
+                catch (EntryPointNotFoundException e)
+                {
+                    throw TuttiException.Ours(ErrorCode.Unavailable, "libtuttisharp.so is not of the release of Tutti.dll", e);
+                }
+                loaded = true;
+            }
+        }
+
+        private static void CheckAbi(int found)
+        {
+            int major = found >> 16, minor = found & 0xffff;
+            if (major != Raw.ABI_MAJOR || minor < Raw.ABI_MINOR)
+            {
+                throw TuttiException.Ours(ErrorCode.Unavailable, "libtutti " + Raw.version() + " has the binary interface " +
+                    major + "." + minor + "; Tutti.dll needs " + Raw.ABI_MAJOR + "." + Raw.ABI_MINOR);
+            }
+        }
+
+#if NET
+        // TUTTI_LIBRARY_DIR names a folder that comes before those in which the runtime looks.
+        static Library()
+        {
+            NativeLibrary.SetDllImportResolver(typeof(Library).Assembly, Resolve);
+        }
+
+        private static IntPtr Resolve(string name, Assembly assembly, DllImportSearchPath? path)
+        {
+            string folder = Environment.GetEnvironmentVariable("TUTTI_LIBRARY_DIR");
+            IntPtr library;
+            if (!string.IsNullOrEmpty(folder) &&
+                NativeLibrary.TryLoad(System.IO.Path.Combine(folder, "lib" + name + ".so"), out library))
+                return library;
+            return IntPtr.Zero; // the runtime's own way, with the folder runtimes/ of the package
+        }
+#endif
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+
+namespace Tutti
+{
+    /// <summary>Why training returned.</summary>
+    public enum Reason
+    {
+        /// <summary>An evaluation, or a session that has more to do.</summary>
+        None = 0,
+        /// <summary>The limit of steps is reached.</summary>
+        MaxSteps = Raw.REASON_MAX_STEPS,
+        /// <summary>The number of epochs is reached.</summary>
+        Epochs = Raw.REASON_EPOCHS,
+        /// <summary>The dataset has ended.</summary>
+        EndOfInput = Raw.REASON_END_OF_INPUT,
+        /// <summary>A hook or a token asked to stop.</summary>
+        Stopped = Raw.REASON_STOPPED,
+    }
+
+    /// <summary>What training or evaluating gave.</summary>
+    public sealed class Result
+    {
+        private Result(IntPtr number)
+        {
+            Reason = (Reason)Raw.result_get_reason(number);
+            Step = Raw.result_get_step(number);
+            Examples = Raw.result_get_examples(number);
+            Seconds = Raw.result_get_seconds(number);
+            Loss = Raw.result_get_loss(number);
+            var metrics = new Dictionary<string, double>();
+            for (long i = 0; i < Raw.result_get_metric_count(number); i++)
+            {
+                string name = Raw.result_get_metric_name(number, i);
+                metrics[name] = Raw.result_get_metric(number, name);
+            }
+            Metrics = metrics;
+        }
+
+        // Reads a C result and drops it; null when there is none.
+        internal static Result Take(IntPtr number)
+        {
+            if (number == IntPtr.Zero)
+                return null;
+            try
+            {
+                return new Result(number);
+            }
+            finally
+            {
+                Raw.result_unref(number);
+            }
+        }
+
+        /// <summary>Why training returned.</summary>
+        public Reason Reason { get; private set; }
+
+        /// <summary>Completed steps.</summary>
+        public long Step { get; private set; }
+
+        /// <summary>Examples that were gone through.</summary>
+        public long Examples { get; private set; }
+
+        /// <summary>How long it took.</summary>
+        public double Seconds { get; private set; }
+
+        /// <summary>The loss of the last step, or of the whole dataset; NaN when the model has none.</summary>
+        public double Loss { get; private set; }
+
+        /// <summary>Metrics by name.</summary>
+        public IReadOnlyDictionary<string, double> Metrics { get; private set; }
+    }
+}

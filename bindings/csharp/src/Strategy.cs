@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+
+namespace Tutti
+{
+    /// <summary>On which devices a model runs. The model that training gives does not depend on it; only the time
+    /// does. Immutable; may be shared.</summary>
+    public sealed class Strategy : NativeObject
+    {
+        private static readonly Kind StrategyKind = new Kind("Strategy", Raw.strategy_unref);
+
+        private Strategy(IntPtr number) : base(new Handle(StrategyKind, number))
+        {
+        }
+
+        /// <summary>Everything on one device, such as "cpu:0"; null = the context's first.</summary>
+        public static Strategy OneDevice(string device = null, Context context = null)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.strategy_create_one_device(use.Of(context), device, out number, out failure), failure);
+                return new Strategy(number);
+            }
+        }
+
+        /// <summary>One replica on each device, kept equal; null = on all devices of the context.</summary>
+        public static Strategy Mirrored(IReadOnlyList<string> devices = null, Context context = null)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number, failure;
+                byte[] texts = Text.Joined(devices ?? new string[0]);
+                long count = devices == null ? 0 : devices.Count;
+                Errors.Check(Raw.strategy_create_mirrored(use.Of(context), texts, texts.Length, count, out number,
+                    out failure), failure);
+                return new Strategy(number);
+            }
+        }
+
+        /// <summary>The devices of the replicas.</summary>
+        public IReadOnlyList<string> Devices
+        {
+            get
+            {
+                using (var use = new Uses())
+                {
+                    IntPtr number = use.Of(this);
+                    var devices = new List<string>();
+                    for (long i = 0; i < Raw.strategy_get_replica_count(number); i++)
+                        devices.Add(Raw.strategy_get_device(number, i));
+                    return devices;
+                }
+            }
+        }
+
+        /// <summary>Makes a context whose default strategy is this one: what is made from it uses the strategy without
+        /// being told.</summary>
+        public Context MakeContext()
+        {
+            using (var use = new Uses())
+            {
+                IntPtr context = Raw.strategy_get_context(use.Of(this));
+                Raw.context_ref(context);
+                return new Context(context);
+            }
+        }
+    }
+}

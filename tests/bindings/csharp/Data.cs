@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.IO.Compression;
+using System.Linq;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Tutti.Tests
+{
+    internal static class Data
+    {
+        private static void BackAndForth<T>(DType dtype, params T[] values) where T : struct
+        {
+            using (Tensor tensor = Tensor.From(values))
+            {
+                Check.Same(values, tensor.ToArray<T>(), typeof(T).Name);
+                Check.Equal(dtype, tensor.DType);
+                Check.Equal((long)values.Length, tensor.Length);
+            }
+            using (Tensor scalar = Tensor.Scalar(values[0]))
+            {
+                Check.Equal(values[0], scalar.ToArray<T>()[0]);
+                Check.Equal(0, scalar.Dims.Length);
+            }
+            using (Tensor matrix = Tensor.From(new[,] { { values[0] }, { values[0] } }))
+                Check.Same(new[] { values[0], values[0] }, matrix.ToArray<T>(), typeof(T).Name);
+        }
+
+        [Test]
+        private static void TensorsOfEveryType()
+        {
+            BackAndForth(DType.Float32, 1.5f, float.NegativeInfinity);
+            BackAndForth(DType.Float64, 1.0 / 3, double.MaxValue);
+            BackAndForth(DType.Int32, -1, int.MaxValue);
+            BackAndForth(DType.Int64, (1L << 40) + 1, long.MinValue);
+            BackAndForth(DType.UInt8, (byte)0, (byte)255);
+            BackAndForth(DType.Boolean, true, false, true);
+            BackAndForth(DType.Int8, (sbyte)-128, (sbyte)127);
+            BackAndForth(DType.Int16, (short)-32768, (short)32767);
+            BackAndForth(DType.UInt16, (ushort)65535);
+            BackAndForth(DType.UInt32, uint.MaxValue);
+            BackAndForth(DType.UInt64, ulong.MaxValue);
+            Check.Throws<ArgumentException>(() => Tensor.From(new[] { 'a' }));
+            Check.Throws<ArgumentNullException>(() => Tensor.From((float[])null));
+        }
+
+        [Test]
+        private static void TensorsOfEveryShape()
+        {
+            using (Tensor empty = Tensor.From(new float[0], 0, 7), grid = Tensor.Zeros(DType.Int64, 2, 3))
+            using (Tensor half = Tensor.FromBytes(DType.BFloat16, new byte[] { 0x80, 0x3f }, 1))
+            {
+                Check.Same(new long[] { 0, 7 }, empty.Dims);
+                Check.Equal(0, empty.ToArray<float>().Length);
+                using (TensorView<float> nothing = empty.Read<float>())
+                    nothing.CopyTo(0, new float[0]);
+                using (TensorView<long> view = grid.Write<long>())
+                {
+                    view.CopyFrom(0, Enumerable.Range(0, 5).Select(i => (long)i << 33).ToArray());
+                    view.CopyFrom(5, new[] { 5L << 33 });
+                    Check.Throws<ArgumentOutOfRangeException>(() => view.CopyFrom(6, new long[1]));
+                    Check.Throws<ArgumentOutOfRangeException>(() => view.CopyTo(-1, new long[1]));
+                }
+                Check.Same(Enumerable.Range(0, 6).Select(i => (long)i << 33), grid.ToArray<long>());
+                IntPtr address = grid.ToDLPack();
+                using (Tensor shared = Tensor.FromDLPack(address))
+                {
+                    grid.Dispose();
+                    Check.Equal(5L << 33, shared.ToArray<long>()[5]);
+                    Check.Fails(ErrorCode.FailedPrecondition, () => shared.Write<long>());
+                }
+                Check.Same(new byte[] { 0x80, 0x3f }, half.ToArray<byte>());
+                Check.Equal(2L, half.SizeBytes);
+            }
+        }
+
+        [Test]
+        private static void ViewsOutliveTheirTensor()
+        {
+            Tensor tensor = Tensor.From(new[] { true, false, true });
+            TensorView<bool> view = tensor.Read<bool>();
+            tensor.Dispose();
+            var values = new bool[2];
+            view.CopyTo(1, values);
+            Check.Same(new[] { false, true }, values);
+            Check.Throws<InvalidOperationException>(() => view.CopyFrom(0, values));
+            Check.True(view.Address != IntPtr.Zero && !view.IsWritable && view.Length == 3, "view");
+            view.Dispose();
+            view.Dispose();
+            Check.Throws<ObjectDisposedException>(() => view.CopyTo(0, values));
+            Check.Throws<ObjectDisposedException>(() => tensor.Read<bool>());
+        }
+
+        // 2^31 bytes and more, when there is memory for it: TUTTI_TEST_LARGE=yes needs 3 GB.
+        [Test]
+        private static void LargeTensors()
+        {
+            if (Environment.GetEnvironmentVariable("TUTTI_TEST_LARGE") == null)
+                throw new SkipException("TUTTI_TEST_LARGE is not set");
+            long count = (1L << 31) + 10;
+            using (Tensor tensor = Tensor.Zeros(DType.UInt8, count))
+            {
+                using (TensorView<byte> view = tensor.Write<byte>())
+                    view.CopyFrom(count - 2, new byte[] { 7, 9 });
+                using (TensorView<byte> view = tensor.Read<byte>())
+                {
+                    var end = new byte[3];
+                    view.CopyTo(count - 3, end);
+                    Check.Same(new byte[] { 0, 7, 9 }, end);
+                }
+                Check.Equal(count, tensor.Length);
+                Check.Equal(count, tensor.Dims[0]);
+            }
+        }
+
+        public static Pipeline Numbers(int count = 10)
+        {
+            return new Pipeline().AddSlices("n", Role.Feature, Enumerable.Range(0, count).Select(i => (long)i).ToArray());
+        }
+
+        // The first component of each element, such as "0,1 2,3".
+        public static string Rows(Dataset dataset)
+        {
+            var rows = new List<string>();
+            foreach (Tensor[] element in dataset.Elements(1))
+            {
+                rows.Add(string.Join(",", element[0].ToArray<long>()));
+                Tensor.DisposeAll(element);
+            }
+            return string.Join(" ", rows);
+        }
+
+        private static void Gives(string wanted, Pipeline pipeline)
+        {
+            using (Dataset dataset = pipeline.Build())
+                Check.Equal(wanted, Rows(dataset));
+        }
+
+        [Test]
+        private static void Pipelines()
+        {
+            using (Dataset other = Numbers().Take(2).Build())
+            {
+                Gives("0,1,2,3 4,5,6,7 8,9", Numbers().Batch(4));
+                Gives("0,1,2,3 4,5,6,7", Numbers().Batch(4, new BatchOptions { DropRemainder = true }));
+                Gives("1 2 1 2", Numbers().Skip(1).Take(2).Repeat(new RepeatOptions { Count = 2 }));
+                Gives("", Numbers().Take(2).Repeat(new RepeatOptions { Count = 0 }));
+                Gives("0 0 1", Numbers().Take(1).Concatenate(other).Prefetch());
+                Gives("2 7", Numbers().Shard(5, 2).Cache());
+                Gives("0 1 2", Numbers().Batch(5).Unbatch().Take(3));
+                Gives("0 8589934592", new Pipeline().AddDataset(other).MapGraph(
+                    g => g.SetOutput("n", g.Mul(g.GetFeature("n"), g.Constant(DType.Int64, 1L << 33)))));
+                Gives("0 1 2", Numbers().FilterGraph(
+                    g => g.SetOutput("keep", g.Less(g.GetFeature("n"), g.Constant(DType.Int64, 3)))));
+            }
+        }
+
+        [Test]
+        private static void DatasetsTellAndSplit()
+        {
+            Dataset head, rest;
+            using (Dataset dataset = Numbers(5).Build())
+            {
+                dataset.Split(2, out head, out rest);
+                Check.Equal("n Feature", dataset.Components[0].Name + " " + dataset.Components[0].Role);
+                Check.True(dataset.Spec.Contains("int64") || dataset.Spec.Contains("i64"), dataset.Spec);
+                Check.True(dataset.Lint.Contains("prefetch"), dataset.Lint);
+                using (DatasetIterator iterator = dataset.Iterate(), again = dataset.Iterate())
+                {
+                    Tensor.DisposeAll(iterator.Next());
+                    again.Restore(iterator.Save());
+                    Check.Equal(1L, again.Next()[0].ToArray<long>()[0]);
+                    Check.Throws<TuttiException>(() => again.Restore("{"));
+                }
+            }
+            using (head)
+            using (rest)
+            {
+                Check.Equal("0 1", Rows(head));
+                Check.Equal("2 3 4", Rows(rest));
+                Check.Equal(3L, rest.Cardinality);
+            }
+            using (Dataset endless = Numbers().Repeat().Build())
+                Check.Equal(Dataset.Infinite, endless.Cardinality);
+        }
+
+        private static string WriteIdx(string folder, string name)
+        {
+            string path = Path.Combine(folder, name);
+            using (var file = new GZipStream(File.Create(path), CompressionMode.Compress))
+                file.Write(new byte[] { 0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9 }, 0, 11);
+            return path;
+        }
+
+        public static void WithFolder(Action<string> use)
+        {
+            string folder = Path.Combine(Path.GetTempPath(), "tutti-" + Guid.NewGuid().ToString("N"));
+            Directory.CreateDirectory(folder);
+            try
+            {
+                use(folder);
+            }
+            finally
+            {
+                Directory.Delete(folder, true);
+            }
+        }
+
+        [Test]
+        private static void TextIsUtf8AndIsNotCut()
+        {
+            WithFolder(folder =>
+            {
+                string path = WriteIdx(folder, "größe-数-🙂.gz");
+                Gives("7,8,9", new Pipeline().AddIdx("n", Role.Feature, path).Batch(3).MapGraph(
+                    g => g.SetOutput("n", g.Cast(g.GetFeature("n"), DType.Int64))));
+                Check.Fails(ErrorCode.NotFound,
+                    () => new Pipeline().AddIdx("n", Role.Feature, path + "\0more").Build());
+            });
+            var error = Check.Fails(ErrorCode.NotFound,
+                () => new Pipeline().AddIdx("n", Role.Feature, "no/such/größe-数-🙂.gz").Build());
+            Check.True(error.Message.Contains("größe-数-🙂"), error.Message);
+            Check.Fails(ErrorCode.NotFound, () => Strategy.Mirrored(new[] { "cpu:0\0" }));
+            Check.True(!Library.HasFeature("backend:reference\0"), "a feature's name is cut");
+            using (Dataset named = new Pipeline().AddSlices("größe 数", Role.Feature, new[] { 1f }).Build())
+                Check.Equal("größe 数", named.Components[0].Name);
+        }
+
+        private static readonly FeedComponent Number = new FeedComponent("n", Role.Feature, DType.Int64);
+
+        // Elements whose end, early or not, is seen.
+        private static IEnumerable<Tensor[]> Counting(int count, Action ended)
+        {
+            try
+            {
+                for (int i = 0; i < count; i++)
+                    yield return new[] { Tensor.Scalar((long)i) };
+            }
+            finally
+            {
+                ended();
+            }
+        }
+
+        [Test]
+        private static void FeedFromElements()
+        {
+            int ended = 0;
+            using (var feed = new Feed(2, Number))
+            using (Dataset dataset = new Pipeline().AddFeed(feed).Batch(3).Build())
+            {
+                Task pushed = feed.PushAllAsync(Counting(7, () => ended++));
+                Check.Equal("0,1,2 3,4,5 6", Rows(dataset));
+                Check.True(pushed.Wait(Program.Deadline), "the push ends");
+                Check.Equal(1, ended);
+                Check.Equal(0L, feed.Position);
+            }
+            using (Dataset dataset = new Pipeline().AddElements(Counting(5, () => Interlocked.Increment(ref ended)), 2, Number)
+                .Batch(2).Build())
+                Check.Equal("0,1 2,3 4", Rows(dataset));
+            Check.Eventually(() => Volatile.Read(ref ended) == 2, "the enumerator is closed at its end");
+        }
+
+        [Test]
+        private static void AbandonedElementsAreClosed()
+        {
+            int ended = 0;
+            Dataset dataset = new Pipeline().AddElements(Counting(1000000, () => Interlocked.Increment(ref ended)), 2, Number)
+                .Build();
+            foreach (Tensor[] element in dataset.Elements())
+            {
+                Tensor.DisposeAll(element);
+                break;
+            }
+            Check.Eventually(() => Volatile.Read(ref ended) == 1, "closed when the reader is gone");
+            dataset.Dispose();
+            using (new Pipeline().AddElements(Counting(1000000, () => Interlocked.Increment(ref ended)), 2, Number).Build())
+                Check.Equal(1, Volatile.Read(ref ended), "nobody read");
+            Check.Eventually(() => Volatile.Read(ref ended) == 2, "closed with the dataset");
+        }
+
+        [Test]
+        private static void ClosingAFeedEndsItsPush()
+        {
+            var feed = new Feed(1, Number);
+            using (new Pipeline().AddFeed(feed).Build())
+            {
+                int pushes = 0;
+                Task pushed = feed.PushAllAsync(Endless(() => Interlocked.Increment(ref pushes)));
+                Check.Eventually(() => Volatile.Read(ref pushes) >= 2, "the second push waits");
+                feed.Dispose();
+                var error = Check.Throws<AggregateException>(() => pushed.Wait(Program.Deadline));
+                Check.True(error.InnerException is ObjectDisposedException, error.ToString());
+            }
+            Check.Throws<ObjectDisposedException>(feed.Finish);
+        }
+
+        private static IEnumerable<Tensor[]> Endless(Action each)
+        {
+            while (true)
+            {
+                each();
+                yield return new[] { Tensor.Scalar(1L) };
+            }
+        }
+
+        [Test]
+        private static void PushesAreCancelled()
+        {
+            using (var feed = new Feed(1, Number))
+            using (new Pipeline().AddFeed(feed).Build())
+            using (var source = new CancellationTokenSource())
+            using (Tensor one = Tensor.Scalar(1L))
+            {
+                feed.Push(one);
+                source.CancelAfter(20);
+                Check.Throws<OperationCanceledException>(() => feed.Push(new[] { one }, source.Token));
+                Check.Throws<ArgumentNullException>(() => feed.Push(null, default(CancellationToken)));
+                Check.Throws<ArgumentNullException>(() => feed.Push((Tensor)null));
+                Check.Throws<TuttiException>(() => feed.Push(one, one));
+            }
+        }
+
+        [Test]
+        private static void AnIteratorServesOneThread()
+        {
+            using (var feed = new Feed(1, Number))
+            using (Dataset dataset = new Pipeline().AddFeed(feed).Build())
+            using (DatasetIterator iterator = dataset.Iterate())
+            {
+                Task<Tensor[]> first = Task.Run(() => iterator.Next());
+                Check.Eventually(() => IsBusy(iterator), "a second thread is told");
+                feed.Finish();
+                Check.True(first.Wait(Program.Deadline) && first.Result == null, "the first reaches the end");
+            }
+            using (var feed = new Feed(1, Number))
+            using (Dataset dataset = new Pipeline().AddFeed(feed).Build())
+            {
+                DatasetIterator iterator = dataset.Iterate();
+                Task<Tensor[]> waiting = Task.Run(() => iterator.Next());
+                Check.Eventually(() => IsBusy(iterator), "it waits");
+                iterator.Dispose();
+                var error = Check.Throws<AggregateException>(() => waiting.Wait(Program.Deadline));
+                Check.True(error.InnerException is ObjectDisposedException, error.ToString());
+            }
+        }
+
+        private static bool IsBusy(DatasetIterator iterator)
+        {
+            try
+            {
+                iterator.Save();
+                return false;
+            }
+            catch (TuttiException e)
+            {
+                return e.Code == ErrorCode.FailedPrecondition;
+            }
+        }
+    }
+}

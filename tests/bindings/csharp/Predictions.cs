@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Tutti.Tests
+{
+    internal static class Predictions
+    {
+        private static void WithTrained(Action<Estimator, Dataset> use)
+        {
+            using (Dataset train = Toy.TrainingSet(), test = Toy.TestSet())
+            using (var estimator = new Estimator(Toy.Model, new RunOptions { Seed = 2 }))
+            {
+                estimator.Train(train, new TrainOptions { Steps = 30 });
+                use(estimator, test);
+            }
+        }
+
+        [Test]
+        private static void StreamAndRunAreEqual()
+        {
+            WithTrained((estimator, test) =>
+            {
+                using (Predictor predictor = estimator.MakePredictor())
+                using (Batch whole = predictor.RunAllAsync(test).Result)
+                {
+                    var streamed = new List<long>();
+                    foreach (Batch batch in predictor.Predict(test))
+                    {
+                        Check.Equal((long)streamed.Count, batch.FirstRow);
+                        streamed.AddRange(batch.ToArray<long>("class"));
+                        batch.Dispose();
+                    }
+                    Check.Same(whole.ToArray<long>("class"), streamed);
+                    Check.Equal(Toy.Rows, streamed.Count);
+                    Check.Equal((long)Toy.Rows, whole.RowCount);
+                    Check.Same(new[] { "class" }, whole.Names);
+                    Check.Fails(ErrorCode.NotFound, () => whole.GetOutput("nothing"));
+                    Check.Fails(ErrorCode.InvalidArgument, () => predictor.Run(new Dictionary<string, Tensor>()));
+                    foreach (Batch batch in predictor.Predict(test))
+                    {
+                        batch.Dispose();
+                        break; // closes the stream
+                    }
+                    using (PredictionStream early = predictor.OpenStream(test))
+                        early.Stop();
+                }
+            });
+        }
+
+        [Test]
+        private static void ManyThreadsAsk()
+        {
+            WithTrained((estimator, test) =>
+            {
+                using (Predictor predictor = estimator.MakePredictor())
+                {
+                    string[] answers = new string[8];
+                    Parallel.For(0, answers.Length, new ParallelOptions { MaxDegreeOfParallelism = answers.Length }, i =>
+                    {
+                        for (int round = 0; round < 20; round++)
+                        {
+                            Tensor input = Tensor.From(Toy.X);
+                            Batch batch = predictor.Run("x", input);
+                            answers[i] = string.Join(",", batch.ToArray<long>("class"));
+                            if (round % 2 == 0)
+                                continue; // left to the collector
+                            batch.Dispose();
+                            input.Dispose();
+                        }
+                    });
+                    Check.True(answers.All(answer => answer == answers[0] && answer.Length >= Toy.Rows), answers[0]);
+                }
+            });
+        }
+
+        [Test]
+        private static void ClosingLetsRunningCallsFinish()
+        {
+            WithTrained((estimator, test) =>
+            {
+                for (int round = 0; round < 20; round++)
+                {
+                    Predictor predictor = estimator.MakePredictor();
+                    Task<int>[] asking = Enumerable.Range(0, 4).Select(i => Task.Run(() => Answers(predictor, test))).ToArray();
+                    predictor.Dispose();
+                    Check.True(Task.WaitAll(asking, Program.Deadline), "the calls end");
+                    Check.True(asking.All(task => task.Result == Toy.Rows || task.Result == -1), "an answer is whole, or none");
+                }
+            });
+        }
+
+        private static int Answers(Predictor predictor, Dataset test)
+        {
+            try
+            {
+                using (Batch batch = predictor.RunAll(test))
+                    return batch.ToArray<long>("class").Length;
+            }
+            catch (ObjectDisposedException)
+            {
+                return -1;
+            }
+        }
+
+        [Test]
+        private static void Checkpoints()
+        {
+            Data.WithFolder(folder =>
+            {
+                string directory = Path.Combine(folder, "modèle");
+                var saved = new List<string>();
+                using (Dataset train = Toy.TrainingSet())
+                {
+                    using (var estimator = new Estimator(Toy.Model, new RunOptions { ModelDir = directory }))
+                    {
+                        estimator.Train(train, new TrainOptions { Steps = 4 }, new[] { new Hook(0, e =>
+                        {
+                            if (e.Kind == EventKind.CheckpointSaved)
+                                saved.Add(e.Checkpoint);
+                        }) });
+                    }
+                    Check.True(saved.Last().EndsWith("modèle/checkpoint-4"), saved.Last());
+                    using (var again = new Estimator(Toy.Model, new RunOptions { ModelDir = directory }))
+                    {
+                        Check.Equal(7L, again.Train(train, new TrainOptions { Steps = 3 }).Step);
+                        again.Save(Path.Combine(folder, "other"));
+                    }
+                }
+                using (var predictor = new Predictor(saved.Last()))
+                {
+                    Check.Equal(4L, predictor.Step);
+                    Check.True(predictor.Signature.Contains("class"), predictor.Signature);
+                    predictor.Reload(Path.Combine(directory, "checkpoint-7"));
+                    Check.Equal(7L, predictor.Step);
+                    Check.True(predictor.DescribePlan(8).Contains("kernels"), "a plan");
+                }
+                new Predictor(Path.Combine(folder, "other", "checkpoint-7")).Dispose();
+                Check.Fails(ErrorCode.NotFound, () => new Predictor(Path.Combine(folder, "other", "checkpoint-8")));
+            });
+        }
+
+        [Test]
+        private static void ContextsAndStrategies()
+        {
+            using (var context = new Context(new ContextOptions { LogicalDevices = 3, Backend = "reference" }))
+            using (Strategy two = Strategy.Mirrored(new[] { "reference:2", "reference:0" }, context))
+            using (Strategy first = Strategy.OneDevice(null, context))
+            using (Context scope = two.MakeContext())
+            {
+                Check.Same(new[] { "reference:0", "reference:1", "reference:2" }, context.Devices);
+                Check.Same(new[] { "reference:2", "reference:0" }, two.Devices);
+                Check.Equal(1, first.Devices.Count);
+                Check.Equal(3, scope.DescribeDevices().Count);
+                Check.True(Context.DevicesOf(null).Count > 0, "the default context");
+            }
+            string options = new RunOptions { Seed = 1L << 40 }.Resolve();
+            Check.True(options.Contains((1L << 40).ToString()), options);
+            Check.Equal(3, Library.OptionKeys("train").Count);
+            Check.True(Library.HasFeature("backend:reference") && !Library.HasFeature("backend:nothing"), "features");
+            Check.True(Library.WhyUnavailable("nothing") != null && Library.WhyUnavailable("reference") == null, "why");
+            Check.True(Library.BuildInfo.StartsWith("{") && Library.Version.Contains("."), Library.BuildInfo);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Linq;
+using System.Reflection;
+using System.Threading;
+
+namespace Tutti.Tests
+{
+    // A static method that is a test.
+    [AttributeUsage(AttributeTargets.Method)]
+    internal sealed class TestAttribute : Attribute
+    {
+    }
+
+    // Says that a test cannot be run here.
+    internal sealed class SkipException : Exception
+    {
+        public SkipException(string reason) : base(reason)
+        {
+        }
+    }
+
+    internal static class Check
+    {
+        public static void True(bool claim, string what)
+        {
+            if (!claim)
+                throw new InvalidOperationException("not true: " + what);
+        }
+
+        public static void Equal<T>(T wanted, T found, string what = "")
+        {
+            if (!EqualityComparer<T>.Default.Equals(wanted, found))
+                throw new InvalidOperationException(what + ": wanted " + wanted + ", found " + found);
+        }
+
+        public static void Same<T>(IEnumerable<T> wanted, IEnumerable<T> found, string what = "")
+        {
+            Equal(string.Join(" ", wanted), string.Join(" ", found), what);
+        }
+
+        public static T Throws<T>(Action action) where T : Exception
+        {
+            try
+            {
+                action();
+            }
+            catch (T e)
+            {
+                return e;
+            }
+            throw new InvalidOperationException("no " + typeof(T).Name + " was thrown");
+        }
+
+        public static TuttiException Fails(ErrorCode code, Action action)
+        {
+            var error = Throws<TuttiException>(action);
+            Equal(code, error.Code, error.Message);
+            return error;
+        }
+
+        // Waits for something that another thread brings about.
+        public static void Eventually(Func<bool> claim, string what)
+        {
+            Stopwatch clock = Stopwatch.StartNew();
+            while (!claim())
+            {
+                True(clock.Elapsed < Program.Deadline, what);
+                Thread.Sleep(1);
+            }
+        }
+
+        public static bool Holds(Exception error, Exception thrown)
+        {
+            for (; error != null; error = error.InnerException)
+            {
+                if (ReferenceEquals(error, thrown))
+                    return true;
+            }
+            return false;
+        }
+    }
+
+    // usage: Tests.exe CLASS [METHOD]      runs the tests of a class; exit status 77 when all were skipped
+    internal static class Program
+    {
+        public static readonly TimeSpan Deadline = TimeSpan.FromSeconds(100);
+
+        private static int Main(string[] arguments)
+        {
+            if (arguments[0] == "exit-while-training")
+                return Stress.TrainAndLeave();
+            if (arguments[0] == "measure")
+                return Measurements.Run();
+            Type tests = Type.GetType("Tutti.Tests." + arguments[0], true);
+            MethodInfo[] methods = tests.GetMethods(BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic)
+                .Where(m => m.IsDefined(typeof(TestAttribute), false))
+                .Where(m => arguments.Length < 2 || m.Name == arguments[1]).ToArray();
+            int failed = 0, skipped = 0;
+            foreach (MethodInfo method in methods)
+            {
+                string outcome = Outcome(method);
+                failed += outcome.StartsWith("FAILED") ? 1 : 0;
+                skipped += outcome.StartsWith("skipped") ? 1 : 0;
+                Console.WriteLine(method.Name + ": " + outcome);
+            }
+            if (methods.Length == 0)
+                Console.WriteLine("FAILED: no such test");
+            return failed > 0 || methods.Length == 0 ? 1 : skipped == methods.Length ? 77 : 0;
+        }
+
+        private static string Outcome(MethodInfo method)
+        {
+            string outcome = null;
+            var thread = new Thread(() => outcome = Run(method)) { IsBackground = true };
+            thread.Start();
+            if (!thread.Join(Deadline + Deadline))
+            {
+                Console.WriteLine(method.Name + ": FAILED: it does not end");
+                Console.Out.Flush();
+                Environment.Exit(1);
+            }
+            return outcome;
+        }
+
+        private static string Run(MethodInfo method)
+        {
+            try
+            {
+                long before = Library.LiveObjects();
+                ((Action)Delegate.CreateDelegate(typeof(Action), method))();
+                Check.Eventually(() => NothingIsLeft(before), "objects are left: " + (Library.LiveObjects() - before));
+                return "ok";
+            }
+            catch (SkipException e)
+            {
+                return "skipped: " + e.Message;
+            }
+            catch (Exception e)
+            {
+                return "FAILED: " + e;
+            }
+        }
+
+        // What a test forgot the collector must close.
+        private static bool NothingIsLeft(long before)
+        {
+            if (Library.LiveObjects() <= before)
+                return true;
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+            return Library.LiveObjects() <= before;
+        }
+    }
+}
