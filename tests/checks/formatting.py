@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """formatting.py ROOT: C and C++ look as clang-format 14 writes them with .clang-format. Other versions write otherwise,
-so without that one the check is skipped. Go looks as gofmt writes it (bindings/go/run_go.py); of Go and Java only the width
-is checked here."""
+so without that one the check is skipped. Go looks as gofmt writes it (bindings/go/run_go.py); of Go, Java and C# only the
+width is checked here."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def check(root, program):
     if not paths:
         return []
     style = "--style=file:" + os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.clang-format"))
-    other_paths = [path for path in house.files_of(root, FOLDERS, (".go", ".java")) if GENERATED not in house.read(root, path)]
+    other_paths = [path for path in house.files_of(root, FOLDERS, (".go", ".java", ".cs")) if GENERATED not in house.read(root, path)]
     result = subprocess.run([program, style, "--dry-run", "-Werror", *paths], cwd=root, capture_output=True, text=True, check=False)
     places = sorted({line.split(": error:")[0] for line in result.stderr.split("\n") if ": error:" in line})
     if result.returncode and not places:

@@ -247,6 +247,15 @@ class BindingReach(HouseCase):
         self.write("bindings/java/unreached.txt", "*_ref why not\n")
         self.expect(binding_reach.check(self.root), "bindings/java: does not reach tutti_bc,")
 
+    def test_generated(self):
+        self.write("include/tutti/a.h", "int tutti_a_make(void);\nint tutti_b(void);\n")
+        self.write("bindings/csharp/unreached.txt", "")
+        self.write("bindings/csharp/src/A.cs", "Raw.a_make();\n")
+        self.expect(binding_reach.check(self.root), "does not reach tutti_b,")
+        writer = "import sys\nif __name__ == '__main__':\n    open(sys.argv[1] + '/B.cs', 'w').write('Raw.b();')\n"
+        self.write("bindings/csharp/builders.py", writer)
+        self.expect(binding_reach.check(self.root))
+
 
 class LibraryShape(HouseCase):
     def build(self, *options):
