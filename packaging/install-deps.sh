@@ -16,7 +16,8 @@ packages_of() {
     example) echo dataset-fashion-mnist ;;
     go) echo golang-go swig ;;
     java) echo default-jdk-headless junit4 swig ;;
-    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java" >&2 && return 1 ;;
+    csharp) echo mono-mcs swig ;;
+    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp" >&2 && return 1 ;;
     esac
 }
 
@@ -43,7 +44,7 @@ available_of() {
 }
 
 [ "${TUTTI_INSTALL_DEPS:-yes}" != no ] || exit 0
-[ $# -gt 0 ] || set -- build test example go java
+[ $# -gt 0 ] || set -- build test example go java csharp
 required=$(for group in "$@"; do packages_of "$group" || exit 1; done)
 optional=$(for group in "$@"; do optional_packages_of "$group"; done)
 

@@ -9,7 +9,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-packaging/install-deps.sh build test go java
+packaging/install-deps.sh build test go java csharp
 build=${TUTTI_BUILD_DIR:-build/test}
 if [ ! -f "$build/build.ninja" ]; then
     mkdir -p "$build"
