@@ -18,8 +18,8 @@ namespace Tutti
         Error = Raw.LOG_ERROR,
     }
 
-    /// <summary>Owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed.
-    /// Where a method takes a context, null means the default one, which has a device for every core.</summary>
+    /// <summary>Owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be
+    /// mixed. Where a method takes a context, null means the default one, which has a device for every core.</summary>
     public sealed class Context : NativeObject
     {
         private static readonly Kind ContextKind = new Kind("Context", Raw.context_unref, true);

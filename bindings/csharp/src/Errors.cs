@@ -83,9 +83,11 @@ namespace Tutti
             return new TuttiException(code, message, innerException, "tutti", 0, NoDetails);
         }
 
-        private static string Describe(ErrorCode code, string message, IEnumerable<KeyValuePair<string, string>> details)
+        private static string Describe(ErrorCode code, string message,
+            IEnumerable<KeyValuePair<string, string>> details)
         {
-            return message + string.Concat(details.Select(d => " [" + d.Key + ": " + d.Value + "]")) + " (" + code + ")";
+            string shown = string.Concat(details.Select(d => " [" + d.Key + ": " + d.Value + "]"));
+            return message + shown + " (" + code + ")";
         }
     }
 
@@ -191,8 +193,8 @@ namespace Tutti
             original = Original(domain, subcode);
             if (domain.StartsWith(Marker, StringComparison.Ordinal))
                 domain = "user";
-            return new TuttiException((ErrorCode)Raw.error_get_code(failure), Raw.error_get_message(failure), inner, domain,
-                subcode, DetailsOf(failure));
+            return new TuttiException((ErrorCode)Raw.error_get_code(failure), Raw.error_get_message(failure), inner,
+                domain, subcode, DetailsOf(failure));
         }
 
         private static KeyValuePair<string, string>[] DetailsOf(IntPtr failure)

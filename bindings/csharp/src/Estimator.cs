@@ -6,15 +6,17 @@ using System.Threading.Tasks;
 
 namespace Tutti
 {
-    /// <summary>A model function and run options, trained on datasets by a strategy. One Train at a time, beside any number
-    /// of Evaluate and predictions. Closing it cancels them.</summary>
+    /// <summary>A model function and run options, trained on datasets by a strategy. One Train at a time, beside any
+    /// number of Evaluate and predictions. Closing it cancels them.</summary>
     public sealed class Estimator : NativeObject
     {
         private static readonly Kind EstimatorKind = new Kind("Estimator", Raw.estimator_unref, true);
         private readonly object names = new object(); // the library lends them until the list changes
 
-        /// <summary>Makes an estimator; null = the defaults, the context's default strategy, the default context.</summary>
-        public Estimator(ModelFunction model, RunOptions options = null, Strategy strategy = null, Context context = null)
+        /// <summary>Makes an estimator; null = the defaults, the context's default strategy, the default
+        /// context.</summary>
+        public Estimator(ModelFunction model, RunOptions options = null, Strategy strategy = null,
+            Context context = null)
             : base(new Handle(EstimatorKind, Create(model, options, strategy, context)))
         {
         }
@@ -35,8 +37,8 @@ namespace Tutti
             }
         }
 
-        /// <summary>Trains until the options' limit, or until the input ends. It goes on from the newest checkpoint in the
-        /// model directory, in the middle of an epoch if need be. The token ends it within one step by
+        /// <summary>Trains until the options' limit, or until the input ends. It goes on from the newest checkpoint in
+        /// the model directory, in the middle of an epoch if need be. The token ends it within one step by
         /// <see cref="OperationCanceledException"/>.</summary>
         public Result Train(Dataset dataset, TrainOptions options = null, IEnumerable<Hook> hooks = null,
             CancellationToken cancellationToken = default(CancellationToken))
@@ -66,7 +68,8 @@ namespace Tutti
                 IntPtr number = use.Of(this), data = use.Need(dataset, "dataset"), result, failure;
                 using (var call = new Call(cancellationToken, Handle))
                 {
-                    call.Check(Raw.estimator_evaluate(number, data, steps, call.Token, out result, out failure), failure);
+                    call.Check(Raw.estimator_evaluate(number, data, steps, call.Token, out result, out failure),
+                        failure);
                     return Result.Take(result);
                 }
             }
@@ -81,15 +84,17 @@ namespace Tutti
 
         /// <summary>Trains, and evaluates after every so many steps and at the end; the result is of the last
         /// evaluation.</summary>
-        public Result TrainAndEvaluate(Dataset dataset, Dataset evaluation, long everySteps, TrainOptions options = null,
-            IEnumerable<Hook> hooks = null, CancellationToken cancellationToken = default(CancellationToken))
+        public Result TrainAndEvaluate(Dataset dataset, Dataset evaluation, long everySteps,
+            TrainOptions options = null, IEnumerable<Hook> hooks = null,
+            CancellationToken cancellationToken = default(CancellationToken))
         {
             using (var use = new Uses())
             using (var training = new Training(this, dataset, options, hooks, cancellationToken))
             {
                 IntPtr test = use.Need(evaluation, "evaluation"), result, failure;
-                training.Call.Check(Raw.estimator_train_and_evaluate(training.Estimator, training.Dataset, test, everySteps,
-                    training.Options, training.Hooks, training.Call.Token, out result, out failure), failure);
+                training.Call.Check(Raw.estimator_train_and_evaluate(training.Estimator, training.Dataset, test,
+                    everySteps, training.Options, training.Hooks, training.Call.Token, out result, out failure),
+                    failure);
                 return Result.Take(result);
             }
         }
@@ -104,8 +109,8 @@ namespace Tutti
                 cancellationToken);
         }
 
-        /// <summary>Opens a training that is run one piece at a time; the estimator's one training until it is finished or
-        /// closed. The token and the hooks hold for the whole session.</summary>
+        /// <summary>Opens a training that is run one piece at a time; the estimator's one training until it is finished
+        /// or closed. The token and the hooks hold for the whole session.</summary>
         public Session OpenSession(Dataset dataset, TrainOptions options = null, IEnumerable<Hook> hooks = null,
             CancellationToken cancellationToken = default(CancellationToken))
         {
@@ -119,7 +124,8 @@ namespace Tutti
             using (var native = new NativeOptions(options ?? new PredictorOptions()))
             {
                 IntPtr number, failure;
-                Errors.Check(Raw.predictor_from_estimator(use.Of(this), native.Number, out number, out failure), failure);
+                Errors.Check(Raw.predictor_from_estimator(use.Of(this), native.Number, out number, out failure),
+                    failure);
                 return new Predictor(number);
             }
         }

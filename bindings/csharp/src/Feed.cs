@@ -33,7 +33,8 @@ namespace Tutti
     }
 
     /// <summary>A bounded queue into which the program pushes elements; a pipeline that starts with
-    /// <see cref="Pipeline.AddFeed"/> reads it, once. Several threads may push. Closing it ends pushes that wait.</summary>
+    /// <see cref="Pipeline.AddFeed"/> reads it, once. Several threads may push. Closing it ends pushes that
+    /// wait.</summary>
     public sealed class Feed : NativeObject
     {
         private static readonly Kind FeedKind = new Kind("Feed", Raw.feed_unref, true);
@@ -87,15 +88,15 @@ namespace Tutti
             }
         }
 
-        /// <summary>Adds one element, a tensor for each component; waits while the feed is full. The tensors are shared,
-        /// not copied, and may be closed.</summary>
+        /// <summary>Adds one element, a tensor for each component; waits while the feed is full. The tensors are
+        /// shared, not copied, and may be closed.</summary>
         public void Push(params Tensor[] element)
         {
             Push(element, default(CancellationToken));
         }
 
-        /// <summary>Adds one element, a tensor for each component; waits while the feed is full. The tensors are shared,
-        /// not copied, and may be closed.</summary>
+        /// <summary>Adds one element, a tensor for each component; waits while the feed is full. The tensors are
+        /// shared, not copied, and may be closed.</summary>
         public void Push(IReadOnlyCollection<Tensor> element, CancellationToken cancellationToken)
         {
             using (var use = new Uses())
@@ -131,8 +132,8 @@ namespace Tutti
             });
         }
 
-        /// <summary>Pushes all elements, closing the tensors of each one once it is pushed, then finishes the feed. What
-        /// the elements throw fails the feed, and is thrown. Their enumerator is closed in every case.</summary>
+        /// <summary>Pushes all elements, closing the tensors of each one once it is pushed, then finishes the feed.
+        /// What the elements throw fails the feed, and is thrown. Their enumerator is closed in every case.</summary>
         public void PushAll(IEnumerable<Tensor[]> elements,
             CancellationToken cancellationToken = default(CancellationToken))
         {

@@ -33,13 +33,13 @@ namespace Tutti
     }
 
     /// <summary>Writes a model for one mode. Called once per mode, on the thread whose call needs it. The variables of
-    /// <see cref="Mode.Eval"/> and <see cref="Mode.Predict"/> must be among those of <see cref="Mode.Train"/>. What it throws
-    /// comes back from that call.</summary>
+    /// <see cref="Mode.Eval"/> and <see cref="Mode.Predict"/> must be among those of <see cref="Mode.Train"/>. What it
+    /// throws comes back from that call.</summary>
     public delegate void ModelFunction(Graph graph, Mode mode);
 
     /// <summary>Where a model function writes the model, for the global batch: how many replicas share it is not its
-    /// business. Valid during the function, on its thread. A call that cannot work gives an invalid value, which later calls
-    /// pass through; the function need not look, for its caller reports the first error.</summary>
+    /// business. Valid during the function, on its thread. A call that cannot work gives an invalid value, which later
+    /// calls pass through; the function need not look, for its caller reports the first error.</summary>
     public sealed partial class Graph
     {
         /// <summary>In a shape, the number of rows of the batch.</summary>
@@ -62,7 +62,8 @@ namespace Tutti
             get
             {
                 if (number == IntPtr.Zero)
-                    throw new ObjectDisposedException("Graph", "the graph is used after the function that it was given to");
+                    throw new ObjectDisposedException("Graph",
+                        "the graph is used after the function that it was given to");
                 return number;
             }
         }
@@ -158,9 +159,9 @@ namespace Tutti
             return new Value(Raw.graph_host_scalar(Number, name, initialValue));
         }
 
-        /// <summary>A variable; its name is put behind the scope, and reusing one is an error. The initializer is zeros,
-        /// ones, constant, glorot_uniform, glorot_normal, he_uniform, he_normal, random_normal, random_uniform or
-        /// truncated_normal, the parameter its constant, standard deviation or bound.</summary>
+        /// <summary>A variable; its name is put behind the scope, and reusing one is an error. The initializer is
+        /// zeros, ones, constant, glorot_uniform, glorot_normal, he_uniform, he_normal, random_normal, random_uniform
+        /// or truncated_normal, the parameter its constant, standard deviation or bound.</summary>
         public Value Variable(string name, DType dtype, long[] dims, string initializer = "zeros", double parameter = 0,
             bool trainable = true)
         {
@@ -191,7 +192,8 @@ namespace Tutti
         {
             long[] left = Numbers(variables, "variables"), right = Numbers(gradients, "gradients");
             if (left.Length != right.Length)
-                throw new ArgumentException("there are " + left.Length + " variables and " + right.Length + " gradients");
+                throw new ArgumentException(
+                    "there are " + left.Length + " variables and " + right.Length + " gradients");
             Raw.apply_gradients(Number, left, right, left.Length);
         }
 
@@ -201,8 +203,8 @@ namespace Tutti
             return (DType)Raw.graph_get_dtype(Number, value.Id);
         }
 
-        /// <summary>A value's shape as far as known: -1 stands for the batch or another unknown size. null for an invalid
-        /// value.</summary>
+        /// <summary>A value's shape as far as known: -1 stands for the batch or another unknown size. null for an
+        /// invalid value.</summary>
         public long[] GetDims(Value value)
         {
             long rank = Raw.graph_get_rank(Number, value.Id);

@@ -65,7 +65,8 @@ namespace Tutti
             return Raw.hook_event_get_metric(number, name);
         }
 
-        /// <summary>The directory of the checkpoint just saved; null for other events, and after the hook returned.</summary>
+        /// <summary>The directory of the checkpoint just saved; null for other events, and after the hook
+        /// returned.</summary>
         public string Checkpoint
         {
             get { return Raw.hook_event_get_checkpoint(number); }
@@ -83,9 +84,9 @@ namespace Tutti
         }
     }
 
-    /// <summary>Sees the events of one training. It runs on the thread that trains. An exception of it ends the training, and
-    /// is among the inner exceptions of what the call throws. It may use getters and cancel; training from inside it is an
-    /// error.</summary>
+    /// <summary>Sees the events of one training. It runs on the thread that trains. An exception of it ends the
+    /// training, and is among the inner exceptions of what the call throws. It may use getters and cancel; training
+    /// from inside it is an error.</summary>
     public sealed class Hook
     {
         private readonly Action<HookEvent> call;

@@ -13,7 +13,8 @@ namespace Tutti
     {
         public static readonly bool IsMono = Type.GetType("Mono.Runtime") != null;
 
-        private static readonly ConcurrentDictionary<object, Action> Waiting = new ConcurrentDictionary<object, Action>();
+        private static readonly ConcurrentDictionary<object, Action> Waiting =
+            new ConcurrentDictionary<object, Action>();
         private static volatile bool leaving;
 
         public static void Install()

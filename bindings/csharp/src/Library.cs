@@ -84,12 +84,13 @@ namespace Tutti
                 }
                 catch (DllNotFoundException e)
                 {
-                    throw TuttiException.Ours(ErrorCode.Unavailable, "the native libraries libtuttisharp.so and libtutti.so " +
-                        "were not found; install tutti, or name their folder in LD_LIBRARY_PATH", e);
+                    throw TuttiException.Ours(ErrorCode.Unavailable, "the native libraries libtuttisharp.so " +
+                        "and libtutti.so were not found; install tutti, or name their folder in LD_LIBRARY_PATH", e);
                 }
                 catch (EntryPointNotFoundException e)
                 {
-                    throw TuttiException.Ours(ErrorCode.Unavailable, "libtuttisharp.so is not of the release of Tutti.dll", e);
+                    throw TuttiException.Ours(ErrorCode.Unavailable,
+                        "libtuttisharp.so is not of the release of Tutti.dll", e);
                 }
                 loaded = true;
             }
@@ -100,8 +101,8 @@ namespace Tutti
             int major = found >> 16, minor = found & 0xffff;
             if (major != Raw.ABI_MAJOR || minor < Raw.ABI_MINOR)
             {
-                throw TuttiException.Ours(ErrorCode.Unavailable, "libtutti " + Raw.version() + " has the binary interface " +
-                    major + "." + minor + "; Tutti.dll needs " + Raw.ABI_MAJOR + "." + Raw.ABI_MINOR);
+                throw TuttiException.Ours(ErrorCode.Unavailable, "libtutti " + Raw.version() + " has the binary " +
+                    "interface " + major + "." + minor + "; Tutti.dll needs " + Raw.ABI_MAJOR + "." + Raw.ABI_MINOR);
             }
         }
 

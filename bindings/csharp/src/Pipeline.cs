@@ -68,9 +68,9 @@ namespace Tutti
         }
 
         /// <summary>Starts from elements that the program makes: a thread of its own goes through them once, at most
-        /// <paramref name="capacity"/> ahead of the reader, and closes each one's tensors. Their enumerator is closed when
-        /// they end, when the reader is gone, and when the dataset that <see cref="Build"/> gives is closed. An exception
-        /// of theirs comes back from the call that reads.</summary>
+        /// <paramref name="capacity"/> ahead of the reader, and closes each one's tensors. Their enumerator is closed
+        /// when they end, when the reader is gone, and when the dataset that <see cref="Build"/> gives is closed. An
+        /// exception of theirs comes back from the call that reads.</summary>
         public Pipeline AddElements(IEnumerable<Tensor[]> elements, long capacity, params FeedComponent[] components)
         {
             if (elements == null)
@@ -80,26 +80,27 @@ namespace Tutti
             return AddFeed(feed);
         }
 
-        /// <summary>Maps each element by a graph, which reads components with GetFeature and GetLabel and gives components
-        /// with SetOutput: a name that exists is replaced, a new one is added as a feature. The function runs once, at
-        /// once. Parallelism 0 = automatic.</summary>
+        /// <summary>Maps each element by a graph, which reads components with GetFeature and GetLabel and gives
+        /// components with SetOutput: a name that exists is replaced, a new one is added as a feature. The function
+        /// runs once, at once. Parallelism 0 = automatic.</summary>
         public Pipeline MapGraph(Action<Graph> build, long parallelism = 1)
         {
             return WithGraph(build, (number, token) => Raw.pipeline_map_graph(number, token, parallelism));
         }
 
-        /// <summary>Keeps the elements for which the graph's one output is true. The function runs once, at once.</summary>
+        /// <summary>Keeps the elements for which the graph's one output is true. The function runs once, at
+        /// once.</summary>
         public Pipeline FilterGraph(Action<Graph> build)
         {
             return WithGraph(build, Raw.pipeline_filter_graph);
         }
 
         /// <summary>Maps each element by a function of the program: it gets one tensor for each component, and gives as
-        /// many, of the same types and shapes. Up to <paramref name="parallelism"/> elements are computed at a time (0 =
-        /// automatic), on threads of the program; their order stays. It must be a pure function of its element, for a
+        /// many, of the same types and shapes. Up to <paramref name="parallelism"/> elements are computed at a time (0
+        /// = automatic), on threads of the program; their order stays. It must be a pure function of its element, for a
         /// dataset can be gone through again and resumed. The tensors that it gets and gives are closed when it has
-        /// returned. An exception of it comes back from the call that wanted the element. It is held until the
-        /// dataset, and all that was made of it, is closed. Each element costs the way to another thread and back: where
+        /// returned. An exception of it comes back from the call that wanted the element. It is held until the dataset,
+        /// and all that was made of it, is closed. Each element costs the way to another thread and back: where
         /// <see cref="MapGraph"/> can say it, that is faster.</summary>
         public Pipeline Map(Func<Tensor[], Tensor[]> function, long parallelism = 0)
         {

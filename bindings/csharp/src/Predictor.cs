@@ -71,7 +71,8 @@ namespace Tutti
             }
         }
 
-        /// <summary>How so many rows are computed on the first device, as JSON; with timed runs, in which time.</summary>
+        /// <summary>How so many rows are computed on the first device, as JSON; with timed runs, in which
+        /// time.</summary>
         public string DescribePlan(long rows, long timedRuns = 0,
             CancellationToken cancellationToken = default(CancellationToken))
         {
@@ -99,8 +100,8 @@ namespace Tutti
                 IntPtr number = use.Of(this), batch, failure;
                 byte[] names = Text.Joined(inputs.Keys.ToArray());
                 IntPtr[] tensors = use.NeedAll(inputs.Values.ToArray(), "inputs");
-                call.Check(Raw.predictor_run(number, names, names.Length, tensors, tensors.Length, call.Token, out batch,
-                    out failure), failure);
+                call.Check(Raw.predictor_run(number, names, names.Length, tensors, tensors.Length, call.Token,
+                    out batch, out failure), failure);
                 return new Batch(batch);
             }
         }
@@ -186,8 +187,8 @@ namespace Tutti
         {
         }
 
-        /// <summary>The next batch; null at the end. After a cancelled call the next one goes on and no row is lost; any
-        /// other error ends the stream.</summary>
+        /// <summary>The next batch; null at the end. After a cancelled call the next one goes on and no row is lost;
+        /// any other error ends the stream.</summary>
         public Batch Next(CancellationToken cancellationToken = default(CancellationToken))
         {
             using (var use = new Uses())

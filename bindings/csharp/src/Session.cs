@@ -26,14 +26,14 @@ namespace Tutti
             }, true);
         }
 
-        internal static Session Open(Estimator estimator, Dataset dataset, TrainOptions options, IEnumerable<Hook> hooks,
-            CancellationToken cancellation)
+        internal static Session Open(Estimator estimator, Dataset dataset, TrainOptions options,
+            IEnumerable<Hook> hooks, CancellationToken cancellation)
         {
             using (var training = new Training(estimator, dataset, options, hooks, cancellation))
             {
                 IntPtr number, failure;
-                training.Call.Check(Raw.session_open(training.Estimator, training.Dataset, training.Options, training.Hooks,
-                    training.Call.Token, out number, out failure), failure);
+                training.Call.Check(Raw.session_open(training.Estimator, training.Dataset, training.Options,
+                    training.Hooks, training.Call.Token, out number, out failure), failure);
                 training.KeepCall();
                 return new Session(number, training.Call);
             }
@@ -61,8 +61,8 @@ namespace Tutti
             }
         }
 
-        /// <summary>Ends the session: writes the last checkpoint. The result is of the whole session. It closes the session,
-        /// unless it fails.</summary>
+        /// <summary>Ends the session: writes the last checkpoint. The result is of the whole session. It closes the
+        /// session, unless it fails.</summary>
         public Result Finish()
         {
             using (var use = new Uses())

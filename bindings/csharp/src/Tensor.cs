@@ -93,8 +93,8 @@ namespace Tutti
             Library.Load();
             IntPtr number, failure;
             dims = dims ?? new long[0];
-            Errors.Check(Raw.tensor_from_data((int)dtype, dims, dims.Length, address, sizeBytes, out number, out failure),
-                failure);
+            Errors.Check(Raw.tensor_from_data((int)dtype, dims, dims.Length, address, sizeBytes, out number,
+                out failure), failure);
             return new Tensor(number);
         }
 
@@ -121,8 +121,8 @@ namespace Tutti
             return new Tensor(number);
         }
 
-        /// <summary>Takes the DLManagedTensorVersioned at an address, in every case: its deleter runs when the tensor is
-        /// closed, or at once on failure.</summary>
+        /// <summary>Takes the DLManagedTensorVersioned at an address, in every case: its deleter runs when the tensor
+        /// is closed, or at once on failure.</summary>
         public static Tensor FromDLPack(IntPtr address)
         {
             Library.Load();

@@ -117,7 +117,8 @@ namespace Tutti.Tests
 
         public static Pipeline Numbers(int count = 10)
         {
-            return new Pipeline().AddSlices("n", Role.Feature, Enumerable.Range(0, count).Select(i => (long)i).ToArray());
+            long[] numbers = Enumerable.Range(0, count).Select(i => (long)i).ToArray();
+            return new Pipeline().AddSlices("n", Role.Feature, numbers);
         }
 
         // The first component of each element, such as "0,1 2,3".
@@ -257,8 +258,8 @@ namespace Tutti.Tests
                 Check.Equal(1, ended);
                 Check.Equal(0L, feed.Position);
             }
-            using (Dataset dataset = new Pipeline().AddElements(Counting(5, () => Interlocked.Increment(ref ended)), 2, Number)
-                .Batch(2).Build())
+            using (Dataset dataset = new Pipeline()
+                .AddElements(Counting(5, () => Interlocked.Increment(ref ended)), 2, Number).Batch(2).Build())
                 Check.Equal("0,1 2,3 4", Rows(dataset));
             Check.Eventually(() => Volatile.Read(ref ended) == 2, "the enumerator is closed at its end");
         }
@@ -267,8 +268,8 @@ namespace Tutti.Tests
         private static void AbandonedElementsAreClosed()
         {
             int ended = 0;
-            Dataset dataset = new Pipeline().AddElements(Counting(1000000, () => Interlocked.Increment(ref ended)), 2, Number)
-                .Build();
+            Dataset dataset = new Pipeline()
+                .AddElements(Counting(1000000, () => Interlocked.Increment(ref ended)), 2, Number).Build();
             foreach (Tensor[] element in dataset.Elements())
             {
                 Tensor.DisposeAll(element);
@@ -276,7 +277,8 @@ namespace Tutti.Tests
             }
             Check.Eventually(() => Volatile.Read(ref ended) == 1, "closed when the reader is gone");
             dataset.Dispose();
-            using (new Pipeline().AddElements(Counting(1000000, () => Interlocked.Increment(ref ended)), 2, Number).Build())
+            using (new Pipeline()
+                .AddElements(Counting(1000000, () => Interlocked.Increment(ref ended)), 2, Number).Build())
                 Check.Equal(1, Volatile.Read(ref ended), "nobody read");
             Check.Eventually(() => Volatile.Read(ref ended) == 2, "closed with the dataset");
         }
@@ -330,7 +332,7 @@ namespace Tutti.Tests
             using (Dataset dataset = new Pipeline().AddFeed(feed).Build())
             using (DatasetIterator iterator = dataset.Iterate())
             {
-                Task<Tensor[]> first = Task.Run(() => iterator.Next());
+                Task<Tensor[]> first = Task.Run(() => NextWhenFree(iterator));
                 Check.Eventually(() => IsBusy(iterator), "a second thread is told");
                 feed.Finish();
                 Check.True(first.Wait(Program.Deadline) && first.Result == null, "the first reaches the end");
@@ -339,12 +341,31 @@ namespace Tutti.Tests
             using (Dataset dataset = new Pipeline().AddFeed(feed).Build())
             {
                 DatasetIterator iterator = dataset.Iterate();
-                Task<Tensor[]> waiting = Task.Run(() => iterator.Next());
+                Task<Tensor[]> waiting = Task.Run(() => NextWhenFree(iterator));
                 Check.Eventually(() => IsBusy(iterator), "it waits");
                 iterator.Dispose();
                 var error = Check.Throws<AggregateException>(() => waiting.Wait(Program.Deadline));
                 Check.True(error.InnerException is ObjectDisposedException, error.ToString());
             }
+        }
+
+        // The next element, however often the other thread is asking whether the iterator is busy.
+        private static Tensor[] NextWhenFree(DatasetIterator iterator)
+        {
+            Tensor[] element = null;
+            Check.Eventually(() =>
+            {
+                try
+                {
+                    element = iterator.Next();
+                    return true;
+                }
+                catch (TuttiException e) when (e.Code == ErrorCode.FailedPrecondition)
+                {
+                    return false;
+                }
+            }, "the iterator is always busy");
+            return element;
         }
 
         private static bool IsBusy(DatasetIterator iterator)

@@ -27,8 +27,9 @@ namespace Tutti.Tests
     {
         public static readonly Exception[] Ways =
         {
-            new OwnException("mine"), new OwnException(""), new OwnException("\uD800 \0 \n größe"), new BrokenException(),
-            new NullReferenceException(), new TuttiException(ErrorCode.DataLoss, "ours"), new OperationCanceledException("away"),
+            new OwnException("mine"), new OwnException(""), new OwnException("\uD800 \0 \n größe"),
+            new BrokenException(), new NullReferenceException(), new TuttiException(ErrorCode.DataLoss, "ours"),
+            new OperationCanceledException("away"),
             new AggregateException(new OwnException("inside")), new OutOfMemoryException("made up"),
         };
 
@@ -93,7 +94,8 @@ namespace Tutti.Tests
             using (Dataset dataset = Toy.TrainingSet())
             using (var estimator = new Estimator(Toy.Model))
             {
-                Come(fail => estimator.Train(dataset, new TrainOptions { Steps = 5 }, new[] { Hook.OnStep(1, e => fail()) }));
+                var steps = new TrainOptions { Steps = 5 };
+                Come(fail => estimator.Train(dataset, steps, new[] { Hook.OnStep(1, e => fail()) }));
                 estimator.Train(dataset, OneStep); // it is as good as before
             }
         }
@@ -192,17 +194,19 @@ namespace Tutti.Tests
             var context = new Context();
             var all = new NativeObject[]
             {
-                dataset, estimator, strategy, tensor, feed, iterator, session, predictor, stream, batch, pipeline, context,
+                dataset, estimator, strategy, tensor, feed, iterator, session, predictor, stream, batch, pipeline,
+                context,
             };
             foreach (NativeObject one in all.Concat(all))
                 one.Dispose();
             Check.True(all.All(one => one.IsDisposed), "IsDisposed");
             IsClosed(() => estimator.Train(dataset), () => estimator.Evaluate(dataset), () => dataset.Iterate(),
-                () => iterator.Next(), () => strategy.MakeContext(), () => tensor.ToArray<float>(), () => tensor.Write<float>(),
-                () => feed.Push(), () => session.Run(1), () => session.Finish(), () => predictor.Run("x", null),
-                () => stream.Next(), () => batch.GetOutput("class"), () => estimator.GlobalStep.ToString(),
-                () => pipeline.Batch(3).Build(), () => new Pipeline().AddSlices("x", Role.Feature, tensor).Build(),
-                () => open.Zip(dataset).Build(), () => new Pipeline(context).Build(), () => predictor.Predict(dataset).Count());
+                () => iterator.Next(), () => strategy.MakeContext(), () => tensor.ToArray<float>(),
+                () => tensor.Write<float>(), () => feed.Push(), () => session.Run(1), () => session.Finish(),
+                () => predictor.Run("x", null), () => stream.Next(), () => batch.GetOutput("class"),
+                () => estimator.GlobalStep.ToString(), () => pipeline.Batch(3).Build(),
+                () => new Pipeline().AddSlices("x", Role.Feature, tensor).Build(), () => open.Zip(dataset).Build(),
+                () => new Pipeline(context).Build(), () => predictor.Predict(dataset).Count());
         }
 
         [Test]

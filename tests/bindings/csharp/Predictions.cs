@@ -60,7 +60,8 @@ namespace Tutti.Tests
                 using (Predictor predictor = estimator.MakePredictor())
                 {
                     string[] answers = new string[8];
-                    Parallel.For(0, answers.Length, new ParallelOptions { MaxDegreeOfParallelism = answers.Length }, i =>
+                    var all = new ParallelOptions { MaxDegreeOfParallelism = answers.Length };
+                    Parallel.For(0, answers.Length, all, i =>
                     {
                         for (int round = 0; round < 20; round++)
                         {
@@ -86,10 +87,12 @@ namespace Tutti.Tests
                 for (int round = 0; round < 20; round++)
                 {
                     Predictor predictor = estimator.MakePredictor();
-                    Task<int>[] asking = Enumerable.Range(0, 4).Select(i => Task.Run(() => Answers(predictor, test))).ToArray();
+                    Task<int>[] asking = Enumerable.Range(0, 4)
+                        .Select(i => Task.Run(() => Answers(predictor, test))).ToArray();
                     predictor.Dispose();
                     Check.True(Task.WaitAll(asking, Program.Deadline), "the calls end");
-                    Check.True(asking.All(task => task.Result == Toy.Rows || task.Result == -1), "an answer is whole, or none");
+                    Check.True(asking.All(task => task.Result == Toy.Rows || task.Result == -1),
+                        "an answer is whole, or none");
                 }
             });
         }

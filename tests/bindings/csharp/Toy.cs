@@ -112,7 +112,8 @@ namespace Tutti.Tests
             using (Dataset train = Toy.TrainingSet(), test = Toy.TestSet())
             using (var estimator = new Estimator(Toy.Model, new RunOptions { Seed = 1 }))
             {
-                Result result = estimator.TrainAndEvaluateAsync(train, test, 50, new TrainOptions { Steps = 200 }).Result;
+                Result result = estimator.TrainAndEvaluateAsync(train, test, 50,
+                    new TrainOptions { Steps = 200 }).Result;
                 Check.True(result.Metrics["accuracy"] >= 0.8, "accuracy " + result.Metrics["accuracy"]);
                 Check.Equal(200L, result.Step);
                 Check.Equal(200L, estimator.GlobalStep);
@@ -234,7 +235,8 @@ namespace Tutti.Tests
             Value x = g.Reshape(g.GetFeature("x"), new long[] { -1, Toy.Columns, 1, 1 });
             x = g.LayerConv2d(x, 4, 1, new LayerConv2dOptions
             {
-                Padding = LayerConv2dPadding.Valid, UseBias = false, Activation = LayerConv2dActivation.Tanh, Stride = 1,
+                Padding = LayerConv2dPadding.Valid, UseBias = false, Activation = LayerConv2dActivation.Tanh,
+                Stride = 1,
             });
             x = g.LayerBatchNorm(x, new LayerBatchNormOptions { Momentum = 0.5, Epsilon = 0.01, Center = false });
             x = g.LayerDropout(g.LayerFlatten(x), 0.1);
