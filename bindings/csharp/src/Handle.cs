@@ -256,8 +256,15 @@ namespace Tutti
         private static void Collect()
         {
             GC.Collect();
-            for (int i = 0; i < 100; i++)
-                Thread.Sleep(0); // for the finalizers, which must not be waited for
+            // The finalizers go on while they close something; they must not be waited for, whatever they do.
+            long before = Interlocked.Read(ref unseen);
+            for (int i = 0, idle = 0; i < 200 && idle < 5; i++)
+            {
+                Thread.Sleep(1);
+                long now = Interlocked.Read(ref unseen);
+                idle = now < before ? 0 : idle + 1;
+                before = now;
+            }
         }
     }
 }
