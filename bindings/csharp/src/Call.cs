@@ -52,7 +52,7 @@ namespace Tutti
         {
             if (code == Raw.OK)
                 return;
-            Leaving.EndThread();
+            Leaving.End(this);
             TuttiException error = Errors.FromC(code, failure);
             if (error.Code == ErrorCode.Cancelled && cancellation.IsCancellationRequested)
                 throw new OperationCanceledException(error.Message, error, cancellation);

@@ -60,6 +60,7 @@ namespace Tutti
         private static int Build(IntPtr number, IntPtr err, Action<Graph> build)
         {
             var graph = new Graph(number);
+            Leaving.EnterCallback();
             try
             {
                 build(graph);
@@ -75,6 +76,7 @@ namespace Tutti
             finally
             {
                 graph.End();
+                Leaving.LeaveCallback();
             }
         }
 
@@ -131,6 +133,7 @@ namespace Tutti
         private static int CallHook(long token, IntPtr number, IntPtr err)
         {
             HookEvent happened = null;
+            Leaving.EnterCallback();
             try
             {
                 happened = new HookEvent(number);
@@ -145,6 +148,7 @@ namespace Tutti
             {
                 if (happened != null)
                     happened.End();
+                Leaving.LeaveCallback();
             }
         }
 

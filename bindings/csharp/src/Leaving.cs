@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Concurrent;
-#if !NET
+using System.Diagnostics;
 using System.Threading;
-#endif
 
 namespace Tutti
 {
-    // The end of the process. Mono waits for all threads, also for those in the background, and cannot end one that
-    // waits in C: so the calls that run are cancelled, and the threads of maps told to end. CoreCLR waits for none.
+    // The end of the process. Mono aborts all threads then and waits for them, but one that waits in C hears nothing,
+    // and in a callback the C frames below would be cut off. So before that the calls that run are cancelled, maps told
+    // to end, and both waited for; their threads go no further. CoreCLR leaves threads alone.
     internal static class Leaving
     {
         public static readonly bool IsMono = Type.GetType("Mono.Runtime") != null;
 
+        private static readonly TimeSpan Longest = TimeSpan.FromSeconds(30);
         private static readonly ConcurrentDictionary<object, Action> Waiting =
             new ConcurrentDictionary<object, Action>();
         private static volatile bool leaving;
+
+        [ThreadStatic]
+        private static int callbacks; // of this thread, one inside the other
 
         public static void Install()
         {
@@ -28,6 +32,8 @@ namespace Tutti
         {
             if (!IsMono)
                 return;
+            if (leaving)
+                Park();
             Waiting[waiter] = release;
             if (leaving)
                 release();
@@ -40,13 +46,30 @@ namespace Tutti
                 Waiting.TryRemove(waiter, out release);
         }
 
-        // Ends a thread whose call failed because of the end of the process: nobody is there for the exception.
-        public static void EndThread()
+        // Behind a call that failed because of the end of the process: nobody is there for the exception.
+        public static void End(object waiter)
         {
-#if !NET
-            if (leaving)
-                Thread.CurrentThread.Abort();
-#endif
+            if (!leaving)
+                return;
+            Remove(waiter);
+            Park();
+        }
+
+        public static void EnterCallback()
+        {
+            callbacks++;
+        }
+
+        public static void LeaveCallback()
+        {
+            callbacks--;
+        }
+
+        // The thread goes no further, unless there are C frames below, which must come to their end.
+        private static void Park()
+        {
+            if (callbacks == 0)
+                Thread.Sleep(Timeout.Infinite);
         }
 
         private static void Leave()
@@ -54,6 +77,9 @@ namespace Tutti
             leaving = true;
             foreach (Action release in Waiting.Values)
                 release();
+            Stopwatch clock = Stopwatch.StartNew();
+            while (callbacks == 0 && !Waiting.IsEmpty && clock.Elapsed < Longest)
+                Thread.Sleep(1);
         }
     }
 }

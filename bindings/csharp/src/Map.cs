@@ -38,10 +38,8 @@ namespace Tutti
 
         private void Serve()
         {
-            IntPtr work;
-            while ((work = Raw.map_queue_take(queue)) != IntPtr.Zero)
+            while (ServeOne())
             {
-                ServeTaken(work);
                 lock (gate)
                     idle++;
             }
@@ -55,13 +53,24 @@ namespace Tutti
             Raw.map_queue_unref(queue);
         }
 
-        // Computes one element and finishes it in every case.
-        private void ServeTaken(IntPtr work)
+        // Takes one element, computes it, and finishes it in every case; false when there is none any more. An abort of
+        // the thread does not come between: it waits for the end of `finally`.
+        private bool ServeOne()
         {
+            IntPtr work = IntPtr.Zero;
             Tensor[] inputs = null, outputs = null;
             Exception exception = null;
             try
             {
+                try
+                {
+                }
+                finally
+                {
+                    work = Raw.map_queue_take(queue);
+                }
+                if (work == IntPtr.Zero)
+                    return false;
                 StandBy();
                 inputs = new Tensor[Raw.map_work_get_count(work)];
                 for (int i = 0; i < inputs.Length; i++)
@@ -76,7 +85,12 @@ namespace Tutti
                     Thread.ResetAbort();
 #endif
             }
-            Finish(work, inputs, outputs, exception);
+            finally
+            {
+                if (work != IntPtr.Zero)
+                    Finish(work, inputs, outputs, exception);
+            }
+            return true;
         }
 
         private void Close()

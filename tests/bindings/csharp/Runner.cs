@@ -90,8 +90,8 @@ namespace Tutti.Tests
 
         private static readonly string[] Types =
         {
-            "batch", "cancel", "context", "dataset", "error", "estimator", "feed", "hooks", "iterator", "options", "pipeline",
-            "prediction_stream", "predictor", "result", "session", "strategy", "tensor",
+            "batch", "cancel", "context", "dataset", "error", "estimator", "feed", "hooks", "iterator", "options",
+            "pipeline", "prediction_stream", "predictor", "result", "session", "strategy", "tensor",
         };
 
         private static int Main(string[] arguments)
@@ -140,7 +140,10 @@ namespace Tutti.Tests
             while (Library.LiveObjects() > before)
             {
                 if (clock.Elapsed > Deadline)
-                    return "FAILED: alive are " + string.Join(", ", Types.Select(t => t + " " + Library.LiveObjects(t)));
+                {
+                    IEnumerable<string> alive = Types.Select(type => type + " " + Library.LiveObjects(type));
+                    return "FAILED: alive are " + string.Join(", ", alive);
+                }
                 GC.Collect();
                 GC.WaitForPendingFinalizers();
             }
