@@ -23,7 +23,7 @@ REFERENCES = ('string', 'ints', 'dims', 'doubles', 'value')  # types that say "n
 LISTS = ('ints', 'dims', 'doubles')
 KEYWORDS = {'as', 'base', 'bool', 'case', 'checked', 'default', 'do', 'double', 'event', 'false', 'fixed', 'float', 'for', 'if', 'in', 'int',
             'is', 'lock', 'long', 'new', 'null', 'object', 'operator', 'out', 'params', 'ref', 'return', 'string', 'this', 'true',
-            'value', 'number', 'options'}
+            'number', 'options'}
 
 
 def local(name):

@@ -61,6 +61,7 @@ namespace Tutti
             : base(Describe(code, message, details), innerException)
         {
             Code = code;
+            Reason = message;
             Domain = domain;
             Subcode = subcode;
             Details = details;
@@ -68,6 +69,9 @@ namespace Tutti
 
         /// <summary>What kind of error it is.</summary>
         public ErrorCode Code { get; private set; }
+
+        /// <summary>What was wrong, without code, details and causes.</summary>
+        public string Reason { get; private set; }
 
         /// <summary>A number that means something in the domain, such as an errno; 0 = none.</summary>
         public long Subcode { get; private set; }
@@ -121,7 +125,7 @@ namespace Tutti
                 TuttiException error = Read(failure, out original);
                 if (original == null)
                     return error;
-                return new TuttiException(error.Code, error.Message, original);
+                return new TuttiException(error.Code, error.Reason, original);
             }
             finally
             {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+
+namespace Tutti.Tests
+{
+    // The models of the scenarios; tests/bindings/scenarios.txt says what they are.
+    internal static class ScenarioModels
+    {
+        public static ModelFunction Of(string name)
+        {
+            switch (name)
+            {
+                case "classifier":
+                    return Classifier;
+                case "regression":
+                    return Regression;
+                case "images":
+                    return Images;
+                case "wrong":
+                    return (g, mode) => g.SetLoss(g.Matmul(g.GetFeature("x"), g.GetFeature("x")));
+                case "failing":
+                    return (g, mode) => throw new TuttiException(ErrorCode.Unavailable, "the model is at lunch");
+                default:
+                    throw new ArgumentException(name);
+            }
+        }
+
+        private static void Classifier(Graph g, Mode mode)
+        {
+            var relu = new LayerDenseOptions { Activation = LayerDenseActivation.Relu };
+            Value hidden = g.LayerDense(g.GetFeature("x"), 8, relu);
+            Value logits = g.LayerDense(g.LayerDropout(hidden, 0.25), 3);
+            g.SetOutput("class", g.Argmax(logits));
+            g.SetOutput("probability", g.Softmax(logits));
+            if (mode == Mode.Predict)
+                return;
+            Value y = g.GetLabel("y");
+            g.MetricAccuracy("accuracy", logits, y);
+            g.MetricTopKAccuracy("top_2", logits, y, 2);
+            g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y));
+            g.OptimizerAdam(g.ScheduleConstant(0.01));
+        }
+
+        private static void Regression(Graph g, Mode mode)
+        {
+            Value x = g.GetFeature("x"), line;
+            using (g.Scope("line"))
+                line = g.Matmul(x, g.Variable("slope", DType.Float32, new[] { g.GetDims(x)[1], 1 }));
+            g.SetOutput("y", line);
+            if (mode == Mode.Predict)
+                return;
+            Value target = g.Reshape(g.Cast(g.GetLabel("y"), DType.Float32), new[] { Graph.DimBatch, 1 });
+            g.MetricMean("target", target);
+            g.SetLoss(g.LossMeanSquaredError(line, target));
+            var steps = new ScheduleExponentialOptions { Staircase = true };
+            g.OptimizerSgd(g.ScheduleExponential(0.05, 0.5, 4, steps),
+                new OptimizerSgdOptions { Momentum = 0.9, Nesterov = true });
+        }
+
+        private static void Images(Graph g, Mode mode)
+        {
+            Value x = g.Reshape(g.GetFeature("x"), new[] { Graph.DimBatch, 6, 6, 1 });
+            x = g.LayerConv2d(x, 4, 3, new LayerConv2dOptions { UseBias = false });
+            x = g.Relu(g.LayerBatchNorm(x, new LayerBatchNormOptions { Momentum = 0.5 }));
+            Value logits = g.LayerDense(g.LayerFlatten(g.LayerMaxPool2d(x, 2)), 3);
+            g.SetOutput("class", g.Argmax(logits));
+            if (mode == Mode.Predict)
+                return;
+            Value y = g.GetLabel("y");
+            g.MetricAccuracy("accuracy", logits, y);
+            g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y));
+            g.SetGradientClipNorm(1);
+            g.OptimizerAdamw(g.ScheduleConstant(0.02), new OptimizerAdamwOptions { WeightDecay = 0.1 });
+        }
+    }
+}

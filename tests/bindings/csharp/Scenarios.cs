@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Globalization;
+using System.IO;
+using System.Linq;
+
+namespace Tutti.Tests
+{
+    // Does what the scenarios say, and compares what it gives: tests/bindings/scenarios.txt says what the lines mean.
+    internal sealed class Scenarios : IDisposable
+    {
+        private readonly List<string> lines = new List<string>();
+        private readonly List<string> folders = new List<string>();
+        private Context context;
+        private Strategy strategy;
+        private RunOptions run;
+        private float[,] x;
+        private int[] y;
+        private ModelFunction model;
+        private string[] transforms;
+        private Dataset training;
+        private Estimator estimator;
+
+        [Test]
+        private static void AreThoseOfC()
+        {
+            string path = Environment.GetEnvironmentVariable("TUTTI_SCENARIOS");
+            if (string.IsNullOrEmpty(path))
+                throw new SkipException("TUTTI_SCENARIOS names no file");
+            string[] wanted = File.ReadAllLines(path);
+            using (var scenarios = new Scenarios())
+            {
+                foreach (string line in wanted.Where(line => !line.StartsWith("=", StringComparison.Ordinal)))
+                    scenarios.Read(line);
+                Check.Equal(string.Join("\n", wanted), string.Join("\n", scenarios.lines), "scenarios");
+            }
+        }
+
+        public void Dispose()
+        {
+            Forget();
+            foreach (string folder in folders)
+                Directory.Delete(folder, true);
+        }
+
+        private void Read(string line)
+        {
+            lines.Add(line);
+            if (line.Length == 0 || line[0] == '#')
+                return;
+            string[] words = line.Split(' ');
+            try
+            {
+                if (!Prepare(words))
+                    Run(words);
+            }
+            catch (TuttiException failure)
+            {
+                PrintFailure(failure);
+            }
+        }
+
+        private void Print(FormattableString text)
+        {
+            lines.Add("= " + text.ToString(CultureInfo.InvariantCulture));
+        }
+
+        private void PrintFailure(TuttiException failure)
+        {
+            var messages = new List<string>();
+            for (Exception at = failure; at != null; at = at.InnerException)
+                messages.Add((at as TuttiException)?.Reason ?? at.Message);
+            Print($"{NameOf(failure.Code)}: {string.Join(": ", messages)}");
+        }
+
+        // INVALID_ARGUMENT of InvalidArgument.
+        private static string NameOf(ErrorCode code)
+        {
+            string[] words = code.ToString().Select(c => char.IsUpper(c) ? "_" + c : c.ToString()).ToArray();
+            return string.Concat(words).TrimStart('_').ToUpperInvariant();
+        }
+
+        private void ForgetEstimator()
+        {
+            estimator?.Dispose();
+            training?.Dispose();
+            estimator = null;
+            training = null;
+        }
+
+        private void Forget()
+        {
+            ForgetEstimator();
+            strategy?.Dispose();
+            context?.Dispose();
+            run = new RunOptions();
+        }
+
+        private void UseDevices(long count)
+        {
+            strategy?.Dispose();
+            context?.Dispose();
+            context = new Context(new ContextOptions { Backend = "reference", LogicalDevices = count });
+            strategy = Strategy.Mirrored(null, context);
+        }
+
+        private void SetOption(string key, string value)
+        {
+            switch (key)
+            {
+                case "seed":
+                    run.Seed = Number(value);
+                    break;
+                case "determinism":
+                    run.Determinism = (Determinism)Enum.Parse(typeof(Determinism), value, true);
+                    break;
+                case "logical_replicas":
+                    run.LogicalReplicas = Number(value);
+                    break;
+                case "accumulation_steps":
+                    run.AccumulationSteps = Number(value);
+                    break;
+                default:
+                    throw new ArgumentException(key);
+            }
+        }
+
+        private static long Number(string word)
+        {
+            return long.Parse(word, CultureInfo.InvariantCulture);
+        }
+
+        private void MakeData(long rows, long columns, long classes, uint seed)
+        {
+            x = new float[rows, columns];
+            y = new int[rows];
+            for (long i = 0; i < rows; i++)
+            {
+                y[i] = (int)(i % classes);
+                for (long j = 0; j < columns; j++)
+                {
+                    seed = unchecked(seed * 1664525u + 1013904223u);
+                    x[i, j] = (float)(seed >> 8) / (1 << 24) + (j % classes == y[i] ? 0.5f : 0);
+                }
+            }
+        }
+
+        private Dataset MakeDataset(params string[] words)
+        {
+            Pipeline pipeline = new Pipeline(context).AddSlices("x", Role.Feature, x).AddSlices("y", Role.Label, y);
+            for (int i = 0; i < words.Length; i++)
+            {
+                switch (words[i])
+                {
+                    case "repeat":
+                        pipeline.Repeat();
+                        break;
+                    case "shuffle":
+                        pipeline.Shuffle(Number(words[++i]));
+                        break;
+                    case "take":
+                        pipeline.Take(Number(words[++i]));
+                        break;
+                    case "skip":
+                        pipeline.Skip(Number(words[++i]));
+                        break;
+                    case "batch":
+                        pipeline.Batch(Number(words[++i]));
+                        break;
+                    default:
+                        throw new ArgumentException(words[i]);
+                }
+            }
+            return pipeline.Build();
+        }
+
+        private Estimator NeedEstimator()
+        {
+            training = training ?? MakeDataset(transforms);
+            estimator = estimator ?? new Estimator(model, run, strategy, context);
+            return estimator;
+        }
+
+        private bool Prepare(string[] words)
+        {
+            switch (words[0])
+            {
+                case "scenario":
+                    Forget();
+                    UseDevices(1);
+                    return true;
+                case "devices":
+                    UseDevices(Number(words[1]));
+                    return true;
+                case "data":
+                    MakeData(Number(words[1]), Number(words[2]), Number(words[3]), (uint)Number(words[4]));
+                    return true;
+                case "pipeline":
+                    ForgetEstimator();
+                    transforms = words.Skip(1).ToArray();
+                    return true;
+                case "model":
+                    ForgetEstimator();
+                    model = ScenarioModels.Of(words[1]);
+                    return true;
+                case "run":
+                    ForgetEstimator();
+                    SetOption(words[1], words[2]);
+                    return true;
+                default:
+                    return false;
+            }
+        }
+
+        private void Run(string[] words)
+        {
+            switch (words[0])
+            {
+                case "train":
+                    Train(Number(words[1]));
+                    break;
+                case "evaluate":
+                    Evaluate(words[1]);
+                    break;
+                case "predict":
+                    Predict(words[1]);
+                    break;
+                case "variable":
+                    PrintVariable(words[1]);
+                    break;
+                case "save":
+                    Save();
+                    break;
+                case "restore":
+                    ForgetEstimator();
+                    Print($"step {NeedEstimator().GlobalStep}");
+                    break;
+                case "integer":
+                    using (Tensor tensor = Tensor.From(new[] { Number(words[1]) }, 1))
+                        Print($"{tensor.ToArray<long>()[0]}");
+                    break;
+                case "text":
+                    PrintName(words[1]);
+                    break;
+                default:
+                    throw new ArgumentException(words[0]);
+            }
+        }
+
+        private void PrintName(string name)
+        {
+            using (Dataset dataset = new Pipeline(context).AddSlices(name, Role.Feature, new long[1]).Build())
+                Print($"{dataset.Components[0].Name}");
+        }
+
+        private void Train(long steps)
+        {
+            Result result = NeedEstimator().Train(training, new TrainOptions { Steps = steps });
+            Print($"step {result.Step} loss {result.Loss:F5}");
+        }
+
+        private void Evaluate(string batch)
+        {
+            Estimator trained = NeedEstimator();
+            using (Dataset dataset = MakeDataset("batch", batch))
+            {
+                Result result = trained.Evaluate(dataset);
+                Print($"loss {result.Loss:F5}");
+                foreach (var metric in result.Metrics.OrderBy(metric => metric.Key, StringComparer.Ordinal))
+                    Print($"{metric.Key} {metric.Value:F5}");
+            }
+        }
+
+        private void Predict(string rows)
+        {
+            Estimator trained = NeedEstimator();
+            using (Dataset dataset = MakeDataset("take", rows, "batch", "3"))
+            using (Predictor predictor = trained.MakePredictor())
+            using (Batch batch = predictor.RunAll(dataset))
+            {
+                foreach (string name in batch.Names.OrderBy(name => name, StringComparer.Ordinal))
+                    PrintRows(batch, name);
+            }
+        }
+
+        private void PrintRows(Batch batch, string name)
+        {
+            using (Tensor tensor = batch.GetOutput(name))
+            {
+                string[] values = tensor.DType == DType.Int64
+                    ? tensor.ToArray<long>().Select(value => value.ToString(CultureInfo.InvariantCulture)).ToArray()
+                    : tensor.ToArray<float>().Select(Digits).ToArray();
+                int width = values.Length / (int)batch.RowCount;
+                for (int i = 0; i < values.Length; i += width)
+                    Print($"{name} {string.Join(" ", values.Skip(i).Take(width))}");
+            }
+        }
+
+        // A float's own ToString rounds to seven digits first.
+        private static string Digits(float value)
+        {
+            return ((double)value).ToString("F5", CultureInfo.InvariantCulture);
+        }
+
+        private void PrintVariable(string name)
+        {
+            using (Tensor tensor = NeedEstimator().ReadVariable(name))
+            {
+                double sum = tensor.ToArray<float>().Sum(value => (double)value);
+                Print($"shape {string.Join(" ", tensor.Dims)} sum {sum:F5}");
+            }
+        }
+
+        private void Save()
+        {
+            string folder = Path.Combine(Path.GetTempPath(), Path.GetRandomFileName());
+            Directory.CreateDirectory(folder);
+            folders.Add(folder);
+            run.ModelDir = folder;
+            estimator.Save(folder);
+        }
+    }
+}
