@@ -172,7 +172,9 @@ namespace Tutti.Tests
                 {
                     Tensor.DisposeAll(iterator.Next());
                     again.Restore(iterator.Save());
-                    Check.Equal(1L, again.Next()[0].ToArray<long>()[0]);
+                    Tensor[] second = again.Next();
+                    Check.Equal(1L, second[0].ToArray<long>()[0]);
+                    Tensor.DisposeAll(second);
                     Check.Throws<TuttiException>(() => again.Restore("{"));
                 }
             }

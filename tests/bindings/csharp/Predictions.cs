@@ -52,7 +52,7 @@ namespace Tutti.Tests
             });
         }
 
-        [Test]
+        [Test(Forgets = true)]
         private static void ManyThreadsAsk()
         {
             WithTrained((estimator, test) =>

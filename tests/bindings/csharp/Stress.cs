@@ -48,7 +48,7 @@ namespace Tutti.Tests
             }
         }
 
-        [Test]
+        [Test(Forgets = true)]
         private static void ClosingRaces()
         {
             using (Dataset dataset = Toy.TestSet())
@@ -132,7 +132,7 @@ namespace Tutti.Tests
             return new[] { new WeakReference(model), new WeakReference(hook) };
         }
 
-        [Test]
+        [Test(Forgets = true)]
         private static void CallbacksAreReleased()
         {
             foreach (bool close in new[] { true, false })
@@ -160,7 +160,7 @@ namespace Tutti.Tests
             return long.Parse(File.ReadAllText("/proc/self/statm").Split(' ')[1]) * Environment.SystemPageSize;
         }
 
-        [Test]
+        [Test(Forgets = true)]
         private static void ForgottenTensorsDoNotPileUp()
         {
             long most = 0;
@@ -183,7 +183,7 @@ namespace Tutti.Tests
             }
         }
 
-        [Test]
+        [Test(Forgets = true)]
         private static void ManyObjectsLeaveNothing()
         {
             MakeMany(20000);
@@ -196,7 +196,7 @@ namespace Tutti.Tests
         }
 
         // Steps with temporaries that nobody closes: 10^4, or 10^6 with TUTTI_TEST_LONG.
-        [Test]
+        [Test(Forgets = true)]
         private static void StepsWithTemporaries()
         {
             long first = Long ? 100000 : 2000, steps = Long ? 1000000 : 10000, before = 0;
