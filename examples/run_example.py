@@ -4,9 +4,7 @@
 
   run_example.py hello PROGRAM
   run_example.py fashion_mnist PROGRAM      on a small data set of the same form, made here: a bright square per class
-  run_example.py serving PROGRAM            asks the server from many threads; it prints its port and ends with its input
 """
-import concurrent.futures
 import gzip
 import json
 import os
@@ -15,11 +13,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 
 KEYS = ("test_accuracy", "examples_per_second", "replicas", "global_step")
-CLIENTS, REQUESTS, SERVED_COLUMNS, SECONDS = 8, 200, 10, 60
 TRAIN_IMAGES, TEST_IMAGES, SIDE, EPOCHS, BATCH = 700, 150, 28, 4, 128
 
 
@@ -79,40 +74,5 @@ def check_hello(program):
         sys.exit(f"unexpected last line: {line}")
 
 
-def ask(port, rows):
-    """The status and the text of the answer to rows of numbers."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/", "\n".join(" ".join(map(str, row)) for row in rows).encode())
-    try:
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
-def ask_for_classes(port, seed):
-    """One request of a few rows, whose class is whether the first number is above one half."""
-    draw = random.Random(seed)
-    rows = [[draw.choice((0.1, 0.9))] + [draw.random() for _ in range(SERVED_COLUMNS - 1)] for _ in range(1 + seed % 5)]
-    wanted = [int(row[0] > 0.5) for row in rows]
-    status, text = ask(port, rows)
-    return status == 200 and [int(line) for line in text.split()] == wanted
-
-
-def check_serving(program):
-    server = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        port = re.fullmatch(r"port (\d+)\n", server.stdout.readline()).group(1)
-        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
-            right = sum(clients.map(lambda seed: ask_for_classes(port, seed), range(REQUESTS)))
-        print(f"{right} of {REQUESTS} answers are right")
-        if ask(port, [[1, 2, 3]])[0] != 400 or ask(port, [["no", "number"]])[0] != 400:
-            sys.exit("a bad request is not told so")
-        server.communicate(timeout=SECONDS)
-        if right != REQUESTS or server.returncode != 0:
-            sys.exit(f"exit status {server.returncode}")
-    finally:
-        server.kill()
-
-
 if __name__ == "__main__":
-    {"hello": check_hello, "fashion_mnist": check_fashion_mnist, "serving": check_serving}[sys.argv[1]](sys.argv[2])
+    {"hello": check_hello, "fashion_mnist": check_fashion_mnist}[sys.argv[1]](sys.argv[2])

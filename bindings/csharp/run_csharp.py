@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 EXAMPLES = os.path.join(ROOT, 'examples', 'csharp')
 RUN_EXAMPLE = os.path.join(ROOT, 'examples', 'run_example.py')
+SERVING_CLIENT = os.path.join(ROOT, 'examples', 'serving_client.py')
 # Tests that cross between C and C# most, for the collector that runs all the time.
 CROSSING = ('Failures', 'Maps', 'Data', 'Predictions', 'ToyTests')
 
@@ -79,7 +80,8 @@ def as_command(program, folder):
 def run_program(source, check, assemblies, variables_of_run):
     with tempfile.TemporaryDirectory() as folder:
         script = as_command(compiled(source, folder, assemblies), folder)
-        return subprocess.run([sys.executable, RUN_EXAMPLE, check, script], env=variables_of_run, check=False).returncode
+        test = [SERVING_CLIENT] if check == 'serving' else [RUN_EXAMPLE, check]
+        return subprocess.run([sys.executable, *test, script], env=variables_of_run, check=False).returncode
 
 
 def readme(build):
