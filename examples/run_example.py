@@ -3,6 +3,7 @@
 """Runs an example as a test: its exit status, and what its last line says.
 
   run_example.py hello PROGRAM
+  run_example.py driven_training PROGRAM
   run_example.py fashion_mnist PROGRAM      on a small data set of the same form, made here: a bright square per class
 """
 import gzip
@@ -74,5 +75,14 @@ def check_hello(program):
         sys.exit(f"unexpected last line: {line}")
 
 
+def check_driven_training(program):
+    done = re.fullmatch(r"step (\d+), rate (0\.\d{4}), loss (0\.\d{6})", last_line([program]))
+    if not done:
+        sys.exit("unexpected last line")
+    step, rate, loss = (float(number) for number in done.groups())
+    if step % 25 != 0 or step < 250 or rate > 0.002 or loss > 0.002:  # noise of 0.1 / sqrt(12) leaves 0.0008
+        sys.exit("it has not learnt the line, or not slowed down")
+
+
 if __name__ == "__main__":
-    {"hello": check_hello, "fashion_mnist": check_fashion_mnist}[sys.argv[1]](sys.argv[2])
+    {"hello": check_hello, "driven_training": check_driven_training, "fashion_mnist": check_fashion_mnist}[sys.argv[1]](sys.argv[2])
