@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Training that the program drives: it runs 25 steps at a time, halves the learning rate when the loss stops falling, and
- * ends when the rate is small. */
+ * Training that the program drives: it runs 25 steps at a time, halves the learning rate when the loss stops falling,
+ * and ends when the rate is small. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tutti/tutti.h>

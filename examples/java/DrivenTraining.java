@@ -14,8 +14,8 @@ import org.tutti.TrainOptions;
 import org.tutti.Value;
 
 /**
- * Training that the program drives: it runs 25 steps at a time, halves the learning rate when the loss stops falling, and
- * ends when the rate is small.
+ * Training that the program drives: it runs 25 steps at a time, halves the learning rate when the loss stops falling,
+ * and ends when the rate is small.
  */
 public class DrivenTraining {
     static void model(Graph g, Mode mode) {
