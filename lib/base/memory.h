@@ -2,6 +2,9 @@
 //
 // Aligned memory for tensors and arenas: 64 bytes, or 2 MiB with a wish for huge pages from 4 MiB on. What is allocated
 // here is counted, so that tests and reports can tell how much is held. All functions may be called from any thread.
+//
+// Some freed blocks are kept for the next allocation of their size: the C library gives such large ones back to the
+// system, and getting a batch's memory page by page costs several times what filling it does.
 #ifndef TUTTI_BASE_MEMORY_H_
 #define TUTTI_BASE_MEMORY_H_
 
@@ -16,6 +19,10 @@ namespace tutti::impl::base {
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kHugeFrom = 2 * kHugePage;
+
+/// Blocks from this size on and below kHugeFrom are kept when they are freed, up to so many bytes together.
+constexpr size_t kKeptFrom = size_t{128} << 10;
+constexpr size_t kMostKeptBytes = size_t{32} << 20;
 
 struct AlignedFree {
   size_t size_bytes = 0;
@@ -34,6 +41,7 @@ struct AllocationCount {
   int64_t calls = 0;       // since the process began
   int64_t live_bytes = 0;  // not yet freed
   int64_t peak_bytes = 0;  // the most that lived at once
+  int64_t kept_bytes = 0;  // freed, and kept for the next ones: at most kMostKeptBytes
 };
 AllocationCount allocation_count();
 
