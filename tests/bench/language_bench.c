@@ -3,7 +3,7 @@
  * In C what programs of other languages are compared with (language_bench.py).
  *
  *   language_bench fashion_mnist DATASET_DIRECTORY OUTPUT_DIRECTORY EPOCHS     examples/<language>/fashion_mnist
- *   language_bench push                     1 MB batches through a feed, and as many copied into a ring of the same size
+ *   language_bench push             1 MB batches through a feed, and as many copied into a ring of the same size
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@ final class Memory {
     static final Cleaner OBJECTS = Cleaner.create();
 
     private static final long LEAST_GROWTH = 64L << 20;
-    private static final long WAIT_MS = 100;
+    private static final long WAIT_MS = 1000;
     private static final AtomicLong unseen = new AtomicLong();
     private static final AtomicLong unseenAtCollection = new AtomicLong();
 
