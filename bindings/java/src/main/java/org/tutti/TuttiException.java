@@ -46,15 +46,12 @@ public class TuttiException extends RuntimeException {
     }
 
     TuttiException(Code code, long subcode, String domain, String reason, List<Detail> details, Throwable cause) {
-        super(text(code, reason, details));
+        super(text(code, reason, details), cause);
         this.code = code;
         this.subcode = subcode;
         this.domain = domain;
         this.reason = reason;
         this.details = details.stream().flatMap(d -> Stream.of(d.key(), d.value())).toArray(String[]::new);
-        if (cause != null) {
-            initCause(cause);
-        }
     }
 
     private static String text(Code code, String reason, List<Detail> details) {
