@@ -8,6 +8,6 @@ public final class ClosedException extends TuttiException {
     private static final long serialVersionUID = 1;
 
     ClosedException(String kind) {
-        super(Code.FAILED_PRECONDITION, 0, "tutti", "use of a closed " + kind, List.of(), null);
+        super(Code.FAILED_PRECONDITION, 0, "tutti", "use of a closed " + kind, List.of());
     }
 }

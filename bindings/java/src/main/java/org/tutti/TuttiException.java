@@ -37,21 +37,29 @@ public class TuttiException extends RuntimeException {
      * @param reason one line that says what was wrong
      */
     public TuttiException(Code code, String reason) {
-        this(code, 0, "user", reason, List.of(), null);
+        this(code, 0, "user", reason, List.of());
     }
 
     /** An error of the package itself. */
     static TuttiException ofTutti(Code code, String reason) {
-        return new TuttiException(code, 0, "tutti", reason, List.of(), null);
+        return new TuttiException(code, 0, "tutti", reason, List.of());
     }
 
-    TuttiException(Code code, long subcode, String domain, String reason, List<Detail> details, Throwable cause) {
-        super(text(code, reason, details), cause);
+    TuttiException(Code code, long subcode, String domain, String reason, List<Detail> details) {
+        super(text(code, reason, details));
         this.code = code;
         this.subcode = subcode;
         this.domain = domain;
         this.reason = reason;
         this.details = details.stream().flatMap(d -> Stream.of(d.key(), d.value())).toArray(String[]::new);
+    }
+
+    /** Sets the cause unless it is null, when a later one may still be set. */
+    private TuttiException causedBy(Throwable cause) {
+        if (cause != null) {
+            initCause(cause);
+        }
+        return this;
     }
 
     private static String text(Code code, String reason, List<Detail> details) {
@@ -132,7 +140,8 @@ public class TuttiException extends RuntimeException {
             if (error instanceof TuttiException exception) {
                 return exception;
             }
-            return new TuttiException(Code.of(code), 0, "user", Raw.error_get_message(handle), List.of(), error);
+            String reason = Raw.error_get_message(handle);
+            return new TuttiException(Code.of(code), 0, "user", reason, List.of()).causedBy(error);
         } finally {
             Raw.error_unref(handle);
         }
@@ -157,6 +166,6 @@ public class TuttiException extends RuntimeException {
             code = ThrownErrors.codeOf(cause); // a feed's error has our number in place of a code
         }
         String reason = Raw.error_get_message(handle);
-        return new TuttiException(code, subcode, ThrownErrors.shown(domain), reason, details, cause);
+        return new TuttiException(code, subcode, ThrownErrors.shown(domain), reason, details).causedBy(cause);
     }
 }
