@@ -70,9 +70,8 @@ class BatchNormFolder {
 
   /// The last axis of the kernel counts the channels of the result.
   bool is_linear(const Node &node) const {
-    if (!is_known(node.inputs[1])) return false;
-    if (node.op == "conv2d") return node.inputs.size() < 3 || is_known(node.inputs[2]);
-    return node.op == "matmul" && rank(node.inputs[1]) == 2 && !flag(node, "transpose_b");
+    if (node.op == "conv2d") return is_known(node.inputs[1]) && (node.inputs.size() < 3 || is_known(node.inputs[2]));
+    return node.op == "matmul" && is_known(node.inputs[1]) && rank(node.inputs[1]) == 2 && !flag(node, "transpose_b");
   }
 
   void find_layer(const Node &norm) {

@@ -206,6 +206,17 @@ void normalisations_of_shared_or_unknown_values_stay(void **) {
   assert_int_equal(count_ops(after, "batch_norm_inference"), 2);
 }
 
+// A layer's activation may lie before its normalisation.
+void normalisations_behind_nonlinear_values_stay(void **) {
+  NormNet net;
+  net.b.set_result("z", net.norm("third", net.b.unary("tanh", net.convolved), 6));
+  net.b.set_result("sum",
+                   net.norm("fourth", net.b.op("reduce_sum", {net.x}, {{"axes", std::vector<int64_t>{1, 2}}}), 3));
+  const Graph before = finished(net.b), after = assert_ok_value(rewrite::fold_batch_norm(before));
+  check_whole(before, after);
+  assert_int_equal(count_ops(after, "batch_norm_inference"), 3);  // the shared convolution's too
+}
+
 void what_follows_from_state_is_computed_beforehand(void **) {
   NormNet net;
   const Graph folded = assert_ok_value(rewrite::fold_batch_norm(finished(net.b)));
@@ -246,6 +257,7 @@ int main() {
       cmocka_unit_test(names_and_stable_ids_survive),
       cmocka_unit_test(normalisations_are_folded),
       cmocka_unit_test(normalisations_of_shared_or_unknown_values_stay),
+      cmocka_unit_test(normalisations_behind_nonlinear_values_stay),
       cmocka_unit_test(what_follows_from_state_is_computed_beforehand),
       cmocka_unit_test(plain_weights_are_not_computed_beforehand),
   };
