@@ -139,29 +139,77 @@ func TestExitWhileTraining(t *testing.T) {
 	}
 }
 
+// BenchmarkHook reports what one call of a hook takes: from the first to the last of 100 that see the same event.
 func BenchmarkHook(b *testing.B) {
+	const count = 100
 	dataset, estimator := toyDataset(b), toyEstimator(b, RunOptions{})
 	closed(b, dataset, estimator)
-	hooks := []Hook{OnStep(1, func(*Event) error { return nil })}
+	var first time.Time
+	var sum time.Duration
+	hooks := make([]Hook, count)
+	for i := range hooks {
+		hooks[i] = OnStep(1, func(*Event) error { return nil })
+	}
+	hooks[0] = OnStep(1, func(*Event) error { first = time.Now(); return nil })
+	hooks[count-1] = OnStep(1, func(*Event) error { sum += time.Since(first); return nil })
 	b.ResetTimer()
 	must[*Result](b)(estimator.Train(background, dataset, TrainOptions{Steps: int64(b.N)}, hooks...))
+	b.ReportMetric(float64(sum.Nanoseconds())/float64(b.N)/(count-1), "ns/hook")
 }
 
-func BenchmarkPush1MB(b *testing.B) {
-	feed := must[*Feed](b)(NewFeed(nil, int64(b.N)+1, FeedComponent{"x", Feature, Float32, []int64{1 << 18}}))
+const benchmarkCapacity = 4
+
+// benchmarkPush pushes batches while another goroutine reads them.
+func benchmarkPush(b *testing.B, floats int64) {
+	component := FeedComponent{"x", Feature, Float32, []int64{floats}}
+	feed := must[*Feed](b)(NewFeed(nil, benchmarkCapacity, component))
 	dataset := must[*Dataset](b)(NewPipeline(nil).AddFeed(feed).Build())
-	closed(b, feed, dataset)
-	data := make([]float32, 1<<18)
-	b.SetBytes(1 << 20)
+	iterator := must[*Iterator](b)(dataset.Iterator(0))
+	closed(b, feed, dataset, iterator)
+	read := make(chan error)
+	go func() {
+		for {
+			element, err := iterator.Next(background)
+			if err != nil || element == nil {
+				read <- err
+				return
+			}
+			for _, tensor := range element {
+				tensor.Close()
+			}
+		}
+	}()
+	data := make([]float32, floats)
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {
-		tensor := must[*Tensor](b)(Zeros(Float32, 1<<18))
-		if err := Update(tensor, func(into []float32) error { copy(into, data); return nil }); err != nil {
-			b.Fatal(err)
-		}
+		tensor := must[*Tensor](b)(NewTensor(data))
 		if err := feed.Push(background, tensor); err != nil {
 			b.Fatal(err)
 		}
 		tensor.Close()
+	}
+	b.StopTimer()
+	feed.Finish()
+	<-read
+}
+
+func BenchmarkPush1MB(b *testing.B) {
+	b.SetBytes(1 << 20)
+	benchmarkPush(b, 1<<18)
+}
+
+// BenchmarkPush4Bytes is what a push takes beside its bytes: the wake-up of the reader.
+func BenchmarkPush4Bytes(b *testing.B) { benchmarkPush(b, 1) }
+
+// BenchmarkCopy1MB copies into one place of a ring after the other, as a feed's batches lie.
+func BenchmarkCopy1MB(b *testing.B) {
+	data, ring := make([]float32, 1<<18), [benchmarkCapacity + 2][]float32{}
+	for i := range ring {
+		ring[i] = make([]float32, 1<<18)
+	}
+	b.SetBytes(1 << 20)
+	b.ResetTimer()
+	for i := 0; i < b.N; i++ {
+		copy(ring[i%len(ring)], data)
 	}
 }

@@ -7,6 +7,7 @@ usage: run_java.py class_path                                   where JUnit 4 is
        run_java.py checked BUILD_FOLDER JAVA_HOME [CLASS...]    under -Xcheck:jni, which must not warn, with little memory
        run_java.py installed BUILD_FOLDER JAVA_HOME             installs into a folder, and runs hello with that
        run_java.py example BUILD_FOLDER JAVA_HOME NAME          compiles a program of examples/java, and runs it as a test
+       run_java.py measure BUILD_FOLDER JAVA_HOME              prints what calls cost
 """
 import glob
 import os
@@ -113,6 +114,13 @@ def installed(build, java_home):
         return 0
 
 
+def measure(build, java_home):
+    folder = output_of(build)
+    path = ':'.join(os.path.join(folder, name) for name in ('tutti.jar', 'tutti-tests.jar')) + ':' + class_path()
+    command = [os.path.join(java_home, 'bin', 'java'), '-Djava.library.path=' + folder, '-cp', path, 'org.tutti.Overhead']
+    return subprocess.run(command, check=False).returncode
+
+
 def main(what, *arguments):
     if what == 'class_path':
         print(class_path())
@@ -121,7 +129,7 @@ def main(what, *arguments):
     build = os.path.abspath(build)
     if what in ('test', 'checked'):
         return run_tests(build, java_home, CHECKS if what == 'checked' else PLAIN, more)
-    return {'installed': installed, 'example': example}[what](build, java_home, *more)
+    return {'installed': installed, 'example': example, 'measure': measure}[what](build, java_home, *more)
 
 
 if __name__ == '__main__':

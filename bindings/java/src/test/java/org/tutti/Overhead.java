@@ -10,6 +10,7 @@ final class Overhead {
     private static final int STEPS = 20_000;
     private static final int BATCHES = 2_000;
     private static final int FLOATS = 1 << 18;
+    private static final int CAPACITY = 4;
 
     private Overhead() {}
 
@@ -20,10 +21,14 @@ final class Overhead {
             System.out.printf("training: %.2f us a step with a hook, %.2f us without%n", hooked * 1e6 / STEPS,
                 plain * 1e6 / STEPS);
         }
-        System.out.printf("upcall: %.2f us%n", secondsOfUpcalls() * 1e6);
+        System.out.printf("one call of a hook: %.2f us, %.2f us of it in Java%n", secondsOfHooks() * 1e6,
+            secondsOfUpcalls() * 1e6);
         for (int round = 0; round < 5; round++) {
-            System.out.printf("1 MB: push %.0f MB/s from an array, %.0f MB/s from a direct buffer, copy %.0f MB/s%n",
-                BATCHES / secondsOfPushes(false), BATCHES / secondsOfPushes(true), BATCHES / secondsOfCopies());
+            double small = secondsOfPushes(false, 1);
+            System.out.printf("1 MB: push %.1f us from an array, %.1f us from a direct buffer, copy %.1f us;"
+                + " 4 bytes, for the wake-up: push %.1f us%n", secondsOfPushes(false, FLOATS) * 1e6 / BATCHES,
+                secondsOfPushes(true, FLOATS) * 1e6 / BATCHES, secondsOfCopies() * 1e6 / BATCHES,
+                small * 1e6 / BATCHES);
         }
     }
 
@@ -32,6 +37,23 @@ final class Overhead {
             estimator.train(dataset, new TrainOptions().steps(1000), hooks);
             return estimator.train(dataset, new TrainOptions().steps(STEPS), hooks).seconds();
         }
+    }
+
+    /** From one call of a hook to the next one of the same event, the library's side included. */
+    private static double secondsOfHooks() {
+        int count = 100;
+        long[] first = new long[1];
+        long[] sum = new long[1];
+        Hook[] hooks = new Hook[count];
+        Arrays.fill(hooks, Hook.onStep(1, event -> { }));
+        hooks[0] = Hook.onStep(1, event -> first[0] = System.nanoTime());
+        hooks[count - 1] = Hook.onStep(1, event -> sum[0] += System.nanoTime() - first[0]);
+        try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator()) {
+            estimator.train(dataset, new TrainOptions().steps(1000), hooks);
+            sum[0] = 0;
+            estimator.train(dataset, new TrainOptions().steps(STEPS), hooks);
+        }
+        return sum[0] * 1e-9 / STEPS / (count - 1);
     }
 
     /** The event's getters and the way up and down; the library's side is not in it. */
@@ -49,19 +71,19 @@ final class Overhead {
         return (System.nanoTime() - start) * 1e-9 / calls;
     }
 
-    private static double secondsOfPushes(boolean isDirect) throws Exception {
-        float[] data = new float[FLOATS];
+    private static double secondsOfPushes(boolean isDirect, int floats) throws Exception {
+        float[] data = new float[floats];
         Arrays.fill(data, 1);
-        ByteBuffer buffer = ByteBuffer.allocateDirect(FLOATS * Float.BYTES).order(ByteOrder.nativeOrder());
+        ByteBuffer buffer = ByteBuffer.allocateDirect(floats * Float.BYTES).order(ByteOrder.nativeOrder());
         buffer.asFloatBuffer().put(data);
-        Feed.Component x = new Feed.Component("x", Role.FEATURE, DType.FLOAT32, FLOATS);
-        try (Feed feed = new Feed(4, x); Dataset dataset = new Pipeline().addFeed(feed).build();
+        Feed.Component x = new Feed.Component("x", Role.FEATURE, DType.FLOAT32, floats);
+        try (Feed feed = new Feed(CAPACITY, x); Dataset dataset = new Pipeline().addFeed(feed).build();
              DatasetIterator iterator = dataset.iterator(0)) {
             Thread reader = new Thread(() -> iterator.forEachRemaining(Tensor::closeAll));
             reader.start();
             long start = System.nanoTime();
             for (int i = 0; i < BATCHES; i++) {
-                try (Tensor tensor = isDirect ? Tensor.of(DType.FLOAT32, buffer, FLOATS) : Tensor.of(data)) {
+                try (Tensor tensor = isDirect ? Tensor.of(DType.FLOAT32, buffer, floats) : Tensor.of(data)) {
                     feed.push(tensor);
                 }
             }
@@ -72,14 +94,14 @@ final class Overhead {
         }
     }
 
-    /** Copies between the same two places, which the cache may hold. */
+    /** Into one place of a ring after the other, as a feed's batches lie. */
     private static double secondsOfCopies() {
         float[] data = new float[FLOATS];
         Arrays.fill(data, 1);
-        float[] into = new float[FLOATS];
+        float[][] ring = new float[CAPACITY + 2][FLOATS];
         long start = System.nanoTime();
         for (int i = 0; i < BATCHES; i++) {
-            System.arraycopy(data, 0, into, 0, FLOATS);
+            System.arraycopy(data, 0, ring[i % ring.length], 0, FLOATS);
         }
         return (System.nanoTime() - start) * 1e-9;
     }
