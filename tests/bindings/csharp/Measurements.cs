@@ -51,7 +51,7 @@ namespace Tutti.Tests
         {
             for (int round = 0; round < 5; round++)
             {
-                Console.WriteLine("1 MB: push {0:0.0} us, copy {1:0.0} us; 4 bytes, for the wake-up: push {2:0.0} us",
+                Console.WriteLine("1 MB: push {0:0.0} us, copy {1:0.0} us; 4 bytes, for the wake-up: {2:0.0} us",
                     1e6 * PushSeconds(Elements) / Batches, 1e6 * CopySeconds() / Batches, 1e6 * PushSeconds(1) / Batches);
             }
         }
