@@ -95,7 +95,8 @@ func (h *handle) drop() {
 // object is what every type of the package has in common.
 type object struct{ handle *handle }
 
-// Close drops the object. It may be called more than once, and while calls are running: they finish first.
+// Close drops the object. It may be called more than once, and while calls are running: it does not wait, and they go
+// on to their end, as their contexts say. Only a feed's Close ends pushes that wait: their reader may be gone for good.
 func (o *object) Close() error {
 	if o.handle != nil {
 		o.handle.close()
