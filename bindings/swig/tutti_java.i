@@ -184,8 +184,22 @@ JAVA_TYPE(jobject, java.nio.ByteBuffer, (const void *data, int64_t size_bytes))
 static jobject tutti_swig_java_buffer(JNIEnv *env, int64_t address, int64_t size_bytes) {
   return (*env)->NewDirectByteBuffer(env, (void *)(uintptr_t)address, size_bytes);
 }
+
+/* The array is held while its elements are copied, once; nothing in between enters Java or waits. */
+static int32_t tutti_swig_java_tensor(JNIEnv *env, int32_t dtype, const int64_t *dims, int64_t rank, jarray elements,
+                                      int64_t size_bytes, tutti_tensor **out, tutti_error **err) {
+  void *data = (*env)->GetPrimitiveArrayCritical(env, elements, NULL);
+  if (data == NULL) return TUTTI_RESOURCE_EXHAUSTED; /* an OutOfMemoryError is on its way */
+  int32_t code = tutti_tensor_from_data(dtype, dims, rank, data, size_bytes, out, err);
+  (*env)->ReleasePrimitiveArrayCritical(env, elements, data, JNI_ABORT);
+  return code;
+}
 %}
+JAVA_TYPE(jobject, Object, jarray)
+%typemap(in) jarray %{ $1 = $input; %}
 
 %include "tutti.i"
 
 jobject tutti_swig_java_buffer(JNIEnv *env, int64_t address, int64_t size_bytes);
+int32_t tutti_swig_java_tensor(JNIEnv *env, int32_t dtype, const int64_t *dims, int64_t rank, jarray elements,
+                               int64_t size_bytes, tutti_tensor **out, tutti_error **err);

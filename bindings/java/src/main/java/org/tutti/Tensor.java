@@ -87,7 +87,7 @@ public final class Tensor extends NativeObject {
      * @return the tensor
      */
     public static Tensor of(float[] data, long... dims) {
-        return filled(DType.FLOAT32, data.length, dims, (to, i, n) -> to.asFloatBuffer().put(data, i, n));
+        return copied(DType.FLOAT32, data, data.length, dims);
     }
 
     /** A tensor of type FLOAT64.
@@ -97,7 +97,7 @@ public final class Tensor extends NativeObject {
      * @return the tensor
      */
     public static Tensor of(double[] data, long... dims) {
-        return filled(DType.FLOAT64, data.length, dims, (to, i, n) -> to.asDoubleBuffer().put(data, i, n));
+        return copied(DType.FLOAT64, data, data.length, dims);
     }
 
     /** A tensor of type INT32.
@@ -127,11 +127,7 @@ public final class Tensor extends NativeObject {
      * @return the tensor
      */
     public static Tensor of(boolean[] data, long... dims) {
-        return filled(DType.BOOL, data.length, dims, (to, i, n) -> {
-            for (int j = 0; j < n; j++) {
-                to.put(j, (byte) (data[i + j] ? 1 : 0));
-            }
-        });
+        return copied(DType.BOOL, data, data.length, dims);
     }
 
     /** A tensor of a type whose elements have one byte.
@@ -143,7 +139,7 @@ public final class Tensor extends NativeObject {
      */
     public static Tensor of(DType dtype, byte[] data, long... dims) {
         check(dtype, DType.INT8, DType.UINT8);
-        return filled(dtype, data.length, dims, (to, i, n) -> to.put(data, i, n));
+        return copied(dtype, data, data.length, dims);
     }
 
     /** A tensor of a type whose elements have two bytes.
@@ -155,7 +151,7 @@ public final class Tensor extends NativeObject {
      */
     public static Tensor of(DType dtype, short[] data, long... dims) {
         check(dtype, DType.INT16, DType.UINT16, DType.FLOAT16, DType.BFLOAT16);
-        return filled(dtype, data.length, dims, (to, i, n) -> to.asShortBuffer().put(data, i, n));
+        return copied(dtype, data, data.length, dims);
     }
 
     /** A tensor of integers of four bytes.
@@ -167,7 +163,7 @@ public final class Tensor extends NativeObject {
      */
     public static Tensor of(DType dtype, int[] data, long... dims) {
         check(dtype, DType.INT32, DType.UINT32);
-        return filled(dtype, data.length, dims, (to, i, n) -> to.asIntBuffer().put(data, i, n));
+        return copied(dtype, data, data.length, dims);
     }
 
     /** A tensor of integers of eight bytes.
@@ -179,7 +175,7 @@ public final class Tensor extends NativeObject {
      */
     public static Tensor of(DType dtype, long[] data, long... dims) {
         check(dtype, DType.INT64, DType.UINT64);
-        return filled(dtype, data.length, dims, (to, i, n) -> to.asLongBuffer().put(data, i, n));
+        return copied(dtype, data, data.length, dims);
     }
 
     /** A tensor of rank 0 and any type with numbers.
@@ -440,24 +436,13 @@ public final class Tensor extends NativeObject {
         return memory.order(ByteOrder.nativeOrder());
     }
 
-    private static Tensor filled(DType dtype, int count, long[] dims, Copy copy) {
-        Tensor tensor = zeros(dtype, dims.length == 0 ? new long[] {count} : dims);
-        try {
-            if (tensor.elementCount() != count) {
-                throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the shape has " + tensor.elementCount()
-                    + " elements, the array " + count);
-            }
-            int most = PART / dtype.sizeBytes();
-            for (int i = 0; i < count; i += Math.min(most, count - i)) {
-                int first = i;
-                int n = Math.min(most, count - i);
-                tensor.update((long) i * dtype.sizeBytes(), n * dtype.sizeBytes(), to -> copy.part(to, first, n));
-            }
-            return tensor;
-        } catch (RuntimeException failure) {
-            tensor.close();
-            throw failure;
-        }
+    private static Tensor copied(DType dtype, Object array, int count, long[] dims) {
+        long[] shape = dims.length == 0 ? new long[] {count} : dims;
+        long[] out = new long[1];
+        long[] failure = new long[1];
+        long size = (long) count * dtype.sizeBytes();
+        TuttiException.check(Raw.java_tensor(dtype.number(), shape, array, size, out, failure), failure);
+        return wrap(out[0]);
     }
 
     private void read(int elementSize, int count, Copy copy) {
