@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -321,5 +322,52 @@ func TestManyObjectsLeaveNothing(t *testing.T) {
 	runtime.GC()
 	if grown := residentBytes(t) - before; memoryIsMeasurable && grown > 64<<20 {
 		t.Errorf("%d bytes more", grown)
+	}
+}
+
+// Steps with temporaries that nobody closes: 10^4, or as many as TUTTI_TEST_ROUNDS says.
+func TestStepsWithTemporaries(t *testing.T) {
+	live(t)
+	steps := int64(10000)
+	if text := os.Getenv("TUTTI_TEST_ROUNDS"); text != "" {
+		steps = must[int64](t)(strconv.ParseInt(text, 10, 64))
+	}
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	closed(t, dataset, estimator)
+	before := int64(0)
+	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: steps}, OnStep(1, func(e *Event) error {
+		if e.Step == steps/5 {
+			before = residentBytes(t)
+		}
+		_, err := estimator.ReadVariable("dense_1/bias")
+		return err
+	})))
+	if grown := residentBytes(t) - before; memoryIsMeasurable && grown > 64<<20 {
+		t.Errorf("%d bytes more", grown)
+	}
+	runtime.GC()
+}
+
+// 2^31 bytes and more, when there is memory for it: TUTTI_TEST_LARGE=yes needs 3 GB.
+func TestLargeTensors(t *testing.T) {
+	if os.Getenv("TUTTI_TEST_LARGE") == "" {
+		t.Skip("TUTTI_TEST_LARGE is not set")
+	}
+	live(t)
+	const count = 1<<31 + 10
+	tensor := must[*Tensor](t)(Zeros(Uint8, count))
+	closed(t, tensor)
+	fill := func(data []uint8) error { data[count-2], data[count-1] = 7, 9; return nil }
+	if err := Update(tensor, fill); err != nil {
+		t.Fatal(err)
+	}
+	err := View(tensor, func(data []uint8) error {
+		if len(data) != count || data[count-3] != 0 || data[count-2] != 7 || data[count-1] != 9 {
+			t.Errorf("%d elements, the last ones %v", len(data), data[count-3:])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
