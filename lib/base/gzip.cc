@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kAnyHeader = 15 + 32;   // largest window; gzip or zlib
 constexpr int kGzipHeader = 15 + 16;  // what follows a first gzip member
+constexpr int kZlibHeader = 15;
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 constexpr int64_t kRatioGrace = 1 << 20;
 
@@ -99,7 +100,11 @@ Result<Inflater::Progress> Inflater::inflate(std::string_view input, std::span<c
   while (!input.empty()) {
     if (state_->member_ended) TUTTI_TRY(state_->begin_next_member(&input));
     if (input.empty() || output.empty()) break;
-    TUTTI_TRY(state_->step(&input, &output));
+    const Status status = state_->step(&input, &output);
+    // What came out before the damage is good; the error waits for the next call.
+    if (!status.ok() && output.size() < output_size)
+      return Progress{input_size - input.size(), output_size - output.size()};
+    TUTTI_TRY(status);
   }
   // What zlib holds back comes out without more input.
   if (input.empty() && !output.empty() && !state_->member_ended && state_->total_in > 0) {
@@ -133,27 +138,55 @@ Result<std::string> gunzip(std::string_view bytes, InflateLimits limits) {
   return out;
 }
 
-Result<std::string> gzip(std::string_view bytes, int level) {
-  if (level < 1 || level > 9) return invalid_argument("gzip level: expected 1 to 9, got ", level);
+struct Deflater::State {
   z_stream stream{};
-  if (deflateInit2(&stream, level, Z_DEFLATED, kGzipHeader, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+  bool started = false;
+
+  ~State() {
+    if (started) deflateEnd(&stream);
+  }
+};
+
+Deflater::Deflater(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Deflater::Deflater(Deflater &&) noexcept = default;
+Deflater &Deflater::operator=(Deflater &&) noexcept = default;
+Deflater::~Deflater() = default;
+
+Result<Deflater> Deflater::create(Format format, int level, int memory_level) {
+  if (level < 1 || level > 9) return invalid_argument("compression level: expected 1 to 9, got ", level);
+  auto state = std::make_unique<State>();
+  const int window = format == Format::gzip ? kGzipHeader : kZlibHeader;
+  if (deflateInit2(&state->stream, level, Z_DEFLATED, window, memory_level, Z_DEFAULT_STRATEGY) != Z_OK) {
     return resource_exhausted("zlib cannot start");
   }
-  const std::unique_ptr<z_stream, int (*)(z_stream *)> end(&stream, deflateEnd);
-  std::string out;
+  state->started = true;
+  return Deflater(std::move(state));
+}
+
+Status Deflater::step(std::string_view input, bool last, std::string &out) {
+  z_stream &stream = state_->stream;
   std::array<char, 1 << 15> piece;
-  int answer = Z_OK;
-  while (answer != Z_STREAM_END) {
-    const size_t given = std::min(bytes.size(), kMostAtOnce);
-    stream.next_in = input_pointer(bytes.data());
+  for (int answer = Z_OK; last ? answer != Z_STREAM_END : !input.empty();) {
+    const size_t given = std::min(input.size(), kMostAtOnce);
+    stream.next_in = input_pointer(input.data());
     stream.avail_in = static_cast<uInt>(given);
-    stream.next_out = reinterpret_cast<Bytef *>(piece.data());
-    stream.avail_out = static_cast<uInt>(piece.size());
-    answer = deflate(&stream, given == bytes.size() ? Z_FINISH : Z_NO_FLUSH);
-    if (answer == Z_STREAM_ERROR) return internal_error("zlib refuses to deflate");
-    bytes.remove_prefix(given - stream.avail_in);
-    out.append(piece.data(), piece.size() - stream.avail_out);
+    do {
+      stream.next_out = reinterpret_cast<Bytef *>(piece.data());
+      stream.avail_out = static_cast<uInt>(piece.size());
+      answer = deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
+      if (answer == Z_STREAM_ERROR) return internal_error("zlib refuses to deflate");
+      out.append(piece.data(), piece.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+    input.remove_prefix(given - stream.avail_in);
   }
+  return Status();
+}
+
+Result<std::string> gzip(std::string_view bytes, int level) {
+  TUTTI_ASSIGN(Deflater deflater, Deflater::create(Deflater::Format::gzip, level));
+  std::string out;
+  TUTTI_TRY(deflater.append(bytes, out));
+  TUTTI_TRY(deflater.finish(out));
   return out;
 }
 
