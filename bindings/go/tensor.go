@@ -108,6 +108,41 @@ func NewTensor[T Element](data []T, dims ...int64) (*Tensor, error) {
 	return NewTensorFromBytes(DTypeOf[T](), bytesOf(data), dims...)
 }
 
+// NewTextTensor makes a tensor of type ByteArray with copies of the texts, whose bytes may be any; without dimensions it is
+// a vector.
+func NewTextTensor(texts []string, dims ...int64) (*Tensor, error) {
+	if len(dims) == 0 {
+		dims = []int64{int64(len(texts))}
+	}
+	// First where each element begins and the last ends, counted from the beginning, then the elements.
+	data := make([]byte, 8*(len(texts)+1))
+	for i, text := range texts {
+		*(*int64)(unsafe.Pointer(&data[8*i])) = int64(len(data))
+		data = append(data, text...)
+	}
+	*(*int64)(unsafe.Pointer(&data[8*len(texts)])) = int64(len(data))
+	return NewTensorFromBytes(ByteArray, data, dims...)
+}
+
+// Texts is a copy of the elements of a tensor of type ByteArray, row-major; their bytes may be any.
+func Texts(t *Tensor) ([]string, error) {
+	if err := t.check(ByteArray); err != nil {
+		return nil, err
+	}
+	var use uses
+	defer use.leave()
+	number := use.of(t.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	texts := make([]string, raw.Tensor_get_element_count(number))
+	for i := range texts {
+		size := raw.Tensor_get_element_size(number, int64(i))
+		texts[i] = string(raw.Bytes(raw.Tensor_get_element_data(number, int64(i)), size))
+	}
+	return texts, nil
+}
+
 // NewScalar makes a tensor of rank 0.
 func NewScalar[T Element](value T) (*Tensor, error) {
 	return NewTensorFromBytes(DTypeOf[T](), bytesOf([]T{value}))
@@ -180,7 +215,8 @@ func (t *Tensor) Len() int64 {
 	return raw.Tensor_get_element_count(use.of(t.ref()))
 }
 
-// ViewBytes lends the tensor's memory, without a copy, to a function that reads it; the slice is not valid after it.
+// ViewBytes lends the tensor's memory, without a copy, to a function that reads it; the slice is not valid after it. For
+// elements of type ByteArray see Texts.
 func (t *Tensor) ViewBytes(read func(data []byte) error) error {
 	var use uses
 	defer use.leave()

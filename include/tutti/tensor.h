@@ -39,7 +39,9 @@ typedef void (*tutti_release_fn)(void *user);
 TUTTI_API int32_t tutti_tensor_create(int32_t dtype, const int64_t *dims, int64_t rank, tutti_tensor **out,
                                       tutti_error **err);
 
-/* A new tensor with a copy of `data`, which holds `size_bytes` bytes, exactly what the shape needs. */
+/* A new tensor with a copy of `data`, which holds `size_bytes` bytes, exactly what the shape needs. For TUTTI_DTYPE_BYTES
+ * it holds one int64_t more than there are elements, and then the elements themselves: element i is the bytes from
+ * number i to number i + 1, counted from the beginning of `data`. */
 TUTTI_API int32_t tutti_tensor_from_data(int32_t dtype, const int64_t *dims, int64_t rank, const void *data,
                                          int64_t size_bytes, tutti_tensor **out, tutti_error **err);
 
@@ -67,8 +69,14 @@ TUTTI_API int64_t tutti_tensor_get_dim(const tutti_tensor *tensor, int64_t axis)
 TUTTI_API int64_t tutti_tensor_get_element_count(const tutti_tensor *tensor);
 TUTTI_API int64_t tutti_tensor_get_size_bytes(const tutti_tensor *tensor);
 
-/* The elements, row-major; lent while the tensor lives. NULL for an empty tensor or a wrong handle. */
+/* The elements, row-major; lent while the tensor lives. NULL for an empty tensor or a wrong handle. For
+ * TUTTI_DTYPE_BYTES see tutti_tensor_get_element_data. */
 TUTTI_API const void *tutti_tensor_get_data(const tutti_tensor *tensor);
+
+/* One element, by its row-major index; lent while the tensor lives. For TUTTI_DTYPE_BYTES these are its bytes, of which
+ * there may be none. NULL and -1 for a wrong handle or index. */
+TUTTI_API const void *tutti_tensor_get_element_data(const tutti_tensor *tensor, int64_t index);
+TUTTI_API int64_t tutti_tensor_get_element_size(const tutti_tensor *tensor, int64_t index);
 
 /* The elements for writing; TUTTI_FAILED_PRECONDITION when the memory is borrowed or shared with the library. */
 TUTTI_API int32_t tutti_tensor_get_mutable_data(tutti_tensor *tensor, void **out, tutti_error **err);

@@ -2,9 +2,12 @@
 #include "capi/tensor_c.h"
 
 #include <cstring>
+#include <optional>
 #include <span>
+#include <string_view>
 
 #include "capi/guard.h"
+#include "tensor/bytes_tensor.h"
 #include "tensor/dlpack.h"
 
 namespace tutti::impl::capi {
@@ -46,8 +49,11 @@ class Releaser {
 };
 
 Status check_size(tensor::DType dtype, const tensor::Shape &shape, int64_t size_bytes) {
-  if (dtype == tensor::DType::bytes)
-    return base::invalid_argument("a tensor of dtype bytes cannot be made from one block of memory");
+  if (dtype == tensor::DType::bytes) {
+    // Whether the texts fit is a matter of the offsets before them, which Tensor::from_buffer() looks at.
+    if (size_bytes >= 8) return Status();
+    return base::invalid_argument("a tensor of dtype bytes begins with offsets, got ", size_bytes, " bytes");
+  }
   const int64_t needed = shape.elements() * static_cast<int64_t>(tensor::size_bytes(dtype));
   if (size_bytes == needed) return Status();
   return base::invalid_argument("a tensor ", dtype, " ", shape, " needs ", needed, " bytes, got ", size_bytes);
@@ -57,6 +63,24 @@ template <typename T, typename Get>
 T from_tensor(const tutti_tensor *handle, T otherwise, Get &&get) {
   const Ref<TensorObject> object = peek(handle, tensor_handles);
   return object ? get(object->tensor()) : otherwise;
+}
+
+/// The layout of bytes_tensor.h, checked and copied.
+Result<tensor::Tensor> copy_of_bytes(const tensor::Shape &shape, const void *data, int64_t size_bytes) {
+  TUTTI_ASSIGN(Ref<tensor::Buffer> buffer, tensor::Buffer::allocate(size_bytes));
+  if (size_bytes > 0) std::memcpy(buffer->data(), data, static_cast<size_t>(size_bytes));
+  return tensor::Tensor::from_buffer(tensor::DType::bytes, shape, std::move(buffer));
+}
+
+/// Where an element lies; nothing for a wrong handle or index.
+std::optional<std::string_view> element_of(const tutti_tensor *tensor, int64_t index) {
+  return from_tensor<std::optional<std::string_view>>(
+      tensor, std::nullopt, [index](const tensor::Tensor &t) -> std::optional<std::string_view> {
+        if (index < 0 || index >= t.elements()) return std::nullopt;
+        if (t.dtype() == tensor::DType::bytes) return tensor::bytes_at(t, index);
+        const size_t size = tensor::size_bytes(t.dtype());
+        return std::string_view(t.data_as<char>() + static_cast<size_t>(index) * size, size);
+      });
 }
 
 }  // namespace
@@ -83,6 +107,10 @@ int32_t tutti_tensor_from_data(int32_t dtype, const int64_t *dims, int64_t rank,
     TUTTI_ASSIGN(const tensor::Shape shape, to_shape(dims, rank));
     TUTTI_TRY(check_size(type, shape, size_bytes));
     if (size_bytes > 0) TUTTI_TRY(require(data, "data"));
+    if (type == tensor::DType::bytes) {
+      TUTTI_ASSIGN(tensor::Tensor made, copy_of_bytes(shape, data, size_bytes));
+      return emit_tensor(std::move(made), false, out);
+    }
     TUTTI_ASSIGN(tensor::Tensor made, tensor::Tensor::copy_of(type, shape, data, size_bytes));
     return emit_tensor(std::move(made), true, out);
   });
@@ -151,6 +179,16 @@ int64_t tutti_tensor_get_size_bytes(const tutti_tensor *tensor) {
 const void *tutti_tensor_get_data(const tutti_tensor *tensor) {
   return from_tensor<const void *>(
       tensor, nullptr, [](const tensor::Tensor &t) -> const void * { return t.elements() > 0 ? t.data() : nullptr; });
+}
+
+const void *tutti_tensor_get_element_data(const tutti_tensor *tensor, int64_t index) {
+  const std::optional<std::string_view> element = element_of(tensor, index);
+  return element ? element->data() : nullptr;
+}
+
+int64_t tutti_tensor_get_element_size(const tutti_tensor *tensor, int64_t index) {
+  const std::optional<std::string_view> element = element_of(tensor, index);
+  return element ? static_cast<int64_t>(element->size()) : -1;
 }
 
 int32_t tutti_tensor_get_mutable_data(tutti_tensor *tensor, void **out, tutti_error **err) {

@@ -46,6 +46,46 @@ static void test_every_dtype(void **state) {
   assert_error(TUTTI_INVALID_ARGUMENT, "", tutti_tensor_create(-1, &count, 1, &tensor, &err));
 }
 
+static void test_bytes(void **state) {
+  (void)state;
+  struct {
+    int64_t offsets[4];
+    char text[8];
+  } block = {{32, 35, 35, 40}, "abcde123"};
+  int64_t count = 3;
+  tutti_tensor *tensor = NULL;
+  assert_ok(tutti_tensor_from_data(TUTTI_DTYPE_BYTES, &count, 1, &block, 40, &tensor, &err));
+  memset(&block, 0, sizeof block);
+  assert_int_equal(tutti_tensor_get_dtype(tensor), TUTTI_DTYPE_BYTES);
+  assert_int_equal(tutti_tensor_get_element_size(tensor, 0), 3);
+  assert_int_equal(tutti_tensor_get_element_size(tensor, 1), 0);
+  assert_int_equal(tutti_tensor_get_element_size(tensor, 2), 5);
+  assert_memory_equal(tutti_tensor_get_element_data(tensor, 0), "abc", 3);
+  assert_memory_equal(tutti_tensor_get_element_data(tensor, 2), "de123", 5);
+  assert_int_equal(tutti_tensor_get_element_size(tensor, 3), -1);
+  assert_int_equal(tutti_tensor_get_element_size(tensor, -1), -1);
+  assert_null(tutti_tensor_get_element_data(tensor, 3));
+  void *writable = NULL;
+  assert_error(TUTTI_FAILED_PRECONDITION, "", tutti_tensor_get_mutable_data(tensor, &writable, &err));
+  tutti_tensor_unref(tensor);
+  tensor = make_tensor(TUTTI_DTYPE_F32, 2, two_by_three, six);
+  assert_int_equal(tutti_tensor_get_element_size(tensor, 5), 4);
+  assert_true(*(const float *)tutti_tensor_get_element_data(tensor, 5) == 6);
+  assert_null(tutti_tensor_get_element_data(tensor, 6));
+  tutti_tensor_unref(tensor);
+  static const int64_t bad[][4] = {{40, 35, 35, 40}, {32, 35, 34, 40}, {32, 35, 35, 41}, {-1, 35, 35, 40}};
+  for (int i = 0; i < 4; i++) {
+    memcpy(block.offsets, bad[i], sizeof bad[i]);
+    assert_error(TUTTI_INVALID_ARGUMENT, "offset",
+                 tutti_tensor_from_data(TUTTI_DTYPE_BYTES, &count, 1, &block, 40, &tensor, &err));
+  }
+  assert_error(TUTTI_OUT_OF_RANGE, "needs 32 bytes",
+               tutti_tensor_from_data(TUTTI_DTYPE_BYTES, &count, 1, &block, 24, &tensor, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "begins with offsets",
+               tutti_tensor_from_data(TUTTI_DTYPE_BYTES, &count, 1, &block, -1, &tensor, &err));
+  assert_null(tensor);
+}
+
 static void test_scalar_and_empty(void **state) {
   (void)state;
   double pi = 3.25;
@@ -316,6 +356,7 @@ static void test_getters_of_no_tensor(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_create),
     cmocka_unit_test(test_every_dtype),
+    cmocka_unit_test(test_bytes),
     cmocka_unit_test(test_scalar_and_empty),
     cmocka_unit_test(test_from_data_copies),
     cmocka_unit_test(test_bad_arguments),

@@ -72,6 +72,62 @@ namespace Tutti
             return FromArray<T>(data, new long[] { data.GetLength(0), data.GetLength(1) });
         }
 
+        /// <summary>Makes a tensor of type Bytes with copies of the elements; without dimensions it is a
+        /// vector.</summary>
+        public static Tensor From(byte[][] data, params long[] dims)
+        {
+            if (data == null || Array.IndexOf(data, null) >= 0)
+                throw new ArgumentNullException("data");
+            long end = 8L * (data.Length + 1);
+            foreach (byte[] one in data)
+                end += one.Length;
+            // First where each element begins and the last ends, counted from the beginning, then the elements.
+            var memory = new byte[end];
+            end = 8L * (data.Length + 1);
+            for (int i = 0; i < data.Length; i++)
+            {
+                Buffer.BlockCopy(BitConverter.GetBytes(end), 0, memory, 8 * i, 8);
+                Array.Copy(data[i], 0, memory, end, data[i].Length);
+                end += data[i].Length;
+            }
+            Buffer.BlockCopy(BitConverter.GetBytes(end), 0, memory, 8 * data.Length, 8);
+            return FromBytes(DType.Bytes, memory, dims == null || dims.Length == 0 ? new long[] { data.Length } : dims);
+        }
+
+        /// <summary>Makes a tensor of type Bytes, the texts in UTF-8; without dimensions it is a vector.</summary>
+        public static Tensor From(string[] texts, params long[] dims)
+        {
+            if (texts == null || Array.IndexOf(texts, null) >= 0)
+                throw new ArgumentNullException("texts");
+            return From(Array.ConvertAll(texts, text => System.Text.Encoding.UTF8.GetBytes(text)), dims);
+        }
+
+        /// <summary>A copy of the elements of a tensor of type Bytes, row-major.</summary>
+        public byte[][] ToByteArrays()
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number = use.Of(this);
+                var found = (DType)Raw.tensor_get_dtype(number);
+                if (found != DType.Bytes)
+                    throw TuttiException.Ours(ErrorCode.InvalidArgument, "the tensor's elements are " + found);
+                var values = new byte[Raw.tensor_get_element_count(number)][];
+                for (int i = 0; i < values.Length; i++)
+                {
+                    values[i] = new byte[Raw.tensor_get_element_size(number, i)];
+                    if (values[i].Length > 0)
+                        Marshal.Copy(Raw.tensor_get_element_data(number, i), values[i], 0, values[i].Length);
+                }
+                return values;
+            }
+        }
+
+        /// <summary>A copy of the elements of a tensor of type Bytes, read as UTF-8.</summary>
+        public string[] ToTexts()
+        {
+            return Array.ConvertAll(ToByteArrays(), bytes => System.Text.Encoding.UTF8.GetString(bytes));
+        }
+
         /// <summary>Makes a tensor of rank 0.</summary>
         public static Tensor Scalar<T>(T value) where T : struct
         {

@@ -80,137 +80,140 @@ typedef long long swig_type_47;
 typedef long long swig_type_48;
 typedef long long swig_type_49;
 typedef long long swig_type_50;
-typedef _gostring_ swig_type_51;
+typedef long long swig_type_51;
 typedef long long swig_type_52;
-typedef _gostring_ swig_type_53;
-typedef long long swig_type_54;
-typedef _gostring_ swig_type_55;
+typedef long long swig_type_53;
+typedef _gostring_ swig_type_54;
+typedef long long swig_type_55;
 typedef _gostring_ swig_type_56;
 typedef long long swig_type_57;
-typedef long long swig_type_58;
+typedef _gostring_ swig_type_58;
 typedef _gostring_ swig_type_59;
 typedef long long swig_type_60;
-typedef _gostring_ swig_type_61;
-typedef long long swig_type_62;
-typedef _gostring_ swig_type_63;
+typedef long long swig_type_61;
+typedef _gostring_ swig_type_62;
+typedef long long swig_type_63;
 typedef _gostring_ swig_type_64;
 typedef long long swig_type_65;
 typedef _gostring_ swig_type_66;
 typedef _gostring_ swig_type_67;
-typedef _gostring_ swig_type_68;
+typedef long long swig_type_68;
 typedef _gostring_ swig_type_69;
-typedef _goslice_ swig_type_70;
+typedef _gostring_ swig_type_70;
 typedef _gostring_ swig_type_71;
-typedef _goslice_ swig_type_72;
-typedef _gostring_ swig_type_73;
-typedef long long swig_type_74;
+typedef _gostring_ swig_type_72;
+typedef _goslice_ swig_type_73;
+typedef _gostring_ swig_type_74;
 typedef _goslice_ swig_type_75;
 typedef _gostring_ swig_type_76;
 typedef long long swig_type_77;
-typedef long long swig_type_78;
-typedef long long swig_type_79;
-typedef _gostring_ swig_type_80;
+typedef _goslice_ swig_type_78;
+typedef _gostring_ swig_type_79;
+typedef long long swig_type_80;
 typedef long long swig_type_81;
-typedef _gostring_ swig_type_82;
-typedef _goslice_ swig_type_83;
-typedef _gostring_ swig_type_84;
-typedef long long swig_type_85;
-typedef long long swig_type_86;
-typedef long long swig_type_87;
-typedef _goslice_ swig_type_88;
-typedef _goslice_ swig_type_89;
+typedef long long swig_type_82;
+typedef _gostring_ swig_type_83;
+typedef long long swig_type_84;
+typedef _gostring_ swig_type_85;
+typedef _goslice_ swig_type_86;
+typedef _gostring_ swig_type_87;
+typedef long long swig_type_88;
+typedef long long swig_type_89;
 typedef long long swig_type_90;
-typedef long long swig_type_91;
-typedef long long swig_type_92;
+typedef _goslice_ swig_type_91;
+typedef _goslice_ swig_type_92;
 typedef long long swig_type_93;
 typedef long long swig_type_94;
 typedef long long swig_type_95;
-typedef _gostring_ swig_type_96;
-typedef _gostring_ swig_type_97;
-typedef _gostring_ swig_type_98;
+typedef long long swig_type_96;
+typedef long long swig_type_97;
+typedef long long swig_type_98;
 typedef _gostring_ swig_type_99;
 typedef _gostring_ swig_type_100;
 typedef _gostring_ swig_type_101;
-typedef long long swig_type_102;
+typedef _gostring_ swig_type_102;
 typedef _gostring_ swig_type_103;
 typedef _gostring_ swig_type_104;
-typedef _gostring_ swig_type_105;
+typedef long long swig_type_105;
 typedef _gostring_ swig_type_106;
-typedef long long swig_type_107;
-typedef long long swig_type_108;
+typedef _gostring_ swig_type_107;
+typedef _gostring_ swig_type_108;
 typedef _gostring_ swig_type_109;
 typedef long long swig_type_110;
 typedef long long swig_type_111;
 typedef _gostring_ swig_type_112;
-typedef _gostring_ swig_type_113;
+typedef long long swig_type_113;
 typedef long long swig_type_114;
-typedef long long swig_type_115;
-typedef long long swig_type_116;
-typedef _gostring_ swig_type_117;
+typedef _gostring_ swig_type_115;
+typedef _gostring_ swig_type_116;
+typedef long long swig_type_117;
 typedef long long swig_type_118;
-typedef _gostring_ swig_type_119;
-typedef _goslice_ swig_type_120;
-typedef _goslice_ swig_type_121;
+typedef long long swig_type_119;
+typedef _gostring_ swig_type_120;
+typedef long long swig_type_121;
 typedef _gostring_ swig_type_122;
-typedef long long swig_type_123;
-typedef _gostring_ swig_type_124;
-typedef long long swig_type_125;
-typedef _gostring_ swig_type_126;
-typedef long long swig_type_127;
+typedef _goslice_ swig_type_123;
+typedef _goslice_ swig_type_124;
+typedef _gostring_ swig_type_125;
+typedef long long swig_type_126;
+typedef _gostring_ swig_type_127;
 typedef long long swig_type_128;
-typedef long long swig_type_129;
-typedef _gostring_ swig_type_130;
-typedef _gostring_ swig_type_131;
+typedef _gostring_ swig_type_129;
+typedef long long swig_type_130;
+typedef long long swig_type_131;
 typedef long long swig_type_132;
-typedef long long swig_type_133;
+typedef _gostring_ swig_type_133;
 typedef _gostring_ swig_type_134;
 typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef _gostring_ swig_type_137;
 typedef long long swig_type_138;
-typedef _gostring_ swig_type_139;
+typedef long long swig_type_139;
 typedef _gostring_ swig_type_140;
-typedef _gostring_ swig_type_141;
+typedef long long swig_type_141;
 typedef _gostring_ swig_type_142;
-typedef long long swig_type_143;
+typedef _gostring_ swig_type_143;
 typedef _gostring_ swig_type_144;
-typedef long long swig_type_145;
+typedef _gostring_ swig_type_145;
 typedef long long swig_type_146;
-typedef long long swig_type_147;
-typedef _gostring_ swig_type_148;
+typedef _gostring_ swig_type_147;
+typedef long long swig_type_148;
 typedef long long swig_type_149;
-typedef _gostring_ swig_type_150;
+typedef long long swig_type_150;
 typedef _gostring_ swig_type_151;
-typedef _gostring_ swig_type_152;
-typedef long long swig_type_153;
+typedef long long swig_type_152;
+typedef _gostring_ swig_type_153;
 typedef _gostring_ swig_type_154;
-typedef long long swig_type_155;
+typedef _gostring_ swig_type_155;
 typedef long long swig_type_156;
-typedef long long swig_type_157;
-typedef _gostring_ swig_type_158;
+typedef _gostring_ swig_type_157;
+typedef long long swig_type_158;
 typedef long long swig_type_159;
-typedef _gostring_ swig_type_160;
-typedef long long swig_type_161;
-typedef _goslice_ swig_type_162;
-typedef long long swig_type_163;
+typedef long long swig_type_160;
+typedef _gostring_ swig_type_161;
+typedef long long swig_type_162;
+typedef _gostring_ swig_type_163;
 typedef long long swig_type_164;
-typedef long long swig_type_165;
+typedef _goslice_ swig_type_165;
 typedef long long swig_type_166;
 typedef long long swig_type_167;
 typedef long long swig_type_168;
 typedef long long swig_type_169;
-typedef _goslice_ swig_type_170;
+typedef long long swig_type_170;
 typedef long long swig_type_171;
-typedef _goslice_ swig_type_172;
+typedef long long swig_type_172;
 typedef _goslice_ swig_type_173;
 typedef long long swig_type_174;
-typedef long long swig_type_175;
-typedef long long swig_type_176;
-typedef _goslice_ swig_type_177;
-typedef _gostring_ swig_type_178;
-typedef _gostring_ swig_type_179;
-typedef long long swig_type_180;
-typedef long long swig_type_181;
+typedef _goslice_ swig_type_175;
+typedef _goslice_ swig_type_176;
+typedef long long swig_type_177;
+typedef long long swig_type_178;
+typedef long long swig_type_179;
+typedef _goslice_ swig_type_180;
+typedef _gostring_ swig_type_181;
+typedef _gostring_ swig_type_182;
+typedef long long swig_type_183;
+typedef long long swig_type_184;
 extern void _wrap_Swig_free_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_a1945a8695ad2986(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_a1945a8695ad2986(void);
@@ -270,132 +273,134 @@ extern swig_type_46 _wrap_tensor_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, sw
 extern swig_type_48 _wrap_tensor_get_element_count_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_type_49 _wrap_tensor_get_size_bytes_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_tensor_get_data_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_element_data_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_50 arg2);
+extern swig_type_51 _wrap_tensor_get_element_size_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_52 arg2);
 extern int _wrap_tensor_get_mutable_data_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_50 _wrap_graph_get_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_51 arg2);
-extern swig_type_52 _wrap_graph_get_label_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_53 arg2);
-extern swig_type_54 _wrap_graph_get_sample_weight_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_55 arg2);
+extern swig_type_53 _wrap_graph_get_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_54 arg2);
+extern swig_type_55 _wrap_graph_get_label_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_56 arg2);
+extern swig_type_57 _wrap_graph_get_sample_weight_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_58 arg2);
 extern int _wrap_graph_get_mode_raw_a1945a8695ad2986(uintptr_t arg1);
-extern void _wrap_graph_set_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3);
-extern void _wrap_graph_set_loss_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_58 arg2);
-extern void _wrap_graph_add_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3);
+extern void _wrap_graph_set_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3);
+extern void _wrap_graph_set_loss_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_61 arg2);
+extern void _wrap_graph_add_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
 extern void _wrap_graph_set_gradient_clip_norm_raw_a1945a8695ad2986(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_61 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_62 arg2);
-extern void _wrap_graph_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_63 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
-extern void _wrap_graph_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_66 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3);
-extern void _wrap_graph_set_i64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3);
-extern void _wrap_graph_set_f64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
-extern void _wrap_graph_set_tensor_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_73 arg2, uintptr_t arg3);
-extern swig_type_74 _wrap_graph_end_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_75 arg2);
-extern void _wrap_graph_push_scope_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_76 arg2);
+extern void _wrap_graph_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_64 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_65 arg2);
+extern void _wrap_graph_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_66 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3);
+extern void _wrap_graph_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_69 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
+extern void _wrap_graph_set_i64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_72 arg2, swig_type_73 arg3);
+extern void _wrap_graph_set_f64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
+extern void _wrap_graph_set_tensor_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_76 arg2, uintptr_t arg3);
+extern swig_type_77 _wrap_graph_end_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_78 arg2);
+extern void _wrap_graph_push_scope_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_79 arg2);
 extern void _wrap_graph_pop_scope_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_77 _wrap_graph_constant_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_78 _wrap_graph_constant_tensor_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_79 _wrap_graph_host_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_80 arg2, double arg3);
-extern swig_type_81 _wrap_graph_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_82 arg2, int arg3, swig_type_83 arg4, swig_type_84 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_85 arg2, swig_type_86 arg3);
-extern void _wrap_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_87 arg2, swig_type_88 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_type_89 arg3);
-extern int _wrap_graph_get_dtype_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_90 arg2);
-extern swig_type_91 _wrap_graph_get_rank_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_92 arg2);
-extern swig_type_93 _wrap_graph_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3);
+extern swig_type_80 _wrap_graph_constant_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_81 _wrap_graph_constant_tensor_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_82 _wrap_graph_host_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_83 arg2, double arg3);
+extern swig_type_84 _wrap_graph_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_85 arg2, int arg3, swig_type_86 arg4, swig_type_87 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_assign_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3);
+extern void _wrap_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_type_92 arg3);
+extern int _wrap_graph_get_dtype_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_93 arg2);
+extern swig_type_94 _wrap_graph_get_rank_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_95 arg2);
+extern swig_type_96 _wrap_graph_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
 extern int _wrap_graph_check_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_a1945a8695ad2986(void);
 extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_a1945a8695ad2986(void);
 extern int _wrap_pipeline_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_pipeline_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_pipeline_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_96 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_97 arg2, int arg3, swig_type_98 arg4);
+extern void _wrap_pipeline_add_slices_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_99 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_100 arg2, int arg3, swig_type_101 arg4);
 extern void _wrap_pipeline_add_feed_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_99 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_100 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3);
-extern void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_103 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
-extern void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_106 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_102 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_103 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
+extern void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_106 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3);
+extern void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_109 arg2, uintptr_t arg3);
 extern void _wrap_pipeline_end_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_pipeline_build_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_dataset_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_dataset_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_107 _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_108 _wrap_dataset_get_component_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_109 _wrap_dataset_get_component_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_110 arg2);
-extern int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_111 arg2);
-extern swig_type_112 _wrap_dataset_get_spec_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_113 _wrap_dataset_get_lint_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_114 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_iterator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_115 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_110 _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_111 _wrap_dataset_get_component_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_112 _wrap_dataset_get_component_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_113 arg2);
+extern int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_114 arg2);
+extern swig_type_115 _wrap_dataset_get_spec_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_116 _wrap_dataset_get_lint_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_117 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_iterator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_118 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_iterator_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_iterator_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_iterator_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_116 arg2);
-extern int _wrap_iterator_restore_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_117 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_118 arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_119 arg2);
+extern int _wrap_iterator_restore_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_120 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_121 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_feed_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_119 arg2, int arg3, int arg4, swig_type_120 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_121 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_declare_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_122 arg2, int arg3, int arg4, swig_type_123 arg5, swig_voidp arg6);
+extern int _wrap_feed_push_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_124 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, swig_type_122 arg3, swig_voidp arg4);
-extern swig_type_123 _wrap_feed_get_position_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_124 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, swig_type_125 arg3, swig_voidp arg4);
+extern swig_type_126 _wrap_feed_get_position_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_127 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_strategy_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_125 _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_126 _wrap_strategy_get_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_127 arg2);
+extern swig_type_128 _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_129 _wrap_strategy_get_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_130 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_a1945a8695ad2986(void);
 extern int _wrap_hooks_create_raw_a1945a8695ad2986(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_128 _wrap_hook_event_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_129 _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_131 _wrap_hook_event_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_132 _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_130 arg2);
-extern swig_type_131 _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_133 arg2);
+extern swig_type_134 _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_132 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_133 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_134 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_135 _wrap_estimator_get_global_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_136 _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_137 _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_138 arg2);
-extern int _wrap_estimator_read_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_139 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_140 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_141 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_142 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_135 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_136 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_137 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_138 _wrap_estimator_get_global_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_139 _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_140 _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_141 arg2);
+extern int _wrap_estimator_read_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_142 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_143 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_144 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_145 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_session_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_session_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_session_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_144 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_146 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_147 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_result_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_145 _wrap_result_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_146 _wrap_result_get_examples_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_148 _wrap_result_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_149 _wrap_result_get_examples_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_147 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_148 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_149 arg2);
-extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_150 arg2);
-extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_151 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_150 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_151 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_152 arg2);
+extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_153 arg2);
+extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_154 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_152 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_153 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_154 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_155 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_156 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_157 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -404,27 +409,27 @@ extern void _wrap_prediction_stream_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_155 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_156 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_157 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_158 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_159 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_160 arg2);
-extern swig_type_161 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_162 arg1);
-extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_163 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_166 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3);
-extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_169 arg2);
-extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_172 arg2, swig_type_173 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_174 arg2);
+extern swig_type_158 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_159 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_160 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_161 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_162 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_163 arg2);
+extern swig_type_164 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_165 arg1);
+extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_166 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_169 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3);
+extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_172 arg2);
+extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_175 arg2, swig_type_176 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_177 arg2);
 extern void _wrap_map_queue_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_map_queue_take_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_175 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_176 arg2);
-extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_177 arg3, int arg4, uintptr_t arg5);
-extern swig_type_178 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_179 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_178 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_179 arg2);
+extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_180 arg3, int arg4, uintptr_t arg5);
+extern swig_type_181 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_182 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1030,6 +1035,22 @@ func Tensor_get_data(arg1 uintptr) (_swig_ret uintptr) {
 	return swig_r
 }
 
+func Tensor_get_element_data(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1)))
+	return swig_r
+}
+
+func Tensor_get_element_size(arg1 uintptr, arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1)))
+	return swig_r
+}
+
 func Tensor_get_mutable_data(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
@@ -1049,7 +1070,7 @@ func Graph_get_feature(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1060,7 +1081,7 @@ func Graph_get_label(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_label_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_label_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1071,7 +1092,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1089,7 +1110,7 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1)), C.swig_type_57(_swig_i_2))
+	C._wrap_graph_set_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), C.swig_type_60(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1098,14 +1119,14 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_loss(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_loss_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1))
+	C._wrap_graph_set_loss_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1))
 }
 
 func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_add_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), C.swig_type_60(_swig_i_2))
+	C._wrap_graph_add_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), C.swig_type_63(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1121,7 +1142,7 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1130,14 +1151,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1))
+	C._wrap_graph_add_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1147,7 +1168,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.swig_type_65(_swig_i_2))
+	C._wrap_graph_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.swig_type_68(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1157,7 +1178,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1167,7 +1188,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1180,7 +1201,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1193,7 +1214,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1206,7 +1227,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1216,7 +1237,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1226,7 +1247,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1259,7 +1280,7 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1275,7 +1296,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1292,7 +1313,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_85(_swig_i_1), C.swig_type_86(_swig_i_2))
+	C._wrap_graph_assign_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1), C.swig_type_89(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1300,7 +1321,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1310,7 +1331,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1320,7 +1341,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1)))
 	return swig_r
 }
 
@@ -1328,7 +1349,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1)))
 	return swig_r
 }
 
@@ -1337,7 +1358,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.swig_type_95(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.swig_type_98(_swig_i_2)))
 	return swig_r
 }
 
@@ -1393,7 +1414,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1404,7 +1425,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1429,7 +1450,7 @@ func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1439,7 +1460,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1449,7 +1470,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), C.swig_type_102(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.swig_type_105(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1459,7 +1480,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1469,7 +1490,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1482,7 +1503,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1530,7 +1551,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_110(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1541,7 +1562,7 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1)))
 	return swig_r
 }
 
@@ -1572,7 +1593,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1582,7 +1603,7 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1610,7 +1631,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_116(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1)))
 	return swig_r
 }
 
@@ -1619,7 +1640,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1632,7 +1653,7 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1654,7 +1675,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1670,7 +1691,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1691,7 +1712,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1711,7 +1732,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1739,7 +1760,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1833,7 +1854,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1886,7 +1907,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_132(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_135(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1901,7 +1922,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_133(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_136(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -1911,7 +1932,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1936,7 +1957,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1949,7 +1970,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1962,7 +1983,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1975,7 +1996,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1988,7 +2009,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2024,7 +2045,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2034,7 +2055,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2106,7 +2127,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2117,7 +2138,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2132,7 +2153,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2165,7 +2186,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2274,7 +2295,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2285,7 +2306,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2295,7 +2316,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_162)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_165)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2310,7 +2331,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2320,7 +2341,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_type_165(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2330,7 +2351,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2338,13 +2359,13 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.swig_type_171(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2354,7 +2375,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_type_171(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2369,7 +2390,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2383,7 +2404,7 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1)))
 	return swig_r
 }
 
@@ -2410,7 +2431,7 @@ func Map_work_get_input(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1)))
 	return swig_r
 }
 
@@ -2420,7 +2441,7 @@ func Map_queue_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 int32, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2444,7 +2465,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1), C.swig_type_181(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.swig_type_184(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

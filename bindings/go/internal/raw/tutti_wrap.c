@@ -1396,6 +1396,36 @@ void *_wrap_tensor_get_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
 }
 
 
+void *_wrap_tensor_get_element_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+  tutti_tensor *arg1 = (tutti_tensor *) 0 ;
+  int64_t arg2 ;
+  void *result = 0 ;
+  void *_swig_go_result;
+  
+  arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (void *)tutti_tensor_get_element_data((struct tutti_tensor const *)arg1,arg2);
+  _swig_go_result = (void *)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_tensor_get_element_size_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+  tutti_tensor *arg1 = (tutti_tensor *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = tutti_tensor_get_element_size((struct tutti_tensor const *)arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 int _wrap_tensor_get_mutable_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;

@@ -3,6 +3,7 @@ package org.tutti;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -128,6 +129,81 @@ public final class Tensor extends NativeObject {
      */
     public static Tensor of(boolean[] data, long... dims) {
         return copied(DType.BOOL, data, data.length, dims);
+    }
+
+    /** A tensor of type BYTES.
+     *
+     * @param data the elements, which are copied
+     * @param dims its shape; none for a vector
+     * @return the tensor
+     */
+    public static Tensor of(byte[][] data, long... dims) {
+        long size = 8L * (data.length + 1);
+        for (byte[] one : data) {
+            size += one.length;
+        }
+        if (size > Integer.MAX_VALUE) {
+            throw TuttiException.ofTutti(Code.OUT_OF_RANGE, size + " bytes are too many for one buffer");
+        }
+        // First where each element begins and the last ends, counted from the beginning, then the elements.
+        ByteBuffer memory = ByteBuffer.allocateDirect((int) size).order(ByteOrder.nativeOrder());
+        int end = 8 * (data.length + 1);
+        for (int i = 0; i < data.length; i++) {
+            memory.putLong(8 * i, end).position(end);
+            memory.put(data[i]);
+            end += data[i].length;
+        }
+        memory.putLong(8 * data.length, end).position(0);
+        return of(DType.BYTES, memory, dims.length == 0 ? new long[] {data.length} : dims);
+    }
+
+    /** A tensor of type BYTES, the texts in UTF-8.
+     *
+     * @param data the elements, which are copied
+     * @param dims its shape; none for a vector
+     * @return the tensor
+     */
+    public static Tensor of(String[] data, long... dims) {
+        byte[][] texts = new byte[data.length][];
+        for (int i = 0; i < data.length; i++) {
+            texts[i] = data[i].getBytes(StandardCharsets.UTF_8);
+        }
+        return of(texts, dims);
+    }
+
+    /** A copy of the elements of a tensor of type BYTES.
+     *
+     * @return the elements, row-major
+     */
+    public byte[][] toByteArrays() {
+        byte[][] values = new byte[length(DType.BYTES)][];
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            for (int i = 0; i < values.length; i++) {
+                long size = Raw.tensor_get_element_size(number, i);
+                if (size > Integer.MAX_VALUE - 8) {
+                    throw TuttiException.ofTutti(Code.OUT_OF_RANGE, size + " bytes are too many for an array");
+                }
+                values[i] = new byte[(int) size];
+                if (size > 0) {
+                    Raw.java_buffer(Raw.tensor_get_element_data(number, i), size).get(values[i]);
+                }
+            }
+        }
+        return values;
+    }
+
+    /** A copy of the elements of a tensor of type BYTES, read as UTF-8.
+     *
+     * @return the elements, row-major
+     */
+    public String[] toTexts() {
+        byte[][] values = toByteArrays();
+        String[] texts = new String[values.length];
+        for (int i = 0; i < values.length; i++) {
+            texts[i] = new String(values[i], StandardCharsets.UTF_8);
+        }
+        return texts;
     }
 
     /** A tensor of a type whose elements have one byte.
