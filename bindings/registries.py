@@ -15,11 +15,12 @@ CAPI = os.path.join(ROOT, 'lib', 'capi')
 sys.path.insert(0, CAPI)
 import generate_ops_header as c_helpers  # noqa: E402  the registries are read in one place
 
-# What passes an attribute of this type on: graph_set_<this> or pipeline_set_<this>.
+# What passes an attribute of this type on: graph_set_<this> or pipeline_set_<this>; strings one by one.
 SETTERS = {'i64': 'i64', 'f64': 'f64', 'string': 'string', 'enum': 'string', 'dtype': 'i64', 'bool': 'bool',
-           'ints': 'i64s', 'dims': 'i64s', 'doubles': 'f64s'}
+           'ints': 'i64s', 'dims': 'i64s', 'doubles': 'f64s', 'strings': 'string'}
 PATHS = {'ops': os.path.join(ROOT, 'lib', 'graph', 'ops', 'ops.yaml'), 'layers': os.path.join(ROOT, 'lib', 'nn', 'nn.yaml'),
-         'transforms': os.path.join(ROOT, 'lib', 'data', 'transforms.yaml'), 'options': os.path.join(CAPI, 'options.yaml')}
+         'transforms': os.path.join(ROOT, 'lib', 'data', 'transforms.yaml'),
+         'sources': os.path.join(ROOT, 'lib', 'data', 'sources.yaml'), 'options': os.path.join(CAPI, 'options.yaml')}
 
 
 def capitalised(name):
@@ -31,6 +32,11 @@ def camel(name):
     """likeThis."""
     text = capitalised(name)
     return text[:1].lower() + text[1:]
+
+
+def method_name(entry):
+    """The entry's name as a method of its object: shuffle, text_lines, layer_dense."""
+    return entry.name.removeprefix('pipeline_').removeprefix('source_') if entry.target == 'pipeline' else entry.name
 
 
 def lines_of(text, width):
@@ -66,8 +72,9 @@ def documentation(attribute):
 
 
 def entries():
-    """The entries of "ops", "layers" and "transforms"."""
+    """The entries of "ops", "layers", "sources" and "transforms"."""
     return {'ops': list(c_helpers.op_entries(PATHS['ops'])), 'layers': list(c_helpers.nn_entries(PATHS['layers'])),
+            'sources': list(c_helpers.source_entries(PATHS['sources'])),
             'transforms': list(c_helpers.transform_entries(PATHS['transforms']))}
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The typed builders of the Go module, from the registries from which lib/capi/generate_ops_header.py makes ops.h.
 
-An op, layer, loss, metric, optimizer or schedule is a method of Graph, a transform a method of Pipeline. Required inputs
+An op, layer, loss, metric, optimizer or schedule is a method of Graph, a source
+or a transform a method of Pipeline. Required inputs
 and attributes are arguments; the others are fields of an options struct, of which callers may pass one. The zero value of
 a field means the default: truth values whose default is true are of type Bool, numbers whose default is not zero but may
 be zero are pointers, an enumeration is a text type.
@@ -18,7 +19,7 @@ KEYWORDS = {'break', 'case', 'chan', 'const', 'continue', 'default', 'defer', 'e
             'goto', 'if', 'import', 'interface', 'map', 'package', 'range', 'return', 'select', 'struct', 'switch', 'type',
             'var', 'len', 'cap', 'string'}
 TYPES = {'i64': 'int64', 'f64': 'float64', 'string': 'string', 'dtype': 'DType', 'bool': 'bool', 'ints': '[]int64',
-         'dims': '[]int64', 'doubles': '[]float64', 'value': 'Value'}
+         'dims': '[]int64', 'doubles': '[]float64', 'strings': '[]string', 'value': 'Value'}
 
 
 def local(name):
@@ -59,6 +60,9 @@ class Field:
 
     def call(self, value):
         owner = self.entry.owner
+        if self.kind == 'strings':
+            call = f'raw.{owner}_set_string({self.entry.receiver}.handle, "{self.name}", text)'
+            return f'for _, text := range {value} {{\n{call}\n}}'
         return f'raw.{owner}_set_{SETTERS[self.kind]}({self.entry.receiver}.handle, "{self.name}", {value})'
 
     def set_option(self):
@@ -73,6 +77,8 @@ class Field:
         if self.attribute.length and self.kind in ('ints', 'dims'):
             return f'if {field} != {self.field_type().join(("(", "{})"))} {{\n{self.call(field + "[:]")}\n}}\n'
         value = {'enum': f'string({field})', 'dtype': f'int64({field})'}.get(self.kind, field)
+        if self.kind == 'strings':
+            return self.call(field) + '\n'
         empty = {'string': '""', 'enum': '""', 'ints': 'nil', 'dims': 'nil', 'doubles': 'nil'}.get(self.kind, '0')
         return f'if {field} != {empty} {{\n{self.call(value)}\n}}\n'
 
@@ -91,7 +97,7 @@ class Builder:
 
     def __init__(self, entry):
         self.entry = entry
-        self.go_name = entry.name.removeprefix('pipeline_')
+        self.go_name = registries.method_name(entry)
         self.owner = {'graph': 'Graph', 'pipeline': 'Pipeline'}[entry.target]
         self.receiver = {'graph': 'g', 'pipeline': 'p'}[entry.target]
         self.required = [Field(self, a) for a in entry.required]

@@ -108,8 +108,8 @@ func NewTensor[T Element](data []T, dims ...int64) (*Tensor, error) {
 	return NewTensorFromBytes(DTypeOf[T](), bytesOf(data), dims...)
 }
 
-// NewTextTensor makes a tensor of type ByteArray with copies of the texts, whose bytes may be any; without dimensions it is
-// a vector.
+// NewTextTensor makes a tensor of type ByteArray with copies of the texts, whose bytes may be any; without dimensions
+// it is a vector.
 func NewTextTensor(texts []string, dims ...int64) (*Tensor, error) {
 	if len(dims) == 0 {
 		dims = []int64{int64(len(texts))}
@@ -215,8 +215,8 @@ func (t *Tensor) Len() int64 {
 	return raw.Tensor_get_element_count(use.of(t.ref()))
 }
 
-// ViewBytes lends the tensor's memory, without a copy, to a function that reads it; the slice is not valid after it. For
-// elements of type ByteArray see Texts.
+// ViewBytes lends the tensor's memory, without a copy, to a function that reads it; the slice is not valid after it.
+// For elements of type ByteArray see Texts.
 func (t *Tensor) ViewBytes(read func(data []byte) error) error {
 	var use uses
 	defer use.leave()

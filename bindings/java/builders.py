@@ -2,7 +2,7 @@
 """The typed builders of the Java package, from the registries from which lib/capi/generate_ops_header.py makes ops.h.
 
 An op is a method of GraphOps, a layer, loss, metric, optimizer or schedule one of GraphLayers (Graph extends both), a transform
-one of PipelineTransforms. Required inputs and attributes are arguments; the others are setters of an options class, which
+one of PipelineTransforms, a source one of PipelineSources (Pipeline extends both). Required inputs and attributes are arguments; the others are setters of an options class, which
 callers may leave out or give as null. An enumeration is an enum, several outputs are a record.
 """
 import os
@@ -19,7 +19,7 @@ KEYWORDS = {'abstract', 'assert', 'boolean', 'break', 'byte', 'case', 'catch', '
             'return', 'short', 'static', 'strictfp', 'super', 'switch', 'synchronized', 'this', 'throw', 'throws',
             'transient', 'try', 'void', 'volatile', 'while', 'true', 'false', 'null', 'options'}
 TYPES = {'i64': 'long', 'f64': 'double', 'string': 'String', 'dtype': 'DType', 'bool': 'boolean', 'ints': 'long[]',
-         'dims': 'long[]', 'doubles': 'double[]', 'value': 'Value'}
+         'dims': 'long[]', 'doubles': 'double[]', 'strings': 'String[]', 'value': 'Value'}
 ESCAPES = (('&', '&amp;'), ('<', '&lt;'), ('>', '&gt;'), ('@', '&#64;'))
 
 
@@ -88,7 +88,7 @@ class Field:
         return f'@param {self.local} ' + (html(sentence(self.spec.get('doc', ''))) or 'its value.')
 
     def setter(self, owner):
-        array = self.kind in ('ints', 'dims', 'doubles')
+        array = self.kind in ('ints', 'dims', 'doubles', 'strings')
         argument = self.argument().replace('[]', '...') if array else self.argument()
         doc = registries.documentation(self.attribute) or sentence(self.name)
         return (comment(doc, '    ', [f'@param {self.local} its value', '@return these options']) +
@@ -100,7 +100,7 @@ class Builder:
 
     def __init__(self, entry):
         self.entry = entry
-        self.java_name = entry.name.removeprefix('pipeline_')
+        self.java_name = registries.method_name(entry)
         self.is_graph = entry.target == 'graph'
         self.required = [Field(self, a) for a in entry.required]
         self.optional = [Field(self, a) for a in entry.optional]
@@ -197,6 +197,7 @@ def wrapped(line):
 
 CLASSES = {'ops': ('GraphOps', 'GraphCalls', 'The ops of a graph.', 'long number', 'number'),
            'layers': ('GraphLayers', 'GraphOps', 'The layers, losses, metrics, optimizers and schedules of a graph.', 'long number', 'number'),
+           'sources': ('PipelineSources', 'PipelineTransforms', 'The sources of a pipeline, and its transforms.', 'Handle handle', 'handle'),
            'transforms': ('PipelineTransforms', 'PipelineCalls', 'The transforms of a pipeline.', 'Handle handle', 'handle')}
 
 
@@ -204,7 +205,7 @@ def builder_class(kind, builders):
     name, base, doc, argument, value = CLASSES[kind]
     methods = ''.join(builder.methods() for builder in builders)
     text = HEAD
-    if kind != 'transforms':
+    if kind not in ('sources', 'transforms'):
         text += 'import static org.tutti.Attributes.input;\n\n' if 'input(options' in methods else ''
         text += 'import java.util.List;\n\n' if 'List<' in methods else ''
     text += comment(doc) + f'abstract class {name} extends {base} {{\n    {name}({argument}) {{\n        super({value});\n    }}\n'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Datasets: where examples come from. A pipeline is written step by step and built into a dataset, which is an
- * immutable description; an iterator owns all progress. Typed helpers for the transforms (tutti_shuffle, tutti_batch,
- * ...) are in ops.h (generated).
+ * immutable description; an iterator owns all progress. Typed helpers for sources (tutti_source_range, ...) and
+ * transforms (tutti_pipeline_shuffle, ...) are in ops.h (generated).
  *
  * Elements are ordered, named tensors: features, labels and optional weights. Order is the same in every run, whatever
  * the number of threads. Batch sizes are global: the strategy divides each batch over its replicas.
@@ -47,7 +47,9 @@ TUTTI_API void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name
 TUTTI_API void tutti_pipeline_add_feed(tutti_pipeline *pipeline, tutti_feed *feed);
 TUTTI_API void tutti_pipeline_add_dataset(tutti_pipeline *pipeline, const tutti_dataset *dataset);
 
-/* One transform is written as begin, parameters, end: begin("shuffle", 1), set_i64("buffer_size", 1000), end. */
+/* One transform is written as begin, parameters, end: begin("shuffle", 1), set_i64("buffer_size", 1000), end. On a
+ * pipeline without a source it must be a source instead: begin("text_lines", 1), set_string("paths", "part-*.txt"),
+ * end. A parameter that takes several texts gets one more with each set_string. */
 TUTTI_API void tutti_pipeline_begin(tutti_pipeline *pipeline, const char *transform, int32_t revision);
 TUTTI_API void tutti_pipeline_set_bool(tutti_pipeline *pipeline, const char *key, uint8_t value);
 TUTTI_API void tutti_pipeline_set_i64(tutti_pipeline *pipeline, const char *key, int64_t value);

@@ -39,9 +39,9 @@ typedef void (*tutti_release_fn)(void *user);
 TUTTI_API int32_t tutti_tensor_create(int32_t dtype, const int64_t *dims, int64_t rank, tutti_tensor **out,
                                       tutti_error **err);
 
-/* A new tensor with a copy of `data`, which holds `size_bytes` bytes, exactly what the shape needs. For TUTTI_DTYPE_BYTES
- * it holds one int64_t more than there are elements, and then the elements themselves: element i is the bytes from
- * number i to number i + 1, counted from the beginning of `data`. */
+/* A new tensor with a copy of `data`, which holds `size_bytes` bytes, exactly what the shape needs. For
+ * TUTTI_DTYPE_BYTES it holds one int64_t more than there are elements, and then the elements themselves: element i is
+ * the bytes from number i to number i + 1, counted from the beginning of `data`. */
 TUTTI_API int32_t tutti_tensor_from_data(int32_t dtype, const int64_t *dims, int64_t rank, const void *data,
                                          int64_t size_bytes, tutti_tensor **out, tutti_error **err);
 

@@ -45,8 +45,8 @@ class Inflater {
     size_t consumed = 0;  // of the input
     size_t produced = 0;  // into the output
   };
-  /// Inflates from `input` into `output` until one of them is used up. An error is final, and waits for the next call when
-  /// this one gave something.
+  /// Inflates from `input` into `output` until one of them is used up. An error is final, and waits for the next call
+  /// when this one gave something.
   Result<Progress> inflate(std::string_view input, std::span<char> output);
   /// Did the input end where a member ends (and has there been one)?
   bool at_end() const;
@@ -63,8 +63,8 @@ class Inflater {
 class Deflater {
  public:
   enum class Format { gzip, zlib };
-  /// Level 1 (fast) to 9 (small). `memory_level` as in zlib, 1 to 9: the same level and memory level give the same bytes,
-  /// however the input is cut.
+  /// Level 1 (fast) to 9 (small). `memory_level` as in zlib, 1 to 9: the same level and memory level give the same
+  /// bytes, however the input is cut.
   static Result<Deflater> create(Format format, int level = 6, int memory_level = 8);
   Deflater(Deflater &&) noexcept;
   Deflater &operator=(Deflater &&) noexcept;

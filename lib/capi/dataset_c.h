@@ -35,7 +35,7 @@ class DatasetObject : public base::Object {
   std::string spec_, lint_;
 };
 
-/// A pipeline under construction: sources until the first transform, then data::Pipeline.
+/// A pipeline under construction: components of the source until the first transform, then data::Pipeline.
 class PipelineObject : public base::Object {
  public:
   explicit PipelineObject(std::shared_ptr<ContextCore> core) : core_(std::move(core)) {}
@@ -50,6 +50,8 @@ class PipelineObject : public base::Object {
   void start_from(data::DatasetRef dataset);
   /// The pipeline behind the sources, made on first use; null after an error.
   data::Pipeline *pipeline();
+  /// As pipeline(), but without a source an empty one: what is begun then is a source of the registry.
+  data::Pipeline *pipeline_to_begin();
   /// The dataset, or the first error; the object is empty afterwards.
   Result<data::DatasetRef> build();
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes include/tutti/ops.h, the typed C helpers, from the registries.
 
-usage: generate_ops_header.py OUTPUT OPS_YAML NN_YAML TRANSFORMS_YAML
+usage: generate_ops_header.py OUTPUT OPS_YAML NN_YAML TRANSFORMS_YAML SOURCES_YAML
 
 A helper is inline code over the generic calls of graph.h and dataset.h, so it adds no symbol to the library. Required
 inputs and attributes become arguments; the others become fields of an attribute struct in which all zeros mean all
@@ -15,8 +15,8 @@ import yaml
 
 HEAD = """/* SPDX-License-Identifier: Apache-2.0
  *
- * Ops, layers, losses, metrics, optimizers, schedules and dataset transforms, one typed helper each. Generated from the
- * registries; do not edit.
+ * Ops, layers, losses, metrics, optimizers, schedules, dataset sources and transforms, one typed helper each. Generated
+ * from the registries; do not edit.
  *
  * Attribute structs may be NULL or all zeros: every attribute then has its default. Set a field to change one; a field
  * with a has_ flag counts when the flag is 1. Truth values are TUTTI_TRUE or TUTTI_FALSE. Shapes may use TUTTI_DIM_BATCH.
@@ -88,6 +88,8 @@ class Attribute:
             return [f'const {element} *{self.name}'] + count
         if self.type == 'bool':
             return [f'uint8_t {self.name}']
+        if self.type == 'strings':
+            return [f'const char *const *{self.name}', f'int64_t {self.name}_count']
         kind = SCALARS[self.type]
         return [kind + ('' if kind.endswith('*') else ' ') + self.name]
 
@@ -105,7 +107,7 @@ class Attribute:
             return f'attrs->has_{self.name}'
         if self.type in ('ints', 'dims', 'doubles'):
             return ' || '.join(f'{field}[{i}] != 0' for i in range(self.length)) if self.length else f'{field} != NULL'
-        return f'{field} != NULL' if self.type == 'string' else f'{field} != 0'
+        return f'{field} != NULL' if self.type in ('string', 'strings') else f'{field} != 0'
 
     def pass_on(self, target, handle, source):
         """The statement that hands the value to the generic setter."""
@@ -114,6 +116,8 @@ class Attribute:
             count = self.length or source + '_count'
             kind = 'f64s' if self.type == 'doubles' else 'i64s'
             return f'{call}{kind}({handle}, "{self.name}", {source}, {count});'
+        if self.type == 'strings':
+            return f'for (int64_t i = 0; i < {source}_count; i++) {call}string({handle}, "{self.name}", {source}[i]);'
         if self.type == 'enum':
             return f'{call}string({handle}, "{self.name}", tutti_{self.owner}_{self.name}_name({source}));'
         if self.type == 'bool':
@@ -133,7 +137,7 @@ class Attribute:
 
 
 class Entry:
-    """An op, a layer, ... or a transform, as one helper."""
+    """An op, a layer, ..., a source or a transform, as one helper."""
 
     def __init__(self, target, name, registry_name, spec):
         self.target, self.name, self.registry_name, self.spec = target, name, registry_name, spec
@@ -152,7 +156,7 @@ class Entry:
         text = f'typedef struct tutti_{self.name}_attrs {{\n'
         for attribute in self.optional:
             default = attribute.spec.get('default')
-            shown = '' if attribute.type == 'value' or default is None else f' Default: {str(default).lower() if isinstance(default, bool) else default}.'
+            shown = '' if attribute.type == 'value' or default in (None, []) else f' Default: {str(default).lower() if isinstance(default, bool) else default}.'
             text += comment(attribute.spec.get('doc', '').rstrip('.') + '.' + shown, '  ')
             text += ''.join(f'  {field}\n' for field in attribute.fields())
         return text + f'}} tutti_{self.name}_attrs;\n'
@@ -234,11 +238,17 @@ def transform_entries(path):
             yield Entry('pipeline', f'pipeline_{spec["name"]}', spec['name'], {**spec, 'inputs': inputs, 'attributes': parameters, 'parameters': []})
 
 
+def source_entries(path):
+    for spec in yaml.safe_load(open(path, encoding='utf-8')):
+        parameters = [{**p, 'type': {'boolean': 'bool'}.get(p['type'], p['type'])} for p in spec['parameters']]
+        yield Entry('pipeline', f'source_{spec["name"]}', spec['name'], {**spec, 'attributes': parameters, 'parameters': []})
+
+
 def main():
-    output, ops, layers, transforms = sys.argv[1:5]
+    output, ops, layers, transforms, sources = sys.argv[1:6]
     parts = [HEAD]
     for title, entries in (('ops', op_entries(ops)), ('layers, losses, metrics, optimizers, schedules', nn_entries(layers)),
-                           ('dataset transforms', transform_entries(transforms))):
+                           ('dataset sources', source_entries(sources)), ('dataset transforms', transform_entries(transforms))):
         parts.append(f'\n/* --- {title} {"-" * (109 - len(title))} */\n')
         parts += [entry.render() for entry in entries]
     with open(output, 'w', encoding='utf-8') as file:

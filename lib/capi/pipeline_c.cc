@@ -20,7 +20,7 @@ void PipelineObject::fail(Status status) {
 
 bool PipelineObject::can_add_source(std::string_view what) {
   if (!pipeline_) return true;
-  fail(base::failed_precondition(what, " cannot be added after a transform or a whole dataset"));
+  fail(base::failed_precondition(what, " cannot be added after a transform or another source"));
   return false;
 }
 
@@ -46,7 +46,9 @@ void PipelineObject::start_from(data::DatasetRef dataset) {
 Result<data::DatasetRef> PipelineObject::source() {
   if (!slices_.empty()) return data::from_slices(std::move(slices_));
   if (!files_.empty()) return data::from_idx_files(files_);
-  return base::failed_precondition("the pipeline has no source: add slices, IDX files, a feed or a dataset first");
+  return base::failed_precondition(
+      "the pipeline has no source: begin with slices, IDX files, a feed, a dataset or an entry of the registry of "
+      "sources");
 }
 
 data::Pipeline *PipelineObject::pipeline() {
@@ -54,6 +56,11 @@ data::Pipeline *PipelineObject::pipeline() {
   if (!pipeline_) pipeline_.emplace(source());
   if (!pipeline_->status().ok()) fail(pipeline_->status());
   return ok() ? &*pipeline_ : nullptr;
+}
+
+data::Pipeline *PipelineObject::pipeline_to_begin() {
+  if (ok() && !pipeline_ && slices_.empty() && files_.empty()) pipeline_.emplace();
+  return pipeline();
 }
 
 Result<data::DatasetRef> PipelineObject::build() {
@@ -101,6 +108,17 @@ void set_parameter(tutti_pipeline *pipeline, const char *key, graph::Attribute v
       return object.fail(base::failed_precondition("parameter '", key, "' was set, but no transform was begun"));
     object.pending->attributes.insert_or_assign(key, std::move(value));
   });
+}
+
+/// The texts set so far, if the parameter takes several; else null.
+std::vector<std::string> *list_of(PipelineObject &object, const char *key) {
+  if (!object.pending || key == nullptr) return nullptr;
+  const data::ParameterDefinition *const parameter =
+      data::find_parameter(object.pending->name, object.pending->revision, key);
+  if (parameter == nullptr || parameter->type != data::ParameterType::strings) return nullptr;
+  graph::Attribute &value = object.pending->attributes[key];
+  if (!std::holds_alternative<std::vector<std::string>>(value)) value = std::vector<std::string>();
+  return &std::get<std::vector<std::string>>(value);
 }
 
 /// The graph that a callback builds over the pipeline's present components.
@@ -260,7 +278,10 @@ void tutti_pipeline_set_f64(tutti_pipeline *pipeline, const char *key, double va
 
 void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *key, const char *value) {
   change(pipeline, [&](PipelineObject &object) {
-    if (check_text(object, value, "value")) set_parameter(pipeline, key, std::string(value));
+    if (!check_text(object, value, "value")) return;
+    std::vector<std::string> *const list = list_of(object, key);
+    if (list == nullptr) return set_parameter(pipeline, key, std::string(value));
+    list->emplace_back(value);
   });
 }
 
@@ -280,7 +301,7 @@ void tutti_pipeline_end(tutti_pipeline *pipeline) {
     if (!object.pending) return object.fail(base::failed_precondition("a transform was ended, but none was begun"));
     PipelineObject::Pending done = std::move(*object.pending);
     object.pending.reset();
-    if (data::Pipeline *const target = object.pipeline())
+    if (data::Pipeline *const target = object.pipeline_to_begin())
       target->apply(done.name, std::move(done.attributes), std::move(done.arguments), done.revision);
   });
 }

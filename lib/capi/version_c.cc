@@ -91,6 +91,7 @@ uint8_t tutti_has_feature(const char *feature) {
     const std::string_view kind = text.substr(0, colon), name = text.substr(colon + 1);
     if (kind == "backend") return has_backend(name);
     if (kind == "op") return has_registered(name);
+    if (kind == "source") return data::find_source(name) != nullptr;
     if (kind == "transform") return data::find_transform(name) != nullptr;
     return kind == "format" && name == "idx";
   });

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""generate_transforms.py transforms.yaml header.h table.cc: parameter structs and table of the dataset transforms."""
+"""generate_transforms.py transforms.yaml header.h table.cc: parameter structs and table of the dataset transforms.
+
+generate_sources.py does the same for sources, with the functions that both registries need.
+"""
 
 import json
+import os
 import sys
 
 import yaml
@@ -12,7 +16,8 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Generated from lib/data/transforms.yaml by generate_transforms.py.
 """
 
-TYPES = {"boolean": "bool", "i64": "int64_t", "f64": "double", "string": "std::string"}
+TYPES = {"boolean": "bool", "i64": "int64_t", "f64": "double", "string": "std::string",
+         "strings": "std::vector<std::string>"}
 ATTRIBUTE_KEYS = {"name", "type", "default", "minimum", "maximum", "doc"}
 
 
@@ -32,7 +37,7 @@ def field_type(parameter):
 def literal(parameter):
     """The default as C++."""
     value = parameter.get("default")
-    if value is None:
+    if value is None or value == []:
         return "{}"
     return json.dumps(value)
 
@@ -41,29 +46,39 @@ def bound(parameter, key, otherwise):
     return repr(float(parameter[key])) if key in parameter else otherwise
 
 
-def check(transforms):
-    names = [(transform["name"], transform["revision"]) for transform in transforms]
+def is_good(parameter):
+    if set(parameter) - ATTRIBUTE_KEYS or parameter["type"] not in TYPES or not parameter.get("doc"):
+        return False
+    return parameter["type"] != "strings" or parameter.get("default", []) == []
+
+
+def check(entries, file):
+    names = [(entry["name"], entry["revision"]) for entry in entries]
     if names != sorted(set(names)):
-        sys.exit("transforms.yaml: entries must be ordered by name and revision, each once")
-    for transform in transforms:
-        for parameter in transform["parameters"]:
-            unknown = set(parameter) - ATTRIBUTE_KEYS
-            if unknown or parameter["type"] not in TYPES or not parameter.get("doc"):
-                sys.exit(f"transforms.yaml: {transform['name']}.{parameter.get('name')}: bad entry {unknown}")
+        sys.exit(f"{file}: entries must be ordered by name and revision, each once")
+    for entry in entries:
+        for parameter in entry["parameters"]:
+            if not is_good(parameter):
+                sys.exit(f"{file}: {entry['name']}.{parameter.get('name')}: bad entry")
+
+
+def parameter_struct(name, entry):
+    out = [f"/// {' '.join(entry['doc'].split())}", f"struct {name} {{"]
+    for parameter in entry["parameters"]:
+        out.append(f"  /// {parameter['doc']}")
+        out.append(f"  {field_type(parameter)} {parameter['name']} = {literal(parameter)};")
+    return out + ["};"]
 
 
 def header(transforms):
     out = [HEAD, "#ifndef TUTTI_DATA_TRANSFORM_PARAMETERS_H_", "#define TUTTI_DATA_TRANSFORM_PARAMETERS_H_", "",
-           "#include <cstdint>", "#include <optional>", "#include <string>", "", '#include "base/status.h"',
+           "#include <cstdint>", "#include <optional>", "#include <string>", "#include <vector>", "",
+           '#include "base/status.h"',
            '#include "data/dataset.h"', '#include "data/pipeline.h"', "", "namespace tutti::impl::data {", ""]
     for transform in transforms:
         struct = camel(transform["name"]) + "Parameters"
-        out += [f"/// {' '.join(transform['doc'].split())}", f"struct {struct} {{"]
-        for parameter in transform["parameters"]:
-            out.append(f"  /// {parameter['doc']}")
-            out.append(f"  {field_type(parameter)} {parameter['name']} = {literal(parameter)};")
-        out += ["};",
-                f"base::Result<DatasetRef> apply_{transform['name']}(const DatasetRef &input, "
+        out += parameter_struct(struct, transform)
+        out += [f"base::Result<DatasetRef> apply_{transform['name']}(const DatasetRef &input, "
                 f"const {struct} &parameters, TransformArguments &arguments);", ""]
     out += ["}  // namespace tutti::impl::data", "", "#endif  // TUTTI_DATA_TRANSFORM_PARAMETERS_H_", ""]
     return "\n".join(out)
@@ -78,17 +93,34 @@ def parameter_row(parameter):
     return "    {" + ", ".join(fields) + "},"
 
 
+def read_parameters(entry):
+    out = [f"  {camel(entry['name'])}Parameters parameters;"]
+    for parameter in entry["parameters"]:
+        out.append(f"  read_parameter(attributes, \"{parameter['name']}\", parameters.{parameter['name']});")
+    return out + ([] if entry["parameters"] else ["  (void)attributes;"])
+
+
+def parameter_table(entry):
+    if not entry["parameters"]:
+        return []
+    return [f"constexpr ParameterDefinition k{camel(entry['name'])}Parameters[] = {{",
+            *[parameter_row(parameter) for parameter in entry["parameters"]], "};", ""]
+
+
+def definition_row(entry, function):
+    """The beginning of every definition: name, revision, documentation, parameters, and the function behind it."""
+    parameters = f"k{camel(entry['name'])}Parameters" if entry["parameters"] else "{}"
+    doc = json.dumps(" ".join(entry["doc"].split()))
+    return f"    {{\"{entry['name']}\", {entry['revision']}, {doc}, {parameters}, {function}}},"
+
+
 def apply_function(transform):
     name = transform["name"]
     out = [f"Result<DatasetRef> call_{name}(const DatasetRef &input, const Attributes &attributes, "
            "TransformArguments &arguments) {"]
     for need in transform.get("needs", []):
         out.append(f"  TUTTI_TRY(require_argument(has_{need}(arguments), \"{need}\"));")
-    out.append(f"  {camel(name)}Parameters parameters;")
-    for parameter in transform["parameters"]:
-        out.append(f"  read_parameter(attributes, \"{parameter['name']}\", parameters.{parameter['name']});")
-    if not transform["parameters"]:
-        out.append("  (void)attributes;")
+    out += read_parameters(transform)
     out += [f"  return apply_{name}(input, parameters, arguments);", "}", ""]
     return out
 
@@ -98,32 +130,25 @@ def table(transforms):
            "namespace tutti::impl::data {", "", "using base::Result;", "using graph::Attributes;", "", "namespace {", "",
            "constexpr double kInfinity = std::numeric_limits<double>::infinity();", ""]
     for transform in transforms:
-        if transform["parameters"]:
-            out += [f"constexpr ParameterDefinition k{camel(transform['name'])}Parameters[] = {{"]
-            out += [parameter_row(parameter) for parameter in transform["parameters"]]
-            out += ["};", ""]
-        out += apply_function(transform)
+        out += parameter_table(transform) + apply_function(transform)
     out.append("constexpr TransformDefinition kTransforms[] = {")
-    for transform in transforms:
-        name = transform["name"]
-        parameters = f"k{camel(name)}Parameters" if transform["parameters"] else "{}"
-        doc = json.dumps(" ".join(transform["doc"].split()))
-        out.append(f"    {{\"{name}\", {transform['revision']}, {doc}, {parameters}, call_{name}}},")
+    out += [definition_row(transform, f"call_{transform['name']}") for transform in transforms]
     out += ["};", "", "}  // namespace", "",
             "std::span<const TransformDefinition> transform_definitions() { return kTransforms; }", "",
             "}  // namespace tutti::impl::data", ""]
     return "\n".join(out)
 
 
-def main():
+def generate(make_header, make_table):
+    """The program: reads argument 1, writes arguments 2 and 3."""
     source, header_path, table_path = sys.argv[1:]
     with open(source, encoding="utf-8") as file:
-        transforms = yaml.safe_load(file)
-    check(transforms)
-    for path, text in ((header_path, header(transforms)), (table_path, table(transforms))):
+        entries = yaml.safe_load(file)
+    check(entries, os.path.basename(source))
+    for path, text in ((header_path, make_header(entries)), (table_path, make_table(entries))):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
 
 if __name__ == "__main__":
-    main()
+    generate(header, table)

@@ -18,7 +18,7 @@
 namespace tutti::impl::data {
 
 /// Known names, right types, values within bounds, nothing required missing; the error names the parameter.
-base::Status check_parameters(const TransformDefinition &definition, const graph::Attributes &attributes);
+base::Status check_parameters(std::span<const ParameterDefinition> definitions, const graph::Attributes &attributes);
 
 /// Sets `value` if the attribute is there.
 template <typename T>
@@ -31,7 +31,7 @@ void read_parameter(const graph::Attributes &attributes, std::string_view name, 
       return;
     }
   }
-  if constexpr (requires { typename T::value_type; } && !std::is_same_v<T, std::string>) {
+  if constexpr (requires { value.has_value(); }) {
     value = std::get<typename T::value_type>(found->second);
   } else {
     value = std::get<T>(found->second);

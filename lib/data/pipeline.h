@@ -48,10 +48,12 @@ struct TransformArguments {
 
 class Pipeline {
  public:
+  /// Without a source: the first apply() must name one of sources.yaml.
+  Pipeline() = default;
   /// Starts from a source; a bad result becomes the deferred error.
   explicit Pipeline(base::Result<DatasetRef> source);
 
-  /// Applies the transform of this name; `revision` 0 = the newest.
+  /// Applies the transform of this name, or begins with the source of this name; `revision` 0 = the newest.
   Pipeline &apply(std::string_view name, graph::Attributes attributes = {}, TransformArguments arguments = {},
                   int32_t revision = 0);
 
@@ -77,13 +79,16 @@ class Pipeline {
   base::Result<DatasetRef> build() const;
 
  private:
+  Pipeline &begin(std::string_view name, const graph::Attributes &attributes, int32_t revision);
+  base::Status check_source() const;
+
   DatasetRef dataset_;
   base::Status status_;
   int32_t applied_ = 0;
 };
 
-/// The registry, for generic front ends.
-enum class ParameterType { boolean, i64, f64, string };
+/// The registries, for generic front ends.
+enum class ParameterType { boolean, i64, f64, string, strings };
 struct ParameterDefinition {
   const char *name;
   ParameterType type;
@@ -107,6 +112,20 @@ std::span<const TransformDefinition> transform_definitions();
 const TransformDefinition *find_transform(std::string_view name, int32_t revision = 0);
 /// The registry as JSON: what options pages and bindings are made from.
 base::Json describe_transforms();
+
+struct SourceDefinition {
+  const char *name;
+  int32_t revision;
+  const char *documentation;
+  std::span<const ParameterDefinition> parameters;
+  base::Result<DatasetRef> (*make)(const graph::Attributes &attributes);
+};
+// As for transforms.
+std::span<const SourceDefinition> source_definitions();
+const SourceDefinition *find_source(std::string_view name, int32_t revision = 0);
+base::Json describe_sources();
+/// A parameter of the transform or source of this name, or null.
+const ParameterDefinition *find_parameter(std::string_view name, int32_t revision, std::string_view parameter);
 
 }  // namespace tutti::impl::data
 

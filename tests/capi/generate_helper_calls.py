@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes calls of every helper of ops.h and the generic calls each must make.
 
-usage: generate_helper_calls.py OUTPUT OPS_YAML NN_YAML TRANSFORMS_YAML
+usage: generate_helper_calls.py OUTPUT OPS_YAML NN_YAML TRANSFORMS_YAML SOURCES_YAML
 
 Every helper is called with NULL, with an all-zero struct and with every field set. What the first two must hand on are
 the inputs and the required attributes; the third every attribute too. The expectations come from the registries and
@@ -15,7 +15,7 @@ import yaml
 LISTS = ('ints', 'dims', 'doubles')
 
 
-def entries(ops_path, nn_path, transforms_path):
+def entries(ops_path, nn_path, transforms_path, sources_path):
     """(target, helper name, registry name, inputs, attributes, outputs, named)"""
     def load(path):
         with open(path, encoding='utf-8') as file:
@@ -32,6 +32,8 @@ def entries(ops_path, nn_path, transforms_path):
     for spec in load(transforms_path):
         if set(spec.get('needs', [])) <= {'others'}:
             yield 'pipeline', f'pipeline_{spec["name"]}', spec['name'], spec
+    for spec in load(sources_path):
+        yield 'pipeline', f'source_{spec["name"]}', spec['name'], spec
 
 
 def is_required(attribute):
@@ -65,6 +67,10 @@ class Sample:
             self.count = None if length else len(self.items)
             setter = 'f64s' if kind == 'doubles' else 'i64s'
             self.recorded = f'{setter} {self.key} {" ".join(self.items)}'
+        elif kind == 'strings':
+            self.setup = f'static const char *const {self.key}_values[] = {{"one", "two"}};'
+            self.expression, self.count = f'{self.key}_values', 2
+            self.recorded = f'string {self.key} one\\nstring {self.key} two'
         elif kind in ('bool', 'boolean'):
             self.expression, self.recorded = ('1' if is_required(attribute) else 'TUTTI_FALSE',
                                               f'bool {self.key} {1 if is_required(attribute) else 0}')

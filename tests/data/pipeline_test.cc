@@ -115,6 +115,43 @@ void the_registry_describes_itself(void **) {
     assert_int_equal(found->parameters.size(), transform.find("parameters")->size());
   }
   assert_null(data::find_transform("nonsense"));
+  const base::Json sources = data::describe_sources();
+  assert_int_equal(sources.size(), data::source_definitions().size());
+  for (const base::Json &source : sources.array()) {
+    const std::string name = source.find("name")->string();
+    assert_int_equal(data::find_source(name)->parameters.size(), source.find("parameters")->size());
+    assert_null(data::find_transform(name));  // one name, one meaning
+  }
+  assert_null(data::find_source("nonsense"));
+  assert_non_null(data::find_parameter("text_lines", 1, "paths"));
+  assert_non_null(data::find_parameter("shuffle", 0, "seed"));
+  assert_null(data::find_parameter("shuffle", 7, "seed"));
+  assert_null(data::find_parameter("shuffle", 0, "paths"));
+}
+
+void pipelines_begin_with_a_source(void **) {
+  Pipeline counting;
+  counting.apply("range", {{"stop", int64_t{6}}, {"start", int64_t{2}}}).batch(2);
+  assert_true((values_of<int64_t>(assert_ok_value(counting.build()), "value") == std::vector<int64_t>{2, 3, 4, 5}));
+  const auto error_of = [](std::initializer_list<const char *> names) {
+    Pipeline pipeline;
+    for (const char *name : names)
+      pipeline.apply(name,
+                     std::string_view(name) == "range" ? graph::Attributes{{"stop", int64_t{3}}} : graph::Attributes());
+    return pipeline.build();
+  };
+  assert_error_contains(error_of({"rnge"}),
+                        "it cannot begin with 'rnge'; caused by: INVALID_ARGUMENT: there is no "
+                        "source 'rnge', did you mean 'range'?");
+  assert_error_contains(error_of({"cache"}), "it is a transform, and the pipeline has no source yet");
+  assert_error_contains(error_of({"range", "range"}), "it is a source, and the pipeline has one already");
+  assert_error_contains(error_of({}), "the pipeline has no source");
+  Pipeline later;
+  assert_error_contains(later.apply("range", {{"stop", int64_t{3}}}, {}, 9).build(), "no revision 9");
+  assert_error_contains(Pipeline().map_inputs(), "the pipeline has no source");
+  Pipeline composed;
+  assert_error_contains(composed.apply([](DatasetRef input) -> base::Result<DatasetRef> { return input; }).build(),
+                        "the pipeline has no source");
 }
 
 }  // namespace
@@ -128,5 +165,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(compositions_of_the_user_fit_in),
     cmocka_unit_test(specs_tell_what_a_graph_sees),
     cmocka_unit_test(the_registry_describes_itself),
+    cmocka_unit_test(pipelines_begin_with_a_source),
 };
 TEST_MAIN(tests)

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "data/source_parameters.h"
 #include "data/sources.h"
 #include "data/stage.h"
 
@@ -79,6 +80,10 @@ Result<DatasetRef> from_range(int64_t start, int64_t stop, int64_t step, const s
   ElementSpec spec{{{name, Role::feature, tensor::DType::i64, {}}}};
   TUTTI_TRY(check(spec));
   return DatasetRef(base::make_ref<RangeDataset>(std::move(spec), start, step, static_cast<int64_t>(size)));
+}
+
+Result<DatasetRef> make_range(const RangeParameters &parameters) {
+  return from_range(parameters.start, parameters.stop, parameters.step, parameters.name);
 }
 
 }  // namespace tutti::impl::data

@@ -73,6 +73,10 @@ class Attributes {
             target.set(key, numbers);
         } else if (value instanceof double[] numbers) {
             target.set(key, numbers);
+        } else if (value instanceof String[] texts) {
+            for (String text : texts) {
+                target.set(key, text);
+            }
         } else if (value instanceof Dataset dataset) {
             target.set(key, dataset);
         } else if (!(value instanceof Value)) {

@@ -7,7 +7,7 @@ import java.util.function.LongConsumer;
  * How a dataset is written: sources, then transforms, then {@link #build}, which ends it. What is wrong with them is
  * reported by build; what is wrong with the objects handed over, at once. It serves one thread at a time.
  */
-public final class Pipeline extends PipelineTransforms {
+public final class Pipeline extends PipelineSources {
     /** A pipeline of the default context. */
     public Pipeline() {
         this(null);

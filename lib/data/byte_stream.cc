@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/byte_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace tutti::impl::data {
+
+using base::Ref;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// Deflate cannot do better than about 1032 to 1.
+constexpr int64_t kMostRatio = 1100;
+constexpr int64_t kRatioSlack = int64_t{1} << 20;
+
+bool looks_like_zlib(std::string_view bytes) {
+  if (bytes.size() < 2) return false;
+  const auto first = static_cast<unsigned char>(bytes[0]), second = static_cast<unsigned char>(bytes[1]);
+  return (first & 15) == 8 && (first * 256 + second) % 31 == 0;
+}
+
+}  // namespace
+
+Result<Compression> parse_compression(std::string_view text) {
+  if (text == "auto") return Compression::automatic;
+  if (text == "none") return Compression::none;
+  if (text == "gzip") return Compression::gzip;
+  if (text == "zlib") return Compression::zlib;
+  return base::invalid_argument("compression: expected auto, none, gzip or zlib, got ", base::quoted(text));
+}
+
+Result<ByteStream> ByteStream::open(Ref<const ReadableFile> file, Compression compression) {
+  ByteStream stream(std::move(file));
+  // A small file needs no large buffer.
+  const int64_t size = std::clamp<int64_t>(stream.file_->size_bytes() + 1, 64, int64_t{kBufferBytes});
+  stream.capacity_ = static_cast<size_t>(size);
+  stream.buffer_.reset(new char[stream.capacity_]);
+  TUTTI_TRY(stream.choose(compression));
+  return stream;
+}
+
+Status ByteStream::choose(Compression compression) {
+  if (compression == Compression::none) return Status();
+  TUTTI_ASSIGN(const std::string_view start, peek(2));
+  const bool is_gzip = base::looks_like_gzip(start);
+  if (compression == Compression::automatic && !is_gzip) return Status();
+  if (compression == Compression::zlib ? !looks_like_zlib(start) : !is_gzip) {
+    return base::data_loss("corrupt file ", base::quoted(path(), 400), ": expected ",
+                           compression == Compression::zlib ? "a zlib" : "a gzip", " stream, which it does not begin");
+  }
+  TUTTI_ASSIGN(base::Inflater inflater, base::Inflater::create({INT64_MAX, kMostRatio}));
+  inflater_.emplace(std::move(inflater));
+  // What was read is the compressed form; it is read again into a buffer of its own.
+  packed_capacity_ = std::exchange(capacity_, kBufferBytes);
+  packed_ = std::exchange(buffer_, std::unique_ptr<char[]>(new char[capacity_]));
+  begin_ = end_ = 0;
+  file_offset_ = 0;
+  ended_ = false;
+  return Status();
+}
+
+Status ByteStream::fail(const Status &status) {
+  ended_ = true;
+  failure_ = status.wrap(base::concat("cannot read file ", base::quoted(path(), 400), " beyond offset ",
+                                      offset_ + static_cast<int64_t>(end_ - begin_)));
+  return failure_;
+}
+
+void ByteStream::make_room() {
+  if (begin_ > 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    end_ -= std::exchange(begin_, 0);
+  }
+  if (end_ < capacity_) return;
+  std::unique_ptr<char[]> larger(new char[capacity_ * 2]);
+  std::memcpy(larger.get(), buffer_.get(), end_);
+  buffer_ = std::move(larger);
+  capacity_ *= 2;
+}
+
+Status ByteStream::fill() {
+  TUTTI_TRY(failure_);
+  if (begin_ == end_) begin_ = end_ = 0;
+  make_room();
+  char *const target = buffer_.get() + end_;
+  const size_t room = capacity_ - end_;
+  Result<size_t> got = inflater_ ? inflate(target, room) : file_->read_at(file_offset_, {target, room});
+  if (!got.ok()) return fail(got.status());
+  if (!inflater_) file_offset_ += static_cast<int64_t>(*got);
+  ended_ = *got == 0;
+  end_ += *got;
+  return Status();
+}
+
+Result<size_t> ByteStream::inflate(char *target, size_t size) {
+  for (;;) {
+    const std::string_view input(packed_.get() + packed_begin_, packed_end_ - packed_begin_);
+    TUTTI_ASSIGN(const base::Inflater::Progress progress, inflater_->inflate(input, {target, size}));
+    packed_begin_ += progress.consumed;
+    if (progress.produced > 0) return progress.produced;
+    if (packed_begin_ < packed_end_) continue;
+    TUTTI_ASSIGN(const size_t got, file_->read_at(file_offset_, {packed_.get(), packed_capacity_}));
+    if (got == 0) {
+      TUTTI_TRY(inflater_->finish());
+      return size_t{0};
+    }
+    file_offset_ += static_cast<int64_t>(got);
+    packed_begin_ = 0;
+    packed_end_ = got;
+  }
+}
+
+Result<std::string_view> ByteStream::peek(size_t size) {
+  while (end_ - begin_ < size && !ended_)
+    TUTTI_TRY(fill());
+  if (end_ - begin_ < size) TUTTI_TRY(failure_);
+  return buffered();
+}
+
+Result<size_t> ByteStream::read(char *target, size_t size) {
+  size_t done = std::min(size, end_ - begin_);
+  if (done > 0) std::memcpy(target, buffer_.get() + begin_, done);
+  consume(done);
+  while (done < size && !ended_) {
+    TUTTI_TRY(failure_);
+    Result<size_t> got =
+        inflater_ ? inflate(target + done, size - done) : file_->read_at(file_offset_, {target + done, size - done});
+    if (!got.ok()) return fail(got.status());
+    if (!inflater_) file_offset_ += static_cast<int64_t>(*got);
+    offset_ += static_cast<int64_t>(*got);
+    ended_ = *got == 0;
+    done += *got;
+  }
+  if (done < size) TUTTI_TRY(failure_);
+  return done;
+}
+
+Result<bool> ByteStream::read_line(std::string_view &line) {
+  for (size_t seen = 0;;) {
+    const std::string_view here = buffered();
+    const void *const found = here.size() > seen ? std::memchr(here.data() + seen, '\n', here.size() - seen) : nullptr;
+    if (found != nullptr) {
+      const auto length = static_cast<size_t>(static_cast<const char *>(found) - here.data());
+      line = here.substr(0, length > 0 && here[length - 1] == '\r' ? length - 1 : length);
+      consume(length + 1);
+      return true;
+    }
+    seen = here.size();
+    if (ended_) break;
+    TUTTI_TRY(fill());
+  }
+  TUTTI_TRY(failure_);
+  line = buffered();
+  const bool more = !line.empty();
+  consume(line.size());
+  return more;
+}
+
+Status ByteStream::move_to(int64_t offset) {
+  const auto ends_early = [&] {
+    return base::data_loss("file ", base::quoted(path(), 400), " ends before offset ", offset,
+                           "; it was longer when the position in it was saved");
+  };
+  if (!inflater_ && offset > offset_ + static_cast<int64_t>(end_ - begin_)) {
+    if (offset > file_->size_bytes()) return ends_early();
+    begin_ = end_ = 0;
+    file_offset_ = offset_ = offset;
+    ended_ = false;
+    return Status();
+  }
+  while (offset_ < offset) {
+    TUTTI_ASSIGN(const std::string_view here, peek(1));
+    if (here.empty()) return ends_early();
+    consume(std::min(here.size(), static_cast<size_t>(offset - offset_)));
+  }
+  return Status();
+}
+
+int64_t ByteStream::most_left() const {
+  const int64_t unread = std::max<int64_t>(file_->size_bytes() - file_offset_, 0);
+  const auto here = static_cast<int64_t>(end_ - begin_);
+  if (!inflater_) return here + unread;
+  const int64_t packed = unread + static_cast<int64_t>(packed_end_ - packed_begin_);
+  return here + (packed > INT64_MAX / kMostRatio / 2 ? INT64_MAX / 2 : packed * kMostRatio + kRatioSlack);
+}
+
+}  // namespace tutti::impl::data

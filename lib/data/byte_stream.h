@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ByteStream: the contents of a file from front to back through a buffer, inflated where the file is a gzip or zlib
+// stream. Offsets count the bytes of the contents (after inflating).
+//
+//   TUTTI_ASSIGN(ByteStream stream, ByteStream::open(file, Compression::automatic));
+//   for (std::string_view line;;) {
+//     TUTTI_ASSIGN(const bool more, stream.read_line(line));      // the line lies in the stream's buffer
+//     if (!more) break;
+//   }
+//
+// The buffer grows with what is really read, never with what a file promises. An error is final for the stream, and
+// comes when all that could be read before it has been given out.
+//
+// Threads: one at a time.
+#ifndef TUTTI_DATA_BYTE_STREAM_H_
+#define TUTTI_DATA_BYTE_STREAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/gzip.h"
+#include "base/object.h"
+#include "base/status.h"
+#include "data/file_system.h"
+
+namespace tutti::impl::data {
+
+enum class Compression {
+  automatic,  ///< gzip where the file begins like it, else none
+  none,
+  gzip,
+  zlib,
+};
+
+/// "auto", "none", "gzip", "zlib". INVALID_ARGUMENT otherwise.
+base::Result<Compression> parse_compression(std::string_view text);
+
+class ByteStream {
+ public:
+  /// Measured: larger buffers leave the cache before they are used, smaller ones call the system more often.
+  static constexpr size_t kBufferBytes = size_t{256} << 10;
+
+  static base::Result<ByteStream> open(base::Ref<const ReadableFile> file, Compression compression);
+
+  const std::string &path() const { return file_->path(); }
+  bool is_compressed() const { return inflater_.has_value(); }
+  /// Of the byte that comes next.
+  int64_t offset() const { return offset_; }
+  /// Has the stream given its last byte, for good or by an error?
+  bool has_failed() const { return !failure_.ok(); }
+
+  /// At least `size` bytes of what comes next, fewer only at the end. They stay next, and lie there until the next
+  /// call.
+  base::Result<std::string_view> peek(size_t size);
+  /// What lies in the buffer; nothing is read.
+  std::string_view buffered() const { return {buffer_.get() + begin_, end_ - begin_}; }
+  /// Moves behind `size` bytes that peek() showed.
+  void consume(size_t size) {
+    begin_ += size;
+    offset_ += static_cast<int64_t>(size);
+  }
+  /// Up to `size` bytes straight to `target`; fewer only at the end.
+  base::Result<size_t> read(char *target, size_t size);
+  /// The next line without its "\n" or "\r\n"; false at the end. A last line may lack its end.
+  base::Result<bool> read_line(std::string_view &line);
+  /// Goes to an offset from the one reached so far: at once in a plain file, by inflating in a compressed one.
+  /// DATA_LOSS when the contents end before it.
+  base::Status move_to(int64_t offset);
+  /// Bytes that can follow at most, as far as the size of the file tells.
+  int64_t most_left() const;
+
+ private:
+  explicit ByteStream(base::Ref<const ReadableFile> file) : file_(std::move(file)) {}
+
+  base::Status choose(Compression compression);
+  /// Reads more into the buffer, which must not have ended.
+  base::Status fill();
+  void make_room();
+  base::Result<size_t> inflate(char *target, size_t size);
+  base::Status fail(const base::Status &status);
+
+  base::Ref<const ReadableFile> file_;
+  std::unique_ptr<char[]> buffer_, packed_;
+  size_t capacity_ = 0, begin_ = 0, end_ = 0;  // of the buffer
+  size_t packed_capacity_ = 0, packed_begin_ = 0, packed_end_ = 0;
+  int64_t file_offset_ = 0;  // of what is read next
+  int64_t offset_ = 0;
+  bool ended_ = false;
+  std::optional<base::Inflater> inflater_;
+  base::Status failure_;
+};
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_BYTE_STREAM_H_

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/file_stage.h"
+
+#include <utility>
+
+#include "base/checksum.h"
+
+namespace tutti::impl::data {
+
+using base::JsonReader;
+using base::Ref;
+using base::Result;
+using base::Status;
+
+namespace {
+
+class FileDataset : public Dataset {
+ public:
+  FileDataset(const char *kind, ElementSpec spec, FileList files,
+              std::function<std::unique_ptr<FileReader>()> make_reader)
+      : Dataset(kind, std::move(spec), Cardinality::unknown(), {}),
+        kind_(kind),
+        files_(std::move(files)),
+        make_reader_(std::move(make_reader)) {}
+
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    return std::unique_ptr<Stage>(std::make_unique<FileStage>(kind_, files_, make_reader_(), context));
+  }
+
+ private:
+  const char *const kind_;
+  const FileList files_;
+  const std::function<std::unique_ptr<FileReader>()> make_reader_;
+};
+
+}  // namespace
+
+Result<FileList> FileList::make(const std::vector<std::string> &paths, const std::string &compression) {
+  FileList list;
+  TUTTI_ASSIGN(list.compression, parse_compression(compression));
+  TUTTI_ASSIGN(list.paths, expand_paths(paths));
+  // What cannot be opened at all is told at once.
+  for (const std::string &path : list.paths)
+    TUTTI_TRY(open_file(path));
+  return list;
+}
+
+int64_t FileList::fingerprint() const {
+  uint64_t hash = base::kFnvStart;
+  for (const std::string &path : paths)
+    hash = base::fnv1a64(path, base::fnv1a64(path.size(), hash));
+  return static_cast<int64_t>(hash >> 1);
+}
+
+Result<bool> FileStage::next(Element &element) {
+  TUTTI_TRY(base::check(cancel_.get()));
+  while (file_ < files_.paths.size()) {
+    if (!stream_) {
+      if (Status status = open(); !status.ok()) return fail(std::move(status), false);
+    }
+    element.lineage = {epoch_, position_};
+    Result<bool> more = reader_->read(*stream_, element);
+    if (!more.ok()) return fail(more.status(), !stream_->has_failed() && reader_->can_go_on());
+    if (*more) {
+      ++position_;
+      return true;
+    }
+    leave_file();
+  }
+  return false;
+}
+
+Status FileStage::open() {
+  TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(files_.paths[file_]));
+  TUTTI_ASSIGN(ByteStream stream, files_.open(std::move(file), files_.compression));
+  stream_.emplace(std::move(stream));
+  TUTTI_TRY(reader_->begin(*stream_));
+  if (offset_ == 0) return Status();
+  TUTTI_TRY(stream_->move_to(offset_));
+  reader_->set_place(place_);
+  return Status();
+}
+
+// The failing element is consumed.
+Status FileStage::fail(Status status, bool goes_on) {
+  status = status.with_detail("file", files_.paths[file_]).with_detail("element", base::concat(position_));
+  ++position_;
+  if (!goes_on) leave_file();
+  return status;
+}
+
+void FileStage::leave_file() {
+  stream_.reset();
+  ++file_;
+  offset_ = place_ = 0;
+}
+
+void FileStage::save(State &state) const {
+  state.open(kind_);
+  state.number("files", files_.fingerprint());
+  state.number("file", static_cast<int64_t>(file_));
+  state.number("offset", stream_ ? stream_->offset() : offset_);
+  state.number("place", stream_ ? reader_->place() : place_);
+  state.number("position", position_);
+  state.close();
+}
+
+Status FileStage::restore(const JsonReader &state) {
+  TUTTI_TRY(expect_kind(state, kind_));
+  TUTTI_ASSIGN(const int64_t fingerprint, saved_count(state, "files"));
+  if (fingerprint != files_.fingerprint()) {
+    return base::invalid_argument(state.path(), ": the state was saved over another list of files");
+  }
+  TUTTI_ASSIGN(const int64_t file, saved_count(state, "file", 0, static_cast<int64_t>(files_.paths.size())));
+  TUTTI_ASSIGN(offset_, saved_count(state, "offset"));
+  TUTTI_ASSIGN(place_, saved_count(state, "place"));
+  TUTTI_ASSIGN(position_, saved_count(state, "position"));
+  file_ = static_cast<size_t>(file);
+  return Status();
+}
+
+Result<DatasetRef> make_file_dataset(const char *kind, ElementSpec spec, FileList files,
+                                     std::function<std::unique_ptr<FileReader>()> make_reader) {
+  TUTTI_TRY(check(spec));
+  return DatasetRef(base::make_ref<FileDataset>(kind, std::move(spec), std::move(files), std::move(make_reader)));
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FileStage: walks over the elements of files, one file after the other. What a format adds is how to read one element
+// from a stream (FileReader); order, positions, save and restore, and what happens after an error are the same for all.
+//
+// Position: the file and the offset in it, so a restored walk opens one file and goes there. Errors: an element that
+// fails is consumed, and the walk goes on where the reader left the stream; when the stream or the reader can go no
+// further, with the next file. A file that cannot be opened is one failing element.
+//
+// Threads: as for Stage.
+#ifndef TUTTI_DATA_FILE_STAGE_H_
+#define TUTTI_DATA_FILE_STAGE_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cancel.h"
+#include "data/byte_stream.h"
+#include "data/stage.h"
+
+namespace tutti::impl::data {
+
+/// How a format reads the elements of one file after the other.
+class FileReader {
+ public:
+  virtual ~FileReader() = default;
+
+  /// At the beginning of a file: reads what precedes the elements.
+  virtual base::Status begin(ByteStream &) { return base::Status(); }
+  /// The next element; false at the end of the file. Errors name file and offset or line.
+  virtual base::Result<bool> read(ByteStream &stream, Element &element) = 0;
+  /// After an error: can reading go on where the stream stands?
+  virtual bool can_go_on() const { return true; }
+  /// The number of the line, or the like, that belongs to the stream's offset; saved with it.
+  virtual int64_t place() const { return 0; }
+  /// Called after begin(), when the stream has been moved to a saved offset.
+  virtual void set_place(int64_t) {}
+};
+
+/// The files of a source and how to open them.
+struct FileList {
+  std::vector<std::string> paths;
+  Compression compression = Compression::automatic;
+  /// Where the compression is to be told from the contents by other means than Compression::automatic.
+  base::Result<ByteStream> (*open)(base::Ref<const ReadableFile> file, Compression compression) = ByteStream::open;
+
+  /// Expands patterns (file_system.h) and reads the name of the compression.
+  static base::Result<FileList> make(const std::vector<std::string> &paths, const std::string &compression);
+  /// Differs, most likely, between different lists.
+  int64_t fingerprint() const;
+};
+
+class FileStage : public Stage {
+ public:
+  /// `kind` is a literal; `files` is the dataset's.
+  FileStage(const char *kind, const FileList &files, std::unique_ptr<FileReader> reader, const IteratorContext &context)
+      : kind_(kind), files_(files), reader_(std::move(reader)), cancel_(context.cancel), epoch_(context.epoch) {}
+
+  base::Result<bool> next(Element &element) final;
+  void save(State &state) const final;
+  base::Status restore(const base::JsonReader &state) final;
+
+ private:
+  base::Status open();
+  base::Status fail(base::Status status, bool goes_on);
+  void leave_file();
+
+  const char *const kind_;
+  const FileList &files_;
+  const std::unique_ptr<FileReader> reader_;
+  const base::Ref<base::CancelToken> cancel_;
+  const int64_t epoch_;
+  std::optional<ByteStream> stream_;  // of the file, once it is needed
+  size_t file_ = 0;
+  int64_t offset_ = 0, place_ = 0;  // in the file, as long as there is no stream
+  int64_t position_ = 0;            // elements given out
+};
+
+/// A dataset whose stage is a FileStage. `make_reader` is called once for each walk.
+base::Result<DatasetRef> make_file_dataset(const char *kind, ElementSpec spec, FileList files,
+                                           std::function<std::unique_ptr<FileReader>()> make_reader);
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_FILE_STAGE_H_

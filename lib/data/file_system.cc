@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/file_system.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/file.h"
+
+namespace tutti::impl::data {
+
+using base::Ref;
+using base::Result;
+using base::Status;
+
+namespace {
+
+class LocalFile : public ReadableFile {
+ public:
+  explicit LocalFile(base::RandomAccessFile file) : ReadableFile(file.path()), file_(std::move(file)) {}
+
+  int64_t size_bytes() const override { return file_.size_bytes(); }
+  Result<size_t> read_at(int64_t offset, std::span<char> target) const override {
+    return file_.read_at(offset, target.data(), target.size());
+  }
+  Result<Ref<tensor::Buffer>> contents() const override {
+    TUTTI_ASSIGN(base::MappedFile mapped, base::MappedFile::open(path()));
+    auto owner = std::make_shared<base::MappedFile>(std::move(mapped));
+    void *const data = const_cast<char *>(owner->data());
+    const auto size = static_cast<int64_t>(owner->size());
+    return tensor::Buffer::borrow(
+        data, size, [owner] {}, tensor::Buffer::Access::read_only);
+  }
+
+ private:
+  base::RandomAccessFile file_;
+};
+
+class LocalFileSystem : public FileSystem {
+ public:
+  Result<Ref<const ReadableFile>> open(const std::string &path) const override {
+    TUTTI_ASSIGN(base::RandomAccessFile file, base::RandomAccessFile::open(path));
+    return Ref<const ReadableFile>(base::make_ref<LocalFile>(std::move(file)));
+  }
+  Result<std::vector<Entry>> list(const std::string &directory) const override {
+    TUTTI_ASSIGN(std::vector<std::string> names, base::list_directory(directory));
+    std::vector<Entry> entries;
+    for (std::string &name : names) {
+      const bool is_directory = base::is_directory(base::concat(directory, "/", name));
+      entries.push_back({std::move(name), is_directory});
+    }
+    return entries;
+  }
+};
+
+class MemoryFile : public ReadableFile {
+ public:
+  MemoryFile(std::string_view bytes, std::string path) : ReadableFile(std::move(path)), bytes_(bytes) {}
+
+  int64_t size_bytes() const override { return static_cast<int64_t>(bytes_.size()); }
+  Result<size_t> read_at(int64_t offset, std::span<char> target) const override {
+    const size_t start = std::min(static_cast<size_t>(std::max<int64_t>(offset, 0)), bytes_.size());
+    const size_t size = std::min(target.size(), bytes_.size() - start);
+    if (size > 0) std::memcpy(target.data(), bytes_.data() + start, size);
+    return size;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+}  // namespace
+
+Result<Ref<tensor::Buffer>> ReadableFile::contents() const {
+  TUTTI_ASSIGN(Ref<tensor::Buffer> buffer, tensor::Buffer::allocate(size_bytes()));
+  TUTTI_ASSIGN(const size_t got,
+               read_at(0, {static_cast<char *>(buffer->data()), static_cast<size_t>(buffer->size_bytes())}));
+  return tensor::Buffer::slice(std::move(buffer), 0, static_cast<int64_t>(got));
+}
+
+Result<const FileSystem *> file_system_of(std::string_view path) {
+  static const LocalFileSystem *const local = new LocalFileSystem;
+  const size_t scheme = path.find("://");
+  if (scheme != std::string_view::npos && path.substr(0, scheme).find('/') == std::string_view::npos) {
+    return base::unimplemented("cannot open ", base::quoted(path, 400), ": there is no file system for '",
+                               path.substr(0, scheme), "://'");
+  }
+  return local;
+}
+
+Result<Ref<const ReadableFile>> open_file(const std::string &path) {
+  TUTTI_ASSIGN(const FileSystem *system, file_system_of(path));
+  return system->open(path);
+}
+
+Ref<const ReadableFile> memory_file(std::string_view bytes, std::string path) {
+  return Ref<const ReadableFile>(base::make_ref<MemoryFile>(bytes, std::move(path)));
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sources of the registry through the C interface. */
+#include <stdio.h>
+
+#include "dataset_fixtures.h"
+
+static char folder[64];
+
+static const char *path_of(const char *name) {
+  static char paths[4][80];
+  static int next;
+  char *path = paths[next++ % 4];
+  join_path(path, sizeof paths[0], folder, name);
+  return path;
+}
+
+static void write_text(const char *name, const char *text) {
+  FILE *file = fopen(path_of(name), "wb");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+static tutti_pipeline *new_pipeline(void) {
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  return pipeline;
+}
+
+/* The elements of a dataset of one text each, joined by commas. */
+static const char *texts_of(tutti_dataset *dataset) {
+  static char all[256];
+  size_t used = 0;
+  tutti_iterator *iterator = NULL;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  for (uint8_t more = 1; more;) {
+    assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+    if (!more) break;
+    tutti_tensor *text = tutti_iterator_get_component(iterator, 0);
+    for (int64_t i = 0; i < tutti_tensor_get_element_count(text); i++) {
+      int64_t size = tutti_tensor_get_element_size(text, i);
+      assert_in_range(size, 0, 100);
+      used += (size_t)snprintf(all + used, sizeof all - used, "%.*s,", (int)size,
+                               (const char *)tutti_tensor_get_element_data(text, i));
+    }
+  }
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+  all[used] = 0;
+  return all;
+}
+
+static void test_range(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = new_pipeline();
+  tutti_source_range_attrs attrs = {.start = 3, .has_step = 1, .step = -1, .name = "n"};
+  tutti_source_range(pipeline, 0, &attrs);
+  tutti_pipeline_batch(pipeline, 8, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  assert_string_equal(tutti_dataset_get_component_name(dataset, 0), "n");
+  tutti_iterator *iterator = NULL;
+  uint8_t more = 0;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+  static const int64_t expected[] = {3, 2, 1};
+  assert_memory_equal(tutti_tensor_get_data(tutti_iterator_get_component(iterator, 0)), expected, sizeof expected);
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+  assert_true(tutti_has_feature("source:range"));
+  assert_false(tutti_has_feature("source:shuffle"));
+}
+
+static void test_text_lines(void **state) {
+  (void)state;
+  write_text("1.txt", "a\nb\n");
+  write_text("2.txt", "c");
+  tutti_pipeline *pipeline = new_pipeline();
+  const char *paths[] = {path_of("2.txt"), path_of("*.txt")};
+  tutti_source_text_lines(pipeline, paths, 2, NULL);
+  assert_string_equal(texts_of(build(pipeline)), "c,a,b,c,");
+  pipeline = new_pipeline();
+  tutti_source_text_lines_attrs attrs = {.skip_lines = 1, .name = "line"};
+  tutti_source_text_lines(pipeline, paths + 1, 1, &attrs);
+  tutti_pipeline_batch(pipeline, 3, NULL);
+  assert_string_equal(texts_of(build(pipeline)), "b,");
+}
+
+static void test_mistakes(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = new_pipeline();
+  tutti_source_text_lines(pipeline, NULL, 0, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "parameter 'paths' is missing", pipeline);
+  const char *none[] = {NULL}, *missing[] = {path_of("missing-*")};
+  pipeline = new_pipeline();
+  tutti_source_text_lines(pipeline, none, 1, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'value' is NULL", pipeline);
+  pipeline = new_pipeline();
+  tutti_source_text_lines(pipeline, missing, 1, NULL);
+  assert_build_error(TUTTI_NOT_FOUND, "missing-*", pipeline);
+  pipeline = new_pipeline();
+  tutti_pipeline_begin(pipeline, "text_line", 1);
+  tutti_pipeline_end(pipeline);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "did you mean 'text_lines'?", pipeline);
+  pipeline = new_pipeline();
+  tutti_pipeline_cache(pipeline);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "has no source yet", pipeline);
+  pipeline = count_to(3);
+  tutti_source_range(pipeline, 3, NULL);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "has one already", pipeline);
+  pipeline = new_pipeline();
+  tutti_source_range(pipeline, 3, NULL);
+  tutti_pipeline_add_idx(pipeline, "x", TUTTI_ROLE_FEATURE, "x");
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "cannot be added after", pipeline);
+  pipeline = new_pipeline();
+  tutti_pipeline_begin(pipeline, "text_lines", 1);
+  tutti_pipeline_set_i64(pipeline, "paths", 3);
+  tutti_pipeline_end(pipeline);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "expected strings", pipeline);
+}
+
+static int make_folder(void **state) {
+  make_directory(folder);
+  return remember_live_objects(state);
+}
+
+static int remove_folder(void **state) {
+  remove_directory(folder);
+  return assert_nothing_left(state);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_range),
+      cmocka_unit_test(test_text_lines),
+      cmocka_unit_test(test_mistakes),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
