@@ -10,7 +10,7 @@ packages_of() {
     case $1 in
     build)
         echo build-essential meson ninja-build pkg-config python3 python3-yaml
-        echo libdnnl-dev libhwy-dev nlohmann-json3-dev zlib1g-dev
+        echo libdnnl-dev libhwy-dev libprotozero-dev nlohmann-json3-dev zlib1g-dev
         ;;
     test) echo libcmocka-dev abigail-tools dataset-fashion-mnist ;;
     example) echo dataset-fashion-mnist ;;

@@ -69,3 +69,32 @@ func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipel
 	p.end()
 	return p
 }
+
+// TfrecordOptions are what Tfrecord may be told; the zero value means the defaults.
+type TfrecordOptions struct {
+	// auto, none, gzip or zlib; auto finds gzip and zlib by the first bytes. Default: auto.
+	Compression string
+	// Name of the component. Default: record.
+	Name string
+}
+
+// Tfrecord: The records of TFRecord files, each a scalar of dtype bytes; both checksums of each are checked. A
+// record with damaged data is one error, damage to a length ends its file. paths: Files, in this order; a pattern
+// ("part-*.tfrecord") stands for the files it matches, ordered by name.
+func (p *Pipeline) Tfrecord(paths []string, options ...TfrecordOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "tfrecord", 1)
+	for _, text := range paths {
+		raw.Pipeline_set_string(p.handle, "paths", text)
+	}
+	o := first(options)
+	if o.Compression != "" {
+		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
+	}
+	if o.Name != "" {
+		raw.Pipeline_set_string(p.handle, "name", o.Name)
+	}
+	p.end()
+	return p
+}

@@ -70,6 +70,40 @@ func (p *Pipeline) Enumerate(options ...EnumerateOptions) *Pipeline {
 	return p
 }
 
+// ParseExampleOptions are what ParseExample may be told; the zero value means the defaults.
+type ParseExampleOptions struct {
+	// Features that are labels.
+	Labels []string
+	// Features that are weights.
+	Weights []string
+	// Component that holds the examples; need not be said where only one is of dtype bytes. Default: .
+	Input string
+}
+
+// ParseExample: Reads features of a tf.train.Example, in place of the component that holds its bytes. Other
+// components stay. features: What to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT, as in "label: i64", "box:
+// f32[4] = 0" or, of any length, "words: bytes[?]".
+func (p *Pipeline) ParseExample(features []string, options ...ParseExampleOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "parse_example", 1)
+	for _, text := range features {
+		raw.Pipeline_set_string(p.handle, "features", text)
+	}
+	o := first(options)
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	if o.Input != "" {
+		raw.Pipeline_set_string(p.handle, "input", o.Input)
+	}
+	p.end()
+	return p
+}
+
 // PrefetchOptions are what Prefetch may be told; the zero value means the defaults.
 type PrefetchOptions struct {
 	// Elements held; 0 = automatic. Default: 0.

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tutti/predictor.h>
+#include <tutti/record.h>
 #include <tutti/version.h>
 
 /* What a language defines, once, behind this header. */

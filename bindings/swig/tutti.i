@@ -28,6 +28,7 @@ TUTTI_HANDLE(options)
 TUTTI_HANDLE(pipeline)
 TUTTI_HANDLE(prediction_stream)
 TUTTI_HANDLE(predictor)
+TUTTI_HANDLE(record_writer)
 TUTTI_HANDLE(result)
 TUTTI_HANDLE(session)
 TUTTI_HANDLE(strategy)
@@ -67,6 +68,7 @@ TUTTI_HANDLE(tensor)
 %include <tutti/hook.h>
 %include <tutti/estimator.h>
 %include <tutti/predictor.h>
+%include <tutti/record.h>
 
 int64_t tutti_swig_callback_take_released(int64_t *values, int64_t count);
 int32_t tutti_swig_estimator_create(tutti_context *context, int64_t token, const tutti_strategy *strategy,

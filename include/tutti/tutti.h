@@ -15,6 +15,7 @@
 #include <tutti/ops.h>
 #include <tutti/options.h>
 #include <tutti/predictor.h>
+#include <tutti/record.h>
 #include <tutti/status.h>
 #include <tutti/strategy.h>
 #include <tutti/tensor.h>

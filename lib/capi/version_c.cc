@@ -16,6 +16,7 @@
 #include "capi/hook_c.h"
 #include "capi/options_c.h"
 #include "capi/predictor_c.h"
+#include "capi/record_c.h"
 #include "capi/result_c.h"
 #include "capi/strategy_c.h"
 #include "capi/tensor_c.h"
@@ -61,12 +62,12 @@ bool has_registered(std::string_view name) {
   return op != nullptr && op->is_public;
 }
 
-const std::array<const base::HandleTypeBase *, 19> &handle_types() {
-  static const std::array<const base::HandleTypeBase *, 19> types{
+const std::array<const base::HandleTypeBase *, 20> &handle_types() {
+  static const std::array<const base::HandleTypeBase *, 20> types{
       &error_handles,    &cancel_handles,    &options_handles,           &context_handles,   &tensor_handles,
       &graph_handles,    &pipeline_handles,  &dataset_handles,           &iterator_handles,  &feed_handles,
       &strategy_handles, &hooks_handles,     &hook_event_handles,        &estimator_handles, &session_handles,
-      &result_handles,   &predictor_handles, &prediction_stream_handles, &batch_handles};
+      &result_handles,   &predictor_handles, &prediction_stream_handles, &batch_handles,     &record_writer_handles};
   return types;
 }
 

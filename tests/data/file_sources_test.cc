@@ -4,6 +4,8 @@
 // tested in a file of its own.
 #include "base/gzip.h"
 #include "conformance/dataset_conformance.h"
+#include "data/format/example.h"
+#include "data/format/record.h"
 #include "data/pipeline.h"
 #include "sample_files.h"
 
@@ -25,10 +27,28 @@ class Files {
     write_bytes(folder_ / "d.txt", assert_ok_value(base::gzip("seven\neight\nnine")));
     const std::string packed = assert_ok_value(base::gzip("good\nbad\n"));
     write_bytes(folder_ / "cut.gz", packed.substr(0, packed.size() - 4));
+    write_records("a.tfrecord", data::Compression::none, 7);
+    write_records("b.tfrecord", data::Compression::none, 0);
+    write_records("c.tfrecord", data::Compression::gzip, 5);
+    std::string damaged = assert_ok_value(base::read_file(folder_ / "a.tfrecord"));
+    damaged[damaged.size() / 2] ^= 1;
+    write_bytes(folder_ / "damaged.record", damaged);
+    write_bytes(folder_ / "cut.record", damaged.substr(0, damaged.size() - 3));
   }
   std::string operator/(const std::string &name) const { return folder_ / name; }
 
  private:
+  // Examples with "x" of two numbers and "words" of growing number.
+  void write_records(const std::string &name, data::Compression compression, int count) {
+    data::RecordWriter writer = assert_ok_value(data::RecordWriter::create(folder_ / name, compression));
+    for (int i = 0; i < count; ++i) {
+      const auto x = assert_ok_value(tensor::Tensor::from_values<float>({2}, {static_cast<float>(i), -1.0f}));
+      const auto words = assert_ok_value(tensor::make_bytes_tensor({i}, Strings(static_cast<size_t>(i), name)));
+      assert_ok(writer.write(assert_ok_value(data::encode_example({{"x", x}, {"words", words}}))));
+    }
+    assert_ok(writer.close());
+  }
+
   TemporaryDirectory folder_;
 };
 
@@ -63,9 +83,36 @@ std::vector<DatasetCase> text_cases(const Files &files) {
   };
 }
 
+std::vector<DatasetCase> record_cases(const Files &files) {
+  const auto records = [&files](const std::string &pattern) {
+    return begin_with("tfrecord", {{"paths", Strings{files / pattern}}});
+  };
+  const auto parsed = [=](const std::string &pattern, Strings features) {
+    return std::move(records(pattern).apply("parse_example", {{"features", std::move(features)}}));
+  };
+  return {
+      of("tfrecord", [=] { return records("*.tfrecord"); }),
+      of("tfrecord, shuffle, batch, repeat",
+         [=] { return std::move(records("*.tfrecord").shuffle(5).batch(3).repeat(2)); }),
+      of("parse_example",
+         [=] {
+           return parsed("*.tfrecord", {"words: bytes[?]", "x: f32[2]"});
+         }),
+      of("parse_example, rows",
+         [=] {
+           return std::move(parsed("*.tfrecord", {"x: f32[2]", "z: i64 = 3"}).batch(5).repeat(2).prefetch(1));
+         }),
+      failing(of("tfrecord, damaged data", [=] { return records("damaged.record"); })),
+      failing(of("tfrecord, damaged and cut", [=] { return std::move(records("*.record").batch(2)); })),
+      failing(of("parse_example, missing", [=] { return parsed("*.tfrecord", {"words: bytes[3]"}); })),
+      failing(
+          of("parse_example, missing, rows", [=] { return std::move(parsed("*.*record*", {"x: f32[2]"}).batch(3)); })),
+  };
+}
+
 std::vector<DatasetCase> all_cases(const Files &files) {
   std::vector<DatasetCase> all;
-  for (const auto &cases : {text_cases(files)})
+  for (const auto &cases : {text_cases(files), record_cases(files)})
     all.insert(all.end(), cases.begin(), cases.end());
   return all;
 }

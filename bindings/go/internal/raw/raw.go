@@ -193,27 +193,31 @@ typedef long long swig_type_160;
 typedef _gostring_ swig_type_161;
 typedef long long swig_type_162;
 typedef _gostring_ swig_type_163;
-typedef long long swig_type_164;
-typedef _goslice_ swig_type_165;
-typedef long long swig_type_166;
-typedef long long swig_type_167;
+typedef _gostring_ swig_type_164;
+typedef _gostring_ swig_type_165;
+typedef _goslice_ swig_type_166;
+typedef _gostring_ swig_type_167;
 typedef long long swig_type_168;
-typedef long long swig_type_169;
+typedef _goslice_ swig_type_169;
 typedef long long swig_type_170;
 typedef long long swig_type_171;
 typedef long long swig_type_172;
-typedef _goslice_ swig_type_173;
+typedef long long swig_type_173;
 typedef long long swig_type_174;
-typedef _goslice_ swig_type_175;
-typedef _goslice_ swig_type_176;
-typedef long long swig_type_177;
+typedef long long swig_type_175;
+typedef long long swig_type_176;
+typedef _goslice_ swig_type_177;
 typedef long long swig_type_178;
-typedef long long swig_type_179;
+typedef _goslice_ swig_type_179;
 typedef _goslice_ swig_type_180;
-typedef _gostring_ swig_type_181;
-typedef _gostring_ swig_type_182;
+typedef long long swig_type_181;
+typedef long long swig_type_182;
 typedef long long swig_type_183;
-typedef long long swig_type_184;
+typedef _goslice_ swig_type_184;
+typedef _gostring_ swig_type_185;
+typedef _gostring_ swig_type_186;
+typedef long long swig_type_187;
+typedef long long swig_type_188;
 extern void _wrap_Swig_free_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_a1945a8695ad2986(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_a1945a8695ad2986(void);
@@ -414,22 +418,29 @@ extern swig_type_159 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t ar
 extern swig_type_160 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_type_161 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_162 arg2);
 extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_163 arg2);
-extern swig_type_164 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_165 arg1);
-extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_166 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_169 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3);
-extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_172 arg2);
-extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_175 arg2, swig_type_176 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_177 arg2);
+extern int _wrap_record_writer_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_voidp arg4, swig_voidp arg5);
+extern void _wrap_record_writer_ref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern void _wrap_record_writer_unref_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_record_writer_write_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_166 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_example_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_close_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_168 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_169 arg1);
+extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_173 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_174 arg2, swig_type_175 arg3);
+extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_176 arg2);
+extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_177 arg2, swig_type_178 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_181 arg2);
 extern void _wrap_map_queue_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_map_queue_take_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_178 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_179 arg2);
-extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_180 arg3, int arg4, uintptr_t arg5);
-extern swig_type_181 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_182 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_182 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_183 arg2);
+extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_184 arg3, int arg4, uintptr_t arg5);
+extern swig_type_185 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_186 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2313,10 +2324,78 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	return swig_r
 }
 
+func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_record_writer_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Record_writer_ref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_record_writer_ref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
+}
+
+func Record_writer_unref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_record_writer_unref_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
+}
+
+func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int32)(C._wrap_record_writer_write_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Record_writer_write_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_record_writer_write_example_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_record_writer_close_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_165)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_169)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2331,7 +2410,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2341,7 +2420,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1), C.swig_type_172(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2351,7 +2430,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2359,13 +2438,13 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.swig_type_171(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1), C.swig_type_175(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2375,7 +2454,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.swig_type_178(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2390,7 +2469,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2404,7 +2483,7 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1)))
 	return swig_r
 }
 
@@ -2431,7 +2510,7 @@ func Map_work_get_input(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1)))
 	return swig_r
 }
 
@@ -2441,7 +2520,7 @@ func Map_queue_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 int32, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2465,7 +2544,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.swig_type_184(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -204,6 +204,7 @@ static void* Swig_malloc(int c) {
 #include <stdlib.h>
 #include <string.h>
 #include <tutti/predictor.h>
+#include <tutti/record.h>
 #include <tutti/version.h>
 
 /* What a language defines, once, behind this header. */
@@ -3493,6 +3494,117 @@ tutti_tensor *_wrap_batch_get_output_raw_a1945a8695ad2986(tutti_batch *_swig_go_
   result = (tutti_tensor *)tutti_batch_get_output((struct tutti_batch const *)arg1,(char const *)arg2);
   _swig_go_result = (tutti_tensor *)result; 
   free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_record_writer_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  tutti_record_writer **arg4 = (tutti_record_writer **) 0 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
+  arg4 = (tutti_record_writer **)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_record_writer_create(arg1,(char const *)arg2,(char const *)arg3,arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  free((void *)arg3); 
+  return _swig_go_result;
+}
+
+
+void _wrap_record_writer_ref_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0) {
+  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
+  
+  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
+  
+  tutti_record_writer_ref(arg1);
+  
+}
+
+
+void _wrap_record_writer_unref_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0) {
+  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
+  
+  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
+  
+  tutti_record_writer_unref(arg1);
+  
+}
+
+
+int _wrap_record_writer_write_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
+  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = (void *)_swig_go_1.array; arg3 = (int64_t)_swig_go_1.len; 
+  arg4 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_record_writer_write(arg1,(void const *)arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_record_writer_add_feature(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3,arg4);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_record_writer_write_example_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
+  tutti_error **arg2 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_error **)_swig_go_1; 
+  
+  result = tutti_record_writer_write_example(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_record_writer_close_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
+  tutti_error **arg2 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_error **)_swig_go_1; 
+  
+  result = tutti_record_writer_close(arg1,arg2);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 

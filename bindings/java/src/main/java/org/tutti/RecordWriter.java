@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.nio.ByteBuffer;
+
+/**
+ * Writes a TFRecord file, byte by byte what TensorFlow writes; a pipeline's source {@code tfrecord} reads it. The file
+ * is there, complete, once {@link #finish} has succeeded; without it, or after an error, there is none. It serves one
+ * thread at a time.
+ */
+public final class RecordWriter extends NativeObject {
+    /** A writer of a file that is not compressed, in the default context.
+     *
+     * @param path of the file
+     */
+    public RecordWriter(String path) {
+        this(null, path, "none");
+    }
+
+    /** A writer.
+     *
+     * @param context to which it belongs; null = the default one
+     * @param path of the file
+     * @param compression {@code none}, {@code gzip} or {@code zlib}
+     */
+    public RecordWriter(Context context, String path, String compression) {
+        super(new Handle("RecordWriter", create(context, path, compression), Raw::record_writer_unref));
+    }
+
+    private static long create(Context context, String path, String compression) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.record_writer_create(use.of(context), path, compression, out, failure), failure);
+            return out[0];
+        }
+    }
+
+    /** Writes a record.
+     *
+     * @param record its bytes, of which there may be none
+     */
+    public void write(byte[] record) {
+        ByteBuffer direct = ByteBuffer.allocateDirect(record.length).put(record).flip();
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.record_writer_write(use.of(this), direct, failure), failure);
+        }
+    }
+
+    /** Adds a feature to the tf.train.Example that is written next: texts become a bytes list, floats a float list,
+     * integers and truth values an int64 list.
+     *
+     * @param name of the feature
+     * @param tensor its values; it may be closed
+     * @return this writer
+     */
+    public RecordWriter addFeature(String name, Tensor tensor) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            long number = use.of(this);
+            TuttiException.check(Raw.record_writer_add_feature(number, name, use.of(tensor), failure), failure);
+        }
+        return this;
+    }
+
+    /** Writes the features added since the last example as one record. */
+    public void writeExample() {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.record_writer_write_example(use.of(this), failure), failure);
+        }
+    }
+
+    /** Writes what is left and puts the file into place. Once; the writer takes no records afterwards. */
+    public void finish() {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.record_writer_close(use.of(this), failure), failure);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tf.train.Example: named lists of numbers or texts, as a protocol buffer (TensorFlow, core/example/example.proto and
+// feature.proto):
+//
+//   Example      features = 1
+//   Features     map<string, Feature> feature = 1
+//   Feature      oneof bytes_list = 1 | float_list = 2 | int64_list = 3, each with `repeated value = 1`
+//
+// Reading takes packed and unpacked lists, any order of the map, the last of equal names, and skips what it does not
+// know. Writing orders names by their bytes.
+//
+// Threads: pure functions; an ExampleParser is immutable.
+#ifndef TUTTI_DATA_FORMAT_EXAMPLE_H_
+#define TUTTI_DATA_FORMAT_EXAMPLE_H_
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "data/element.h"
+#include "data/format/field.h"
+#include "data/stage.h"
+#include "tensor/tensor.h"
+
+namespace tutti::impl::data {
+
+class ExampleParser {
+ public:
+  /// The features to read (field.h); their types are bytes, floats, which come from float lists, and integers and
+  /// booleans, which come from int64 lists.
+  static base::Result<ExampleParser> create(const std::vector<std::string> &features);
+
+  const std::vector<Field> &fields() const { return fields_; }
+
+  /// The features as tensors, in the order of fields(), into `components`. DATA_LOSS when the bytes are no Example;
+  /// INVALID_ARGUMENT naming the feature, what was expected and what came.
+  base::Status parse(std::string_view example, std::span<tensor::Tensor> components) const;
+  /// The same as row `row` of buffers; all fields must have a fixed size.
+  base::Status parse_row(std::string_view example, std::span<const RowTarget> targets, int64_t row) const;
+
+ private:
+  explicit ExampleParser(std::vector<Field> fields);
+  /// Where in the example each field's Feature is; empty where it is missing.
+  base::Status find(std::string_view example, std::span<std::string_view> found) const;
+
+  std::vector<Field> fields_;
+  std::vector<size_t> by_name_;  // fields ordered by name
+};
+
+/// An Example of tensors: bytes become a bytes list, floats a float list, integers and booleans an int64 list, each
+/// flattened. OUT_OF_RANGE for a u64 beyond i64.
+base::Result<std::string> encode_example(const std::map<std::string, tensor::Tensor> &features);
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_FORMAT_EXAMPLE_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "data/file_stage.h"
+#include "data/format/record.h"
+#include "data/source_parameters.h"
+
+namespace tutti::impl::data {
+
+using base::Result;
+
+namespace {
+
+class RecordFileReader : public FileReader {
+ public:
+  Result<bool> read(ByteStream &stream, Element &element) override {
+    TUTTI_ASSIGN(std::optional<tensor::Tensor> record, reader_.read(stream));
+    if (!record) return false;
+    element.components.resize(1);
+    element.components[0] = std::move(*record);
+    return true;
+  }
+  bool can_go_on() const override { return reader_.can_go_on(); }
+
+ private:
+  RecordReader reader_;
+};
+
+}  // namespace
+
+Result<DatasetRef> make_tfrecord(const TfrecordParameters &parameters) {
+  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression));
+  files.open = open_record_stream;
+  ElementSpec spec{{{parameters.name, Role::feature, tensor::DType::bytes, {}}}};
+  return make_file_dataset("tfrecord", std::move(spec), std::move(files),
+                           [] { return std::make_unique<RecordFileReader>(); });
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tf.train.Example against what TensorFlow wrote (golden/make_golden.py).
+#include "data/format/example.h"
+
+#include <cmath>
+#include <limits>
+
+#include "data/format/record.h"
+#include "sample_files.h"
+
+using namespace tutti::impl;
+using namespace tutti::testing;
+using data::ExampleParser;
+using tensor::DType;
+using tensor::Tensor;
+
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const std::string kExamples = GOLDEN_FOLDER "/examples.tfrecord";
+
+data::Pipeline examples(const Strings &features, graph::Attributes more = {}) {
+  more.insert_or_assign("features", features);
+  return std::move(begin_with("tfrecord", {{"paths", Strings{kExamples}}}).apply("parse_example", more));
+}
+
+template <typename T>
+void expect(const Tensor &tensor, const std::vector<T> &expected) {
+  const auto values = assert_ok_value(tensor.values<T>());
+  if (std::vector<T>(values.begin(), values.end()) != expected) fail_msg("got %s", tensor.to_string().c_str());
+}
+
+void features_of_every_kind_are_read(void **) {
+  const auto dataset = assert_ok_value(
+      examples({"box: f32[2, 2]", "label: i64", "words: bytes[?]", "ids: i64[?]", "name: bytes", "points: f64[?, 3]"},
+               {{"labels", Strings{"label"}}})
+          .build());
+  assert_string_equal(dataset->spec().to_string().c_str(),
+                      "(box: f32[2, 2], label: i64[] label, words: bytes[unknown], ids: i64[unknown], name: bytes[], "
+                      "points: f64[unknown, 3])");
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  data::Element one, two, three, none;
+  assert_true(assert_ok_value(iterator->next(one)));
+  assert_true(assert_ok_value(iterator->next(two)));
+  assert_true(assert_ok_value(iterator->next(three)));
+  assert_false(assert_ok_value(iterator->next(none)));
+  for (const data::Element *element : {&one, &two, &three})
+    assert_ok(data::check_element(*element, dataset->spec(), "example"));
+  const float infinity = std::numeric_limits<float>::infinity();
+  expect<float>(one.components[0], {0.5f, -1.5f, 2.0f, 1e30f});
+  expect<float>(three.components[0], {infinity, -infinity, 0.0f, -0.0f});
+  assert_true(std::signbit(three.components[0].data_as<float>()[3]));
+  expect<int64_t>(one.components[1], {3});
+  expect<int64_t>(two.components[1], {-4});
+  assert_string_equal(one.components[2].to_string().c_str(),
+                      tensor::make_bytes_tensor({3}, {"a", "", "ccc"}).value().to_string().c_str());
+  assert_int_equal(two.components[2].elements(), 0);    // a list of nothing
+  assert_int_equal(three.components[2].elements(), 0);  // no list
+  expect<int64_t>(one.components[3], {1, -1, INT64_MAX, INT64_MIN});
+  expect<int64_t>(two.components[3], {});
+  assert_int_equal(tensor::bytes_at(two.components[4], 0).size(), 256);
+  assert_true(tensor::bytes_at(three.components[4], 0).empty());
+  expect<double>(one.components[5], {1, 2, 3, 4, 5, 6});
+  assert_true(one.components[5].shape() == (tensor::Shape{2, 3}));
+  assert_true(two.components[5].shape() == (tensor::Shape{0, 3}));
+}
+
+void types_and_defaults_convert(void **) {
+  const auto dataset = assert_ok_value(
+      examples({"label: i8", "points: f16[3] = 7", "missing: i32[2] = -5", "gone: bytes = none"}).build());
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  data::Element element;
+  assert_error_contains(iterator->next(element), "feature 'points': expected f16[3], got 6 values");
+  assert_true(assert_ok_value(iterator->next(element)));
+  expect<int8_t>(element.components[0], {-4});
+  assert_true(static_cast<float>(element.components[1].data_as<tensor::Half>()[2]) == 7.0f);
+  expect<int32_t>(element.components[2], {-5, -5});
+  assert_true(tensor::bytes_at(element.components[3], 0) == "none");
+  assert_true(assert_ok_value(iterator->next(element)));
+  assert_true(static_cast<float>(element.components[1].data_as<tensor::Half>()[2]) == 9.0f);
+}
+
+// The batch's rows are filled without tensors in between; the bytes must be the same.
+void rows_are_the_elements(void **) {
+  const Strings features{"label: i64", "box: f32[4]", "missing: i32[2] = -5"};
+  const auto whole = assert_ok_value(examples(features).batch(3).build());
+  const auto single = assert_ok_value(examples(features).build());
+  auto batches = assert_ok_value(whole->make_iterator({})), elements = assert_ok_value(single->make_iterator({}));
+  data::Element batch, element;
+  assert_true(assert_ok_value(batches->next(batch)));
+  for (int64_t row = 0; row < 3; ++row) {
+    assert_true(assert_ok_value(elements->next(element)));
+    for (size_t i = 0; i < features.size(); ++i)
+      assert_true(tensor::identical(assert_ok_value(batch.components[i].row(row)), element.components[i]));
+  }
+}
+
+void mistakes_name_the_feature(void **) {
+  const auto first_error = [](const Strings &features) {
+    const auto dataset = assert_ok_value(examples(features).build());
+    auto iterator = assert_ok_value(dataset->make_iterator({}));
+    data::Element element;
+    return iterator->next(element).status();
+  };
+  assert_error_contains(first_error({"lable: i64"}),
+                        "feature 'lable': expected i64[], got nothing, and it has no default");
+  assert_error_contains(first_error({"label: f32"}), "feature 'label': expected f32[], got a int64_list");
+  assert_error_contains(first_error({"box: i64[4]"}), "feature 'box': expected i64[4], got a float_list");
+  assert_error_contains(first_error({"ids: i32[4]"}), "the value 9223372036854775807, which does not fit");
+  assert_error_contains(first_error({"words: bytes[2]"}), "expected bytes[2], got 3 values");
+  assert_error_contains(first_error({"ids: i64[?, 3]"}), "expected i64[unknown, 3], got 4 values");
+  assert_error_contains(first_error({"box: f32[3]"}), "[element=0]");
+  const auto build = [](const Strings &features, graph::Attributes more = {}) {
+    return examples(features, more).build();
+  };
+  assert_error_contains(build({"label"}), "field 'label': no ':'; expected NAME: TYPE[DIMENSIONS] = DEFAULT");
+  assert_error_contains(build({"label: i65"}), "field 'label: i65'");
+  assert_error_contains(build({"box: f32[4, ?]"}), "bad dimension '?'");
+  assert_error_contains(build({"box: f32[-1]"}), "bad dimension '-1'");
+  assert_error_contains(build({"label: i8 = 300"}), "the default is no i8");
+  assert_error_contains(build({"ids: i64[?] = 3"}), "empty where it is missing");
+  assert_error_contains(build({"a: i64", "a: f32"}), "two components are called 'a'");
+  assert_error_contains(build({"label: i64"}, {{"labels", Strings{"lable"}}}), "did you mean 'label'?");
+  assert_error_contains(build({"label: i64"}, {{"input", std::string("recrd")}}), "recrd");
+  assert_error_contains(
+      begin_with("range", {{"stop", int64_t{3}}}).apply("parse_example", {{"features", Strings{"a: i64"}}}).build(),
+      "there is no component of dtype bytes");
+  assert_error_contains(begin_with("tfrecord", {{"paths", Strings{kExamples}}})
+                            .batch(2)
+                            .apply("parse_example", {{"features", Strings{"a: i64"}}})
+                            .build(),
+                        "it must stand before batch");
+}
+
+// What we write from what we read is, byte by byte, what TensorFlow wrote.
+void examples_are_written_as_tensorflow_does(void **) {
+  const auto records = texts_of(assert_ok_value(begin_with("tfrecord", {{"paths", Strings{kExamples}}}).build()));
+  const auto vector = [](auto values) {
+    return Tensor::from_values({static_cast<int64_t>(values.size())},
+                               std::span<const typename decltype(values)::value_type>(values))
+        .value();
+  };
+  const Tensor points = Tensor::from_values<float>({2, 3}, {1, 2, 3, 4, 5, 6}).value();
+  std::map<std::string, Tensor> features{{"label", vector(std::vector<int32_t>{3})},
+                                         {"box", vector(std::vector<double>{0.5, -1.5, 2.0, 1e30f})},
+                                         {"name", tensor::make_bytes_tensor({}, {"first"}).value()},
+                                         {"words", tensor::make_bytes_tensor({3}, {"a", "", "ccc"}).value()},
+                                         {"ids", vector(std::vector<int64_t>{1, -1, INT64_MAX, INT64_MIN})},
+                                         {"points", points}};
+  assert_true(assert_ok_value(data::encode_example(features)) == records[0]);
+  features["label"] = vector(std::vector<int16_t>{-4});
+  features["box"] = vector(std::vector<float>{1, 2, 3, 4});
+  features["words"] = tensor::make_bytes_tensor({0}, {}).value();
+  features["ids"] = vector(std::vector<int64_t>{});
+  std::string all_bytes;
+  for (int i = 0; i < 256; ++i)
+    all_bytes.push_back(static_cast<char>(i));
+  features["name"] = tensor::make_bytes_tensor({}, {all_bytes}).value();
+  features.erase("points");
+  assert_true(assert_ok_value(data::encode_example(features)) == records[1]);
+  assert_error_contains(data::encode_example({{"big", vector(std::vector<uint64_t>{UINT64_MAX})}}),
+                        "the value 18446744073709551615 does not fit an int64 list");
+}
+
+// Unpacked lists, equal names, unknown fields.
+void other_writers_are_understood(void **) {
+  const auto message = [](char tag, const std::string &text) {
+    return std::string{static_cast<char>(tag << 3 | 2), static_cast<char>(text.size())} + text;
+  };
+  const auto entry = [&](const std::string &key, const std::string &feature) {
+    return message(1, message(1, key) + message(2, feature));
+  };
+  const std::string unpacked("\x08\x05\x08\x06\x0a\x01\x07", 7);  // 5, 6, then packed 7
+  const std::string floats("\x0d\0\0\x80\x3f\x0d\0\0\0\x40", 10);
+  const std::string example =
+      message(7, "unknown") + message(1, entry("a", message(3, std::string("\x08\x01", 2))) +
+                                             entry("a", message(3, unpacked)) + entry("b", message(2, floats)));
+  const ExampleParser parser = assert_ok_value(ExampleParser::create({"a: i64[3]", "b: f32[2]"}));
+  std::vector<Tensor> tensors(2);
+  assert_ok(parser.parse(example, tensors));
+  expect<int64_t>(tensors[0], {5, 6, 7});
+  expect<float>(tensors[1], {1, 2});
+  for (size_t size = 1; size < example.size(); ++size) {
+    const base::Status status = parser.parse(example.substr(0, size), tensors);
+    if (size != 9) assert_error_contains(status, "corrupt Example");
+  }
+}
+
+}  // namespace
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(features_of_every_kind_are_read),
+    cmocka_unit_test(types_and_defaults_convert),
+    cmocka_unit_test(rows_are_the_elements),
+    cmocka_unit_test(mistakes_name_the_feature),
+    cmocka_unit_test(examples_are_written_as_tensorflow_does),
+    cmocka_unit_test(other_writers_are_understood),
+};
+TEST_MAIN(tests)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the golden files beside it, once, with TensorFlow and NumPy: what tests of formats are compared with.
+
+Made with TensorFlow 2.21.0 and NumPy 2.x; needs `pip install tensorflow-cpu`. tests/data/tfrecord_test.cc and its
+neighbours know the contents.
+"""
+import os
+
+import numpy as np
+import tensorflow as tf
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def path(name):
+    return os.path.join(HERE, name)
+
+
+# tfrecord_test.cc: golden_records().
+RECORDS = [b'', b'a', bytes(range(256)), b'x' * 1000, b'\x1f\x8b\x08', b''.join(b'record %d\n' % i for i in range(5000))]
+
+
+def write_records():
+    for name, compression in (('records.tfrecord', ''), ('records.tfrecord.gz', 'GZIP'), ('records.tfrecord.zlib', 'ZLIB')):
+        with tf.io.TFRecordWriter(path(name), compression) as writer:
+            for record in RECORDS:
+                writer.write(record)
+
+
+def floats(*values):
+    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+
+
+def integers(*values):
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+
+def texts(*values):
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+
+# example_test.cc: the same values.
+EXAMPLES = [
+    {'label': integers(3), 'box': floats(0.5, -1.5, 2.0, 1e30), 'name': texts(b'first'), 'words': texts(b'a', b'', b'ccc'),
+     'ids': integers(1, -1, 2**63 - 1, -2**63), 'points': floats(1, 2, 3, 4, 5, 6)},
+    {'label': integers(-4), 'box': floats(1, 2, 3, 4), 'name': texts(bytes(range(256))), 'words': texts(), 'ids': integers()},
+    {'label': integers(0), 'box': floats(float('inf'), float('-inf'), 0.0, -0.0), 'name': texts(b''), 'points': floats(7, 8, 9)},
+]
+
+
+def write_examples():
+    with tf.io.TFRecordWriter(path('examples.tfrecord')) as writer:
+        for features in EXAMPLES:
+            example = tf.train.Example(features=tf.train.Features(feature=features))
+            writer.write(example.SerializeToString(deterministic=True))
+
+
+# npy_test.cc: the same values.
+def write_arrays():
+    counted = np.arange(12)
+    for name, array in {
+            'f32': counted.astype('<f4').reshape(4, 3) / 2, 'big_endian': counted.astype('>i4').reshape(4, 3), 'bool': counted % 3 == 0,
+            'fortran': np.asfortranarray(counted.astype('<i8').reshape(2, 3, 2)), 'text': np.array([b'one', b'', b'three']),
+            'unicode': np.array(['one', 'zwei', 'drei\u00e4\U0001f600']), 'scalar': np.float64(2.5), 'f16': counted.astype('<f2'),
+            'empty': np.zeros((0, 3), '<u2')
+    }.items():
+        np.save(path(f'{name}.npy'), array)
+    with open(path('version2.npy'), 'wb') as file:
+        np.lib.format.write_array(file, counted.astype('<u8'), version=(2, 0))
+    with open(path('version3.npy'), 'wb') as file:
+        np.lib.format.write_array(file, counted.astype('<i2'), version=(3, 0))
+    both = {'x': counted.astype('<f4').reshape(4, 3), 'y': np.array([3, 1, 4, 1], '<i4')}
+    np.savez(path('both.npz'), **both)
+    np.savez_compressed(path('both_compressed.npz'), **both)
+
+
+if __name__ == '__main__':
+    write_records()
+    write_examples()
+    write_arrays()
