@@ -69,5 +69,7 @@ func (w *RecordWriter) WriteExample() error {
 
 // Finish writes what is left and puts the file into place. Once; the writer takes no records afterwards.
 func (w *RecordWriter) Finish() error {
-	return w.call(nil, func(number, _ uintptr, failure *uintptr) int32 { return raw.Record_writer_close(number, failure) })
+	return w.call(nil, func(number, _ uintptr, failure *uintptr) int32 {
+		return raw.Record_writer_close(number, failure)
+	})
 }

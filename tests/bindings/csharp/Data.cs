@@ -189,6 +189,62 @@ namespace Tutti.Tests
                 Check.Equal(Dataset.Infinite, endless.Cardinality);
         }
 
+        [Test]
+        private static void Texts()
+        {
+            var texts = new[] { "one", "", "größe-数-🙂" };
+            using (Tensor vector = Tensor.From(texts), numbers = Tensor.From(new long[] { 1 }))
+            using (Tensor grid = Tensor.From(new[] { new byte[] { 0, 255 }, new byte[0] }, 2, 1))
+            {
+                Check.Same(texts, vector.ToTexts());
+                Check.Equal(DType.Bytes, vector.DType);
+                Check.Same(new long[] { 2, 1 }, grid.Dims);
+                Check.Same(new byte[] { 0, 255 }, grid.ToByteArrays()[0]);
+                Check.Equal(0, grid.ToByteArrays()[1].Length);
+                Check.Throws<TuttiException>(() => numbers.ToTexts());
+            }
+            Check.Throws<ArgumentNullException>(() => Tensor.From(new string[] { null }));
+        }
+
+        [Test]
+        private static void RecordsAndLines()
+        {
+            WithFolder(folder =>
+            {
+                string path = Path.Combine(folder, "größe.gz"), lines = Path.Combine(folder, "1.txt");
+                File.WriteAllText(lines, "head\na\r\nb");
+                using (Dataset dataset = new Pipeline().TextLines(new[] { folder + "/*.txt" },
+                    new TextLinesOptions { SkipLines = 1 }).Batch(5).Build())
+                {
+                    foreach (Tensor[] element in dataset.Elements())
+                        Check.Same(new[] { "a", "b" }, element[0].ToTexts());
+                }
+                using (var writer = new RecordWriter(path, "gzip"))
+                {
+                    for (long i = 0; i < 3; i++)
+                    {
+                        using (Tensor label = Tensor.Scalar(i), words = Tensor.From(new string[0]))
+                            writer.AddFeature("label", label).AddFeature("words", words).WriteExample();
+                    }
+                    writer.Finish();
+                    Check.Throws<TuttiException>(() => writer.Write(new byte[1]));
+                }
+                long next = 0;
+                using (Dataset dataset = new Pipeline().Tfrecord(new[] { path }).ParseExample(
+                    new[] { "label: i64", "words: bytes[?]" },
+                    new ParseExampleOptions { Labels = new[] { "label" } }).Build())
+                {
+                    foreach (Tensor[] element in dataset.Elements())
+                    {
+                        Check.Equal(next++, element[0].ToArray<long>()[0]);
+                        Check.Equal(0L, element[1].Length);
+                    }
+                }
+                Check.Equal(3L, next);
+                Check.Throws<ArgumentNullException>(() => new Pipeline().Tfrecord(null).Build());
+            });
+        }
+
         private static string WriteIdx(string folder, string name)
         {
             string path = Path.Combine(folder, name);

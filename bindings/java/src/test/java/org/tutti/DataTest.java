@@ -212,6 +212,63 @@ public class DataTest {
     }
 
     @Test
+    public void texts() {
+        String[] texts = {"one", "", "größe-数-🙂"};
+        byte[][] bytes = {{0, -1}, {}};
+        try (Tensor a = Tensor.of(texts); Tensor b = Tensor.of(bytes, 2, 1); Tensor c = Tensor.of(new long[] {1})) {
+            assertArrayEquals(texts, a.toTexts());
+            assertArrayEquals(bytes, b.toByteArrays());
+            assertEquals(DType.BYTES, a.dtype());
+            assertArrayEquals(new long[] {2, 1}, b.dims());
+            assertEquals(Code.INVALID_ARGUMENT, Toy.failure(c::toTexts).code());
+        }
+    }
+
+    @Test
+    public void linesOfFiles() throws Exception {
+        Files.writeString(folder.newFile("1.txt").toPath(), "head\na\r\nb");
+        Files.writeString(folder.newFile("2.txt").toPath(), "head\nc\n");
+        String[] paths = {folder.getRoot() + "/*.txt"};
+        try (Dataset dataset = new Pipeline().textLines(paths, new TextLinesOptions().skipLines(1)).batch(5).build();
+             DatasetIterator iterator = dataset.iterator(0)) {
+            Tensor[] element = iterator.next();
+            assertArrayEquals(new String[] {"a", "b", "c"}, element[0].toTexts());
+            Tensor.closeAll(element);
+        }
+        assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> new Pipeline().textLines(new String[0]).build()).code());
+    }
+
+    @Test
+    public void recordsAndExamples() throws Exception {
+        String path = new File(folder.getRoot(), "größe.gz").getPath();
+        try (RecordWriter writer = new RecordWriter(null, path, "gzip")) {
+            for (long i = 0; i < 3; i++) {
+                try (Tensor label = Tensor.of(new long[] {i}); Tensor words = Tensor.of(new byte[(int) i][3])) {
+                    writer.addFeature("label", label).addFeature("words", words).writeExample();
+                }
+            }
+            writer.write(new byte[] {-1});
+            writer.finish();
+            assertEquals(Code.FAILED_PRECONDITION, Toy.failure(() -> {
+                writer.finish();
+                return null;
+            }).code());
+        }
+        String[] features = {"label: i64[1]", "words: bytes[?]"};
+        try (Dataset dataset = new Pipeline().tfrecord(new String[] {path})
+                 .parseExample(features, new ParseExampleOptions().labels("label")).build();
+             DatasetIterator iterator = dataset.iterator(0)) {
+            for (long i = 0; i < 3; i++) {
+                Tensor[] element = iterator.next();
+                assertArrayEquals(new long[] {i}, element[0].toLongs());
+                assertEquals(i, element[1].elementCount());
+                Tensor.closeAll(element);
+            }
+            assertEquals(Code.DATA_LOSS, Toy.failure(iterator::read).code());
+        }
+    }
+
+    @Test
     public void idxFiles() throws Exception {
         File packed = new File(folder.getRoot(), "größe-𝄞.gz");
         try (GZIPOutputStream out = new GZIPOutputStream(new FileOutputStream(packed))) {
