@@ -13,6 +13,7 @@ namespace {
 constexpr int kAnyHeader = 15 + 32;   // largest window; gzip or zlib
 constexpr int kGzipHeader = 15 + 16;  // what follows a first gzip member
 constexpr int kZlibHeader = 15;
+constexpr int kNoHeader = -15;
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 constexpr int64_t kRatioGrace = 1 << 20;
 
@@ -27,7 +28,7 @@ struct Inflater::State {
   int64_t total_out = 0;
   bool started = false;
   bool member_ended = false;
-  bool is_gzip = false;
+  bool is_gzip = false, is_bare = false;
   Status failure;
 
   ~State() {
@@ -53,7 +54,7 @@ Status Inflater::State::begin_next_member(std::string_view *input) {
 }
 
 Status Inflater::State::step(std::string_view *input, std::span<char> *output) {
-  if (total_in == 0) is_gzip = input->front() == '\x1f';
+  if (total_in == 0) is_gzip = !is_bare && input->front() == '\x1f';
   const size_t room = std::min(output->size(), kMostAtOnce), given = std::min(input->size(), kMostAtOnce);
   stream.next_in = input_pointer(input->data());
   stream.avail_in = static_cast<uInt>(given);
@@ -86,11 +87,13 @@ Inflater::Inflater(Inflater &&) noexcept = default;
 Inflater &Inflater::operator=(Inflater &&) noexcept = default;
 Inflater::~Inflater() = default;
 
-Result<Inflater> Inflater::create(InflateLimits limits) {
+Result<Inflater> Inflater::create(InflateLimits limits, Header header) {
   auto state = std::make_unique<State>();
   state->limits = limits;
-  if (inflateInit2(&state->stream, kAnyHeader) != Z_OK) return resource_exhausted("zlib cannot start");
+  if (inflateInit2(&state->stream, header == Header::none ? kNoHeader : kAnyHeader) != Z_OK)
+    return resource_exhausted("zlib cannot start");
   state->started = true;
+  state->is_bare = header == Header::none;
   return Inflater(std::move(state));
 }
 

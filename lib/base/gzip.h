@@ -36,7 +36,11 @@ Result<std::string> gunzip(std::string_view bytes, InflateLimits limits = {});
 /// Inflates piece by piece.
 class Inflater {
  public:
-  static Result<Inflater> create(InflateLimits limits = {});
+  enum class Header {
+    gzip_or_zlib,  ///< told apart by the first byte
+    none,          ///< a bare deflate stream, as in zip files
+  };
+  static Result<Inflater> create(InflateLimits limits = {}, Header header = Header::gzip_or_zlib);
   Inflater(Inflater &&) noexcept;
   Inflater &operator=(Inflater &&) noexcept;
   ~Inflater();
