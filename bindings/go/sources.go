@@ -5,6 +5,239 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
+// CsvOptions are what Csv may be told; the zero value means the defaults.
+type CsvOptions struct {
+	// Columns to read, each as NAME: TYPE = DEFAULT, as in "age: f32 = 0"; without a header all of them, in the
+	// order of the file. None: all columns of the header of the first file, as texts.
+	Columns []string
+	// Columns that are labels.
+	Labels []string
+	// Columns that are weights.
+	Weights []string
+	// Each file begins with the names of its columns. Default: true.
+	Header Bool
+	// What stands between fields. Default: ,.
+	Delimiter string
+	// Texts that mean that a value is missing, as an empty one does; as in "NA".
+	Missing []string
+	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
+	Compression string
+}
+
+// Csv: The records of CSV files (RFC 4180), each an element with one scalar for each column. A record that cannot
+// be read is one error, which names file, line and column. paths: Files, in this order; a pattern ("part-*.csv")
+// stands for the files it matches, ordered by name.
+func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "csv", 1)
+	for _, text := range paths {
+		raw.Pipeline_set_string(p.handle, "paths", text)
+	}
+	o := first(options)
+	for _, text := range o.Columns {
+		raw.Pipeline_set_string(p.handle, "columns", text)
+	}
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	if o.Header != 0 {
+		raw.Pipeline_set_bool(p.handle, "header", o.Header == True)
+	}
+	if o.Delimiter != "" {
+		raw.Pipeline_set_string(p.handle, "delimiter", o.Delimiter)
+	}
+	for _, text := range o.Missing {
+		raw.Pipeline_set_string(p.handle, "missing", text)
+	}
+	if o.Compression != "" {
+		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
+	}
+	p.end()
+	return p
+}
+
+// FilesOptions are what Files may be told; the zero value means the defaults.
+type FilesOptions struct {
+	// Name of the component. Default: path.
+	Name string
+}
+
+// Files: Paths of files, each a scalar of dtype bytes. paths: Files, in this order; a pattern ("part-*.csv") stands
+// for the files it matches, ordered by name.
+func (p *Pipeline) Files(paths []string, options ...FilesOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "files", 1)
+	for _, text := range paths {
+		raw.Pipeline_set_string(p.handle, "paths", text)
+	}
+	o := first(options)
+	if o.Name != "" {
+		raw.Pipeline_set_string(p.handle, "name", o.Name)
+	}
+	p.end()
+	return p
+}
+
+// FixedRecordsOptions are what FixedRecords may be told; the zero value means the defaults.
+type FixedRecordsOptions struct {
+	// What a record is made of, one after the other, each as NAME: TYPE[DIMENSIONS], as in "label: u8" and "image:
+	// u8[3, 32, 32]". None: the whole record as one text.
+	Fields []string
+	// Fields that are labels.
+	Labels []string
+	// Fields that are weights.
+	Weights []string
+	// Size of a record; need not be said where there are fields. Default: 0.
+	RecordBytes int64
+	// Bytes to leave out at the beginning of each file. Default: 0.
+	HeaderBytes int64
+	// Bytes to leave out at the end of each file. Default: 0.
+	FooterBytes int64
+	// Numbers begin with their highest byte. Default: false.
+	BigEndian bool
+	// none, gzip, zlib or auto, which finds gzip by the first bytes. Default: none.
+	Compression string
+	// Name of the component where there are no fields. Default: record.
+	Name string
+}
+
+// FixedRecords: Records of one size, as numbers or as texts. Files that are not compressed are mapped and can be
+// read in any order. paths: Files, in this order; a pattern ("data_batch_*.bin") stands for the files it matches,
+// ordered by name.
+func (p *Pipeline) FixedRecords(paths []string, options ...FixedRecordsOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "fixed_records", 1)
+	for _, text := range paths {
+		raw.Pipeline_set_string(p.handle, "paths", text)
+	}
+	o := first(options)
+	for _, text := range o.Fields {
+		raw.Pipeline_set_string(p.handle, "fields", text)
+	}
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	if o.RecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "record_bytes", o.RecordBytes)
+	}
+	if o.HeaderBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "header_bytes", o.HeaderBytes)
+	}
+	if o.FooterBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "footer_bytes", o.FooterBytes)
+	}
+	if o.BigEndian {
+		raw.Pipeline_set_bool(p.handle, "big_endian", true)
+	}
+	if o.Compression != "" {
+		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
+	}
+	if o.Name != "" {
+		raw.Pipeline_set_string(p.handle, "name", o.Name)
+	}
+	p.end()
+	return p
+}
+
+// ImageFolderOptions are what ImageFolder may be told; the zero value means the defaults.
+type ImageFolderOptions struct {
+	// Give the bytes of the files; else their paths, in a component path. Default: true.
+	Contents Bool
+	// Name of one more component with the name of the class; none where it is empty. Default: .
+	ClassName string
+	// Kinds of files to take, in small letters; none means jpg, jpeg, png, bmp, gif and webp.
+	Extensions []string
+}
+
+// ImageFolder: The files of a directory with one directory for each class; an element is the component image, the
+// file's bytes, and label, the number of the class as i32. Classes are numbered by name. path: The directory.
+func (p *Pipeline) ImageFolder(path string, options ...ImageFolderOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "image_folder", 1)
+	raw.Pipeline_set_string(p.handle, "path", path)
+	o := first(options)
+	if o.Contents != 0 {
+		raw.Pipeline_set_bool(p.handle, "contents", o.Contents == True)
+	}
+	if o.ClassName != "" {
+		raw.Pipeline_set_string(p.handle, "class_name", o.ClassName)
+	}
+	for _, text := range o.Extensions {
+		raw.Pipeline_set_string(p.handle, "extensions", text)
+	}
+	p.end()
+	return p
+}
+
+// NpyOptions are what Npy may be told; the zero value means the defaults.
+type NpyOptions struct {
+	// Components that are labels.
+	Labels []string
+	// Components that are weights.
+	Weights []string
+}
+
+// Npy: The rows of NumPy's array files, which must be of equal number; element i is row i of each. The files are
+// mapped, not read. arrays: Components and their files, each as NAME=PATH, as in "x=images.npy".
+func (p *Pipeline) Npy(arrays []string, options ...NpyOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "npy", 1)
+	for _, text := range arrays {
+		raw.Pipeline_set_string(p.handle, "arrays", text)
+	}
+	o := first(options)
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	p.end()
+	return p
+}
+
+// NpzOptions are what Npz may be told; the zero value means the defaults.
+type NpzOptions struct {
+	// Names of the arrays to take; none means all.
+	Arrays []string
+	// Arrays that are labels.
+	Labels []string
+	// Arrays that are weights.
+	Weights []string
+}
+
+// Npz: The rows of the arrays of a NumPy archive, which must be of equal number; element i is row i of each. path:
+// The archive.
+func (p *Pipeline) Npz(path string, options ...NpzOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "npz", 1)
+	raw.Pipeline_set_string(p.handle, "path", path)
+	o := first(options)
+	for _, text := range o.Arrays {
+		raw.Pipeline_set_string(p.handle, "arrays", text)
+	}
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	p.end()
+	return p
+}
+
 // RangeOptions are what Range may be told; the zero value means the defaults.
 type RangeOptions struct {
 	// The first number. Default: 0.
@@ -31,6 +264,45 @@ func (p *Pipeline) Range(stop int64, options ...RangeOptions) *Pipeline {
 	}
 	if o.Name != "" {
 		raw.Pipeline_set_string(p.handle, "name", o.Name)
+	}
+	p.end()
+	return p
+}
+
+// TarOptions are what Tar may be told; the zero value means the defaults.
+type TarOptions struct {
+	// Parts that are labels.
+	Labels []string
+	// Parts that are weights.
+	Weights []string
+	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
+	Compression string
+}
+
+// Tar: The samples of tar archives, as WebDataset writes them. Consecutive files whose paths are the same up to the
+// first dot of the name are one element, and what follows the dot is the name of the part. paths: Archives, in this
+// order; a pattern ("train-*.tar") stands for the files it matches, ordered by name. parts: Parts to give, each as
+// NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a number in decimal, "cls: i64"; __key__ is what precedes the
+// dot.
+func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "tar", 1)
+	for _, text := range paths {
+		raw.Pipeline_set_string(p.handle, "paths", text)
+	}
+	for _, text := range parts {
+		raw.Pipeline_set_string(p.handle, "parts", text)
+	}
+	o := first(options)
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	if o.Compression != "" {
+		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
 	}
 	p.end()
 	return p

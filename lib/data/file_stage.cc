@@ -52,14 +52,14 @@ int64_t FileList::fingerprint() const {
   return static_cast<int64_t>(hash >> 1);
 }
 
-Result<bool> FileStage::next(Element &element) {
+template <typename Read>
+Result<bool> FileStage::step(Read read) {
   TUTTI_TRY(base::check(cancel_.get()));
   while (file_ < files_.paths.size()) {
     if (!stream_) {
       if (Status status = open(); !status.ok()) return fail(std::move(status), false);
     }
-    element.lineage = {epoch_, position_};
-    Result<bool> more = reader_->read(*stream_, element);
+    Result<bool> more = read();
     if (!more.ok()) return fail(more.status(), !stream_->has_failed() && reader_->can_go_on());
     if (*more) {
       ++position_;
@@ -68,6 +68,24 @@ Result<bool> FileStage::next(Element &element) {
     leave_file();
   }
   return false;
+}
+
+Result<bool> FileStage::next(Element &element) {
+  return step([&] {
+    element.lineage = {epoch_, position_};
+    return reader_->read(*stream_, element);
+  });
+}
+
+Status FileStage::next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) {
+  if (!reader_->has_rows()) return Stage::next_rows(targets, count, done);
+  for (done = 0; done < count;) {
+    const Result<bool> more = step([&] { return reader_->read_row(*stream_, targets, done); });
+    if (more.ok() && !*more) break;
+    if (!base::is_interrupt(more.status())) ++done;
+    TUTTI_TRY(more);
+  }
+  return Status();
 }
 
 Status FileStage::open() {

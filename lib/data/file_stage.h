@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ class FileReader {
   virtual base::Status begin(ByteStream &) { return base::Status(); }
   /// The next element; false at the end of the file. Errors name file and offset or line.
   virtual base::Result<bool> read(ByteStream &stream, Element &element) = 0;
+  /// The same as row `row` of buffers, for a spec that is static; only where has_rows() says so.
+  virtual base::Result<bool> read_row(ByteStream &, std::span<const RowTarget>, int64_t) { return false; }
+  virtual bool has_rows() const { return false; }
   /// After an error: can reading go on where the stream stands?
   virtual bool can_go_on() const { return true; }
   /// The number of the line, or the like, that belongs to the stream's offset; saved with it.
@@ -60,10 +64,14 @@ class FileStage : public Stage {
       : kind_(kind), files_(files), reader_(std::move(reader)), cancel_(context.cancel), epoch_(context.epoch) {}
 
   base::Result<bool> next(Element &element) final;
+  base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) final;
   void save(State &state) const final;
   base::Status restore(const base::JsonReader &state) final;
 
  private:
+  /// Calls read(), which reads one element from the stream, on file after file until there is one.
+  template <typename Read>
+  base::Result<bool> step(Read read);
   base::Status open();
   base::Status fail(base::Status status, bool goes_on);
   void leave_file();

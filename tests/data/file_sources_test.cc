@@ -27,6 +27,19 @@ class Files {
     write_bytes(folder_ / "d.txt", assert_ok_value(base::gzip("seven\neight\nnine")));
     const std::string packed = assert_ok_value(base::gzip("good\nbad\n"));
     write_bytes(folder_ / "cut.gz", packed.substr(0, packed.size() - 4));
+    const std::string records = "abcdefghijklmnopqrstuvwxy01234567890123456789";
+    write_bytes(folder_ / "a.fixed", records);
+    write_bytes(folder_ / "b.fixed", "");
+    write_bytes(folder_ / "c.fixed", records.substr(0, 15));
+    write_bytes(folder_ / "fixed.gz", assert_ok_value(base::gzip(records)));
+    for (const char *name : {"one", "two"}) {
+      assert_ok(base::make_directories(folder_ / name));
+      for (const char *image : {"/a.png", "/b.png", "/c.jpg"})
+        write_bytes(folder_ / (std::string(name) + image), name);
+    }
+    write_bytes(folder_ / "a.csv", "name,x,y\none,1,2\n\"t\nwo\",,4\r\n\nthree,3,-6\n");
+    write_bytes(folder_ / "b.csv", "y,x,name\n7,8,four\n9,10,\"fi\"\"ve\"");
+    write_bytes(folder_ / "bad.csv", "name,x,y\none,1,2\ntwo,1\n3,3,x\n\"four\"x,5,5\nfive,5,5\n\"six,6,6\n");
     write_records("a.tfrecord", data::Compression::none, 7);
     write_records("b.tfrecord", data::Compression::none, 0);
     write_records("c.tfrecord", data::Compression::gzip, 5);
@@ -110,9 +123,66 @@ std::vector<DatasetCase> record_cases(const Files &files) {
   };
 }
 
+std::vector<DatasetCase> csv_cases(const Files &files) {
+  const auto csv = [&files](const std::string &pattern, Strings columns) {
+    return begin_with("csv", {{"paths", Strings{files / pattern}}, {"columns", std::move(columns)}});
+  };
+  const Strings numbers{"x: f32 = 0", "y: i64"};
+  return {
+      of("csv",
+         [=] {
+           return csv("?.csv", {"name: bytes", "x: f32 = -1"});
+         }),
+      of("csv, all columns", [=] { return std::move(csv("a.csv", {}).batch(2)); }),
+      of("csv, rows", [=] { return std::move(csv("?.csv", numbers).shuffle(3).batch(3).repeat(2)); }),
+      failing(of("csv, damaged",
+                 [=] {
+                   return csv("*.csv", {"name: bytes", "y: i64"});
+                 })),
+      failing(of("csv, damaged, rows", [=] { return std::move(csv("*.csv", numbers).batch(3)); })),
+  };
+}
+
+std::vector<DatasetCase> other_cases(const Files &files) {
+  const auto fixed = [&files](const std::string &name) {
+    return begin_with("fixed_records", {{"paths", Strings{files / name}},
+                                        {"fields", Strings{"a: u8", "b: i16[2]"}},
+                                        {"compression", std::string("auto")}});
+  };
+  const auto text = [&files](const std::string &name) {
+    return begin_with("fixed_records", {{"paths", Strings{files / name}}, {"record_bytes", int64_t{5}}});
+  };
+  const auto tar = [](const std::string &name) {
+    return begin_with("tar", {{"paths", Strings{std::string(GOLDEN_FOLDER "/") + name}},
+                              {"parts", Strings{"__key__: bytes", "jpg: bytes", "cls: i64"}}});
+  };
+  return {
+      of("fixed_records", [=] { return fixed("*.fixed"); }),
+      of("fixed_records, shuffle, batch", [=] { return std::move(fixed("*.fixed").shuffle(100).batch(3).repeat(2)); }),
+      of("fixed_records of texts", [=] { return std::move(text("*.fixed").shuffle(4)); }),
+      of("fixed_records, compressed", [=] { return std::move(fixed("fixed.gz").batch(3)); }),
+      of("npz",
+         [] {
+           return std::move(begin_with("npz", {{"path", std::string(GOLDEN_FOLDER "/both.npz")}}).shuffle(4).batch(3));
+         }),
+      of("files",
+         [&files] {
+           return begin_with("files", {{"paths", Strings{files / "*"}}});
+         }),
+      of("image_folder",
+         [&files] {
+           return std::move(begin_with("image_folder", {{"path", files / ""}, {"class_name", std::string("kind")}})
+                                .shuffle(9)
+                                .repeat(2));
+         }),
+      of("tar", [=] { return tar("*.tar"); }),
+      of("tar, compressed", [=] { return std::move(tar("gnu.tar*").shuffle(3).batch(2)); }),
+  };
+}
+
 std::vector<DatasetCase> all_cases(const Files &files) {
   std::vector<DatasetCase> all;
-  for (const auto &cases : {text_cases(files), record_cases(files)})
+  for (const auto &cases : {text_cases(files), record_cases(files), csv_cases(files), other_cases(files)})
     all.insert(all.end(), cases.begin(), cases.end());
   return all;
 }

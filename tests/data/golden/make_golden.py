@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the golden files beside it, once, with TensorFlow and NumPy: what tests of formats are compared with.
+"""Writes the golden files beside it, once, with TensorFlow, NumPy and Python: what tests of formats are compared with.
 
 Made with TensorFlow 2.21.0 and NumPy 2.x; needs `pip install tensorflow-cpu`. tests/data/tfrecord_test.cc and its
 neighbours know the contents.
 """
+import csv
+import gzip
+import io
+import json
 import os
+import random
+import tarfile
 
 import numpy as np
 import tensorflow as tf
@@ -75,7 +81,46 @@ def write_arrays():
     np.savez_compressed(path('both_compressed.npz'), **both)
 
 
+# csv_test.cc: what Python's csv module reads in what it wrote.
+def write_csv():
+    draw = random.Random(7)
+    rows = [[''.join(draw.choice(['a', 'b', ' ', ',', '"', '\n', '\r\n', "'", '\u00e4', '7']) for _ in range(draw.randrange(6)))
+             for _ in range(4)] for _ in range(400)]
+    with open(path('random.csv'), 'w', encoding='utf-8', newline='') as file:
+        for number, row in enumerate([['w', 'x', 'y', 'z']] + rows):
+            style = {'quoting': csv.QUOTE_ALL} if number % 3 == 0 else {}
+            csv.writer(file, lineterminator='\n' if number % 2 else '\r\n', **style).writerow(row)
+    with open(path('random.csv'), encoding='utf-8', newline='') as file:
+        read = list(csv.reader(file))[1:]
+    assert read == rows
+    with open(path('random.csv.json'), 'w', encoding='utf-8') as file:
+        json.dump(read, file, indent=None)
+        file.write('\n')
+
+
+# tar_test.cc: two samples, one with names that need more than a header; directories and links between them.
+def write_archives():
+    long_key = 'k' * 150 + '/' + 'n' * 120 + '\u00e4'
+    members = [('train.d/0001.jpg', b'i' * 700), ('train.d/0001.cls', b'7'), ('train.d/0002.jpg', b''), ('train.d/0002.cls', b' -3\n'),
+               ('train.d/0002.seg.png', b's' * 512), (long_key + '.jpg', b'long'), (long_key + '.cls', b'0')]
+    for name, form in (('gnu.tar', tarfile.GNU_FORMAT), ('pax.tar', tarfile.PAX_FORMAT), ('ustar.tar', tarfile.USTAR_FORMAT)):
+        with tarfile.open(path(name), 'w', format=form) as archive:
+            for number, (member, contents) in enumerate(members[:5] if form == tarfile.USTAR_FORMAT else members):
+                information = tarfile.TarInfo(member)
+                information.size = len(contents)
+                information.mtime = 1700000000.5 if form == tarfile.PAX_FORMAT else 1700000000
+                archive.addfile(information, io.BytesIO(contents))
+                if number % 2:
+                    directory = tarfile.TarInfo('train.d')
+                    directory.type = tarfile.DIRTYPE
+                    archive.addfile(directory)
+    with open(path('gnu.tar'), 'rb') as plain, open(path('gnu.tar.gz'), 'wb') as packed:
+        packed.write(gzip.compress(plain.read(), mtime=0))
+
+
 if __name__ == '__main__':
+    write_archives()
+    write_csv()
     write_records()
     write_examples()
     write_arrays()

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sources npy and npz: slices of arrays, which stay in the file as long as nobody looks.
+#include <algorithm>
+#include <utility>
+
+#include "data/file_system.h"
+#include "data/format/npy.h"
+#include "data/source_parameters.h"
+#include "data/sources.h"
+
+namespace tutti::impl::data {
+
+using base::Ref;
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+namespace {
+
+// from_slices() after the roles have been set.
+Result<DatasetRef> slices_of(std::vector<NamedTensor> arrays, const std::vector<std::string> &labels,
+                             const std::vector<std::string> &weights) {
+  const auto set = [&](const std::vector<std::string> &names, Role role) -> Status {
+    for (const std::string &wanted : names) {
+      const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const auto &a) { return a.name == wanted; });
+      if (found == arrays.end()) return base::invalid_argument("there is no array '", wanted, "' to be a ", name(role));
+      found->role = role;
+    }
+    return Status();
+  };
+  TUTTI_TRY(set(labels, Role::label));
+  TUTTI_TRY(set(weights, Role::weight));
+  return from_slices(std::move(arrays));
+}
+
+}  // namespace
+
+Result<DatasetRef> make_npy(const NpyParameters &parameters) {
+  std::vector<NamedTensor> arrays;
+  for (const std::string &text : parameters.arrays) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return base::invalid_argument("array ", base::quoted(text), ": expected NAME=PATH, as in \"x=images.npy\"");
+    TUTTI_ASSIGN(Tensor tensor, read_npy(text.substr(equals + 1)));
+    arrays.push_back({text.substr(0, equals), std::move(tensor), Role::feature});
+  }
+  return slices_of(std::move(arrays), parameters.labels, parameters.weights);
+}
+
+Result<DatasetRef> make_npz(const NpzParameters &parameters) {
+  TUTTI_ASSIGN(const Ref<const ReadableFile> file, open_file(parameters.path));
+  TUTTI_ASSIGN(const Ref<tensor::Buffer> contents, file->contents());
+  std::vector<NamedTensor> arrays;
+  TUTTI_ASSIGN(auto found, decode_npz(contents, parameters.arrays, parameters.path));
+  for (auto &[name, tensor] : found)
+    arrays.push_back({name, std::move(tensor), Role::feature});
+  return slices_of(std::move(arrays), parameters.labels, parameters.weights);
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "data/format/npy.h"
+#include "data/format/zip.h"
+
+namespace tutti::impl::data {
+
+using base::Ref;
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+Result<std::vector<std::pair<std::string, Tensor>>> decode_npz(const Ref<tensor::Buffer> &buffer,
+                                                               const std::vector<std::string> &names,
+                                                               std::string_view path) {
+  const std::string_view bytes(static_cast<const char *>(buffer->data()), static_cast<size_t>(buffer->size_bytes()));
+  TUTTI_ASSIGN(const std::vector<ZipMember> members, read_zip_directory(bytes, path));
+  std::vector<std::string> known;
+  std::vector<std::pair<std::string, Tensor>> arrays;
+  for (const ZipMember &member : members) {
+    if (!member.name.ends_with(".npy")) continue;
+    known.push_back(member.name.substr(0, member.name.size() - 4));
+    if (!names.empty() && std::find(names.begin(), names.end(), known.back()) == names.end()) continue;
+    TUTTI_ASSIGN(const Piece piece, read_zip_member(buffer, member, path));
+    TUTTI_ASSIGN(Tensor tensor,
+                 decode_npy(piece.buffer, piece.offset, piece.size, base::concat(path, "/", member.name)));
+    arrays.emplace_back(known.back(), std::move(tensor));
+  }
+  for (const std::string &name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return base::invalid_argument("archive ", base::quoted(path, 400), " has no array '", name, "'",
+                                  base::did_you_mean(name, known));
+  }
+  return arrays;
+}
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/file_system.h"
+#include "data/source_parameters.h"
+#include "data/sources.h"
+#include "tensor/bytes_tensor.h"
+
+namespace tutti::impl::data {
+
+using base::Result;
+
+Result<DatasetRef> make_files(const FilesParameters &parameters) {
+  TUTTI_ASSIGN(const std::vector<std::string> paths, expand_paths(parameters.paths));
+  TUTTI_ASSIGN(tensor::Tensor texts, tensor::make_bytes_tensor({static_cast<int64_t>(paths.size())}, paths));
+  return from_slices({{parameters.name, std::move(texts), Role::feature}});
+}
+
+}  // namespace tutti::impl::data
