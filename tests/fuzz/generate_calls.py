@@ -25,6 +25,8 @@ WRITTEN_BY_HAND = {
     'tutti_tensor_take_dlpack',
     'tutti_tensor_to_dlpack',
     'tutti_tensor_get_mutable_data',
+    'tutti_record_writer_create',  # files stay inside the scratch directory
+    'tutti_record_writer_write',
     'tutti_options_set_string',  # names of directories stay inside the scratch directory
     'tutti_options_set_json',
 }

@@ -163,6 +163,28 @@ void call_options_set_string(Sequence &s) {
   tutti_options_set_string(options, key, is_path ? s.directory() : s.text("value"));
 }
 
+void call_record_writer_create(Sequence &s) {
+  static const char *const compressions[] = {nullptr, "", "none", "gzip", "zlib", "auto"};
+  tutti_context *const context = s.handle<tutti_context>();
+  const char *const folder = s.directory();
+  const std::string path = folder != nullptr ? std::string(folder) + ".records" : std::string();
+  Out<tutti_record_writer> out(s);
+  Err err(s);
+  const int32_t code = tutti_record_writer_create(context, folder != nullptr ? path.c_str() : nullptr,
+                                                  compressions[s.input().byte() % 6], out.get(), err.get());
+  s.check_code("tutti_record_writer_create", code, err);
+  out.done("tutti_record_writer_create", code);
+}
+
+void call_record_writer_write(Sequence &s) {
+  tutti_record_writer *const writer = s.handle<tutti_record_writer>();
+  static const char bytes[64] = "record";
+  const int64_t size = s.input().byte() % 67 - 1;
+  Err err(s);
+  const int32_t code = tutti_record_writer_write(writer, size > 64 ? nullptr : bytes, size, err.get());
+  s.check_code("tutti_record_writer_write", code, err);
+}
+
 void call_options_set_json(Sequence &s) {
   tutti_options *const options = s.handle<tutti_options>();
   tutti_options_set_json(options, s.text("text"));

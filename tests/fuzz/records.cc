@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes are a file of records (plain, gzip or zlib), or an error; and any record is an Example or an error. What
+// comes out is no more than the file can hold, and reading ends.
+#include <cstdlib>
+
+#include "data/format/example.h"
+#include "data/format/record.h"
+#include "tensor/bytes_tensor.h"
+
+using namespace tutti::impl;
+
+namespace {
+
+const data::ExampleParser &parser() {
+  static const auto *const made = new data::ExampleParser(
+      data::ExampleParser::create({"label: i64", "box: f32[4] = 1", "words: bytes[?]", "ids: u8[?, 2]", "x: f16[2]"})
+          .value());
+  return *made;
+}
+
+void read_example(std::string_view bytes) {
+  std::vector<tensor::Tensor> tensors(5);
+  (void)parser().parse(bytes, tensors);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char *>(data), size);
+  read_example(bytes);
+  auto stream = data::open_record_stream(data::memory_file(bytes, "fuzz"), data::Compression::automatic);
+  if (!stream.ok()) return 0;
+  data::RecordReader reader;
+  for (size_t total = 0;;) {
+    const auto record = reader.read(*stream);
+    if (record.ok() && !*record) return 0;
+    if (!record.ok() && (stream->has_failed() || !reader.can_go_on())) return 0;
+    if (!record.ok()) continue;
+    const std::string_view text = tensor::bytes_at(**record, 0);
+    total += text.size() + 16;
+    if (total > size * 1032 + 16) std::abort();
+    read_example(text);
+  }
+}
