@@ -173,6 +173,7 @@ void writers_leave_whole_files_or_none(void **) {
   assert_ok(writer.close());
   assert_error_contains(writer.write("x"), "was closed before");
   assert_error_contains(writer.close(), "was closed before");
+  assert_error_contains(RecordWriter::create("", Compression::none), "got an empty text");
   assert_error_contains(RecordWriter::create(folder / "none/f", Compression::none), "none/f");
   assert_error_contains(RecordWriter::create(folder / "g", Compression::automatic), "expected none, gzip or zlib");
   RecordWriter full = assert_ok_value(RecordWriter::create(folder / "h", Compression::none));

@@ -167,7 +167,7 @@ void call_record_writer_create(Sequence &s) {
   static const char *const compressions[] = {nullptr, "", "none", "gzip", "zlib", "auto"};
   tutti_context *const context = s.handle<tutti_context>();
   const char *const folder = s.directory();
-  const std::string path = folder != nullptr ? std::string(folder) + ".records" : std::string();
+  const std::string path = folder != nullptr && *folder != 0 ? std::string(folder) + ".records" : std::string();
   Out<tutti_record_writer> out(s);
   Err err(s);
   const int32_t code = tutti_record_writer_create(context, folder != nullptr ? path.c_str() : nullptr,

@@ -122,6 +122,7 @@ Status RecordReader::check_data(const ByteStream &stream, int64_t start, std::st
 }
 
 Result<RecordWriter> RecordWriter::create(const std::string &path, Compression compression) {
+  if (path.empty()) return base::invalid_argument("expected the path of a file to write, got an empty text");
   TUTTI_ASSIGN(base::AtomicFile file, base::AtomicFile::create(path));
   RecordWriter writer(std::move(file));
   if (compression == Compression::automatic) {
