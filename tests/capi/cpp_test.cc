@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <stdexcept>
 #include <string>
@@ -246,6 +248,31 @@ void test_session_variables_and_stream(void **) {
   assert_int_equal(one.output("logits").dim(0), 1);
 }
 
+void test_records(void **) {
+  char path[] = "/tmp/tutti-records-XXXXXX";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  const int64_t seven = 7;
+  tutti::RecordWriter writer(path, "zlib");
+  writer.feature("n", tutti::Tensor(TUTTI_DTYPE_I64, {}, &seven, 8)).write_example().write("not an example").close();
+  try {
+    writer.write("late");
+    assert_true(false);
+  } catch (const tutti::Error &error) {
+    assert_int_equal(error.code(), TUTTI_FAILED_PRECONDITION);
+  }
+  const char *paths[] = {path}, *features[] = {"n: i64"};
+  tutti::Pipeline pipeline;
+  tutti_source_tfrecord(pipeline, paths, 1, nullptr);
+  tutti_pipeline_parse_example(pipeline, features, 1, nullptr);
+  const tutti::Dataset dataset = pipeline.build();
+  tutti::Iterator iterator(dataset);
+  assert_true(iterator.next());
+  assert_int_equal(*static_cast<const int64_t *>(tutti_tensor_get_data(iterator.component(0))), 7);
+  unlink(path);
+}
+
 const CMUnitTest tests[] = {
     cmocka_unit_test(test_causes_survive_a_callback),
     cmocka_unit_test(test_iterator_feed_and_split),
@@ -256,6 +283,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_exceptions_of_callbacks),
     cmocka_unit_test(test_map),
     cmocka_unit_test(test_stop),
+    cmocka_unit_test(test_records),
 };
 
 }  // namespace

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datasets in C++: pipelines, iterators and feeds.
+// Datasets in C++: pipelines, iterators, feeds, and writers of record files.
 #ifndef TUTTI_CPP_DATASET_HPP_
 #define TUTTI_CPP_DATASET_HPP_
 
 #include <tutti/cpp/handle.hpp>
 
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -72,6 +73,32 @@ class Feed : public detail::Handle<tutti_feed, tutti_feed_ref, tutti_feed_unref>
   /// No more will come.
   void finish() {
     detail::check([&](tutti_error **err) { return tutti_feed_finish(get(), err); });
+  }
+};
+
+/// Writes a file of records, which is there once close() has returned; without it there is none.
+class RecordWriter : public detail::Handle<tutti_record_writer, tutti_record_writer_ref, tutti_record_writer_unref> {
+ public:
+  explicit RecordWriter(const std::string &path, const char *compression = nullptr, tutti_context *context = nullptr) {
+    detail::check(
+        [&](tutti_error **err) { return tutti_record_writer_create(context, path.c_str(), compression, out(), err); });
+  }
+  RecordWriter &write(const std::string &record) {
+    const int64_t size = static_cast<int64_t>(record.size());
+    detail::check([&](tutti_error **err) { return tutti_record_writer_write(get(), record.data(), size, err); });
+    return *this;
+  }
+  /// A feature of the example that is written next.
+  RecordWriter &feature(const char *name, const Tensor &tensor) {
+    detail::check([&](tutti_error **err) { return tutti_record_writer_add_feature(get(), name, tensor, err); });
+    return *this;
+  }
+  RecordWriter &write_example() {
+    detail::check([&](tutti_error **err) { return tutti_record_writer_write_example(get(), err); });
+    return *this;
+  }
+  void close() {
+    detail::check([&](tutti_error **err) { return tutti_record_writer_close(get(), err); });
   }
 };
 
