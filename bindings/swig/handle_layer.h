@@ -130,6 +130,10 @@ static inline void tutti_swig_pipeline_filter_graph(tutti_pipeline *pipeline, in
   tutti_pipeline_filter_graph(pipeline, tutti_callback_map, &token);
 }
 
+static inline void tutti_swig_pipeline_set_graph(tutti_pipeline *pipeline, int64_t token) {
+  tutti_pipeline_set_graph(pipeline, tutti_callback_map, &token);
+}
+
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
 /* The address of each of `count` texts in memory of `size` bytes; NULL when there are fewer, or no memory. */

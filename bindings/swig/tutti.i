@@ -49,6 +49,8 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_pipeline_filter_graph;
 %ignore tutti_pipeline_map;
 %ignore tutti_pipeline_map_graph;
+%ignore tutti_pipeline_set_graph;
+%ignore tutti_pipeline_set_predicate;
 %ignore tutti_predictor_describe_plan;
 %ignore tutti_predictor_run;
 %ignore tutti_strategy_create_mirrored;
@@ -77,6 +79,7 @@ int32_t tutti_swig_hooks_add(tutti_hooks *hooks, int64_t token, int64_t every_st
 int32_t tutti_swig_context_set_log(tutti_context *context, int64_t token, int32_t minimum_severity, tutti_error **err);
 void tutti_swig_pipeline_map_graph(tutti_pipeline *pipeline, int64_t token, int64_t parallelism);
 void tutti_swig_pipeline_filter_graph(tutti_pipeline *pipeline, int64_t token);
+void tutti_swig_pipeline_set_graph(tutti_pipeline *pipeline, int64_t token);
 int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *texts, int64_t size, int64_t count,
                                             tutti_strategy **out, tutti_error **err);
 int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const char *texts, int64_t size,

@@ -55,6 +55,9 @@ TUTTI_API void tutti_pipeline_set_bool(tutti_pipeline *pipeline, const char *key
 TUTTI_API void tutti_pipeline_set_i64(tutti_pipeline *pipeline, const char *key, int64_t value);
 TUTTI_API void tutti_pipeline_set_f64(tutti_pipeline *pipeline, const char *key, double value);
 TUTTI_API void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *key, const char *value);
+/* Lists of numbers. */
+TUTTI_API void tutti_pipeline_set_i64s(tutti_pipeline *pipeline, const char *key, const int64_t *values, int64_t count);
+TUTTI_API void tutti_pipeline_set_f64s(tutti_pipeline *pipeline, const char *key, const double *values, int64_t count);
 /* For zip and concatenate. */
 TUTTI_API void tutti_pipeline_set_dataset(tutti_pipeline *pipeline, const char *key, const tutti_dataset *dataset);
 TUTTI_API void tutti_pipeline_end(tutti_pipeline *pipeline);
@@ -66,6 +69,17 @@ typedef int32_t (*tutti_map_graph_fn)(tutti_graph *graph, void *user, tutti_erro
 TUTTI_API void tutti_pipeline_map_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user,
                                         int64_t parallelism);
 TUTTI_API void tutti_pipeline_filter_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user);
+
+/* The graph of a transform written with begin and end that takes one: "take_while" (also "map" and "filter"). */
+TUTTI_API void tutti_pipeline_set_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user);
+
+/* A question about an element in C: gets the element's `count` tensors and sets *answer to 1 for yes; 0 otherwise. For
+ * the transforms "filter_callback" (yes: keep the element) and "take_while_callback" (no: end before it), written with
+ * begin and end. Compute callback: runs on a library thread, one call at a time for each iterator. */
+typedef int32_t (*tutti_predicate_fn)(void *user, tutti_tensor *const *inputs, int64_t count, uint8_t *answer,
+                                      tutti_error **err);
+TUTTI_API void tutti_pipeline_set_predicate(tutti_pipeline *pipeline, tutti_predicate_fn predicate, void *user,
+                                            tutti_destroy_fn destroy);
 
 /* A map in C: gets the element's `count` tensors and must store `count` new references in `outputs` (the inputs, with a
  * reference added, are allowed). Compute callback: runs on library threads, several at a time when parallelism > 1. */

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pipelines: sources and transforms written step by step.
-#include <span>
-
+// Pipelines: sources and transforms written step by step. Those of functions and graphs are in pipeline_calls_c.cc.
+#include "capi/pipeline_c.h"
 #include "base/text.h"
-#include "capi/dataset_c.h"
-#include "capi/graph_c.h"
 #include "capi/guard.h"
-#include "capi/hook_c.h"
 #include "capi/tensor_c.h"
 
 namespace tutti::impl::capi {
@@ -77,28 +73,11 @@ Result<data::DatasetRef> PipelineObject::build() {
 
 namespace {
 
-/// Runs `body(object)` for a live pipeline without an error so far; exceptions become its error.
-template <typename Body>
-void change(tutti_pipeline *pipeline, Body &&body) noexcept {
-  guard_value(0, [&] {
-    const Ref<PipelineObject> object = peek(pipeline, pipeline_handles);
-    if (object && object->ok()) body(*object);
-    return 0;
-  });
-}
-
-bool check_text(PipelineObject &object, const char *text, std::string_view argument) {
-  if (text != nullptr) return true;
-  object.fail(base::invalid_argument("argument '", argument, "' is NULL"));
+bool check_list(PipelineObject &object, const void *values, int64_t count) {
+  if (count >= 0 && (values != nullptr || count == 0)) return true;
+  object.fail(values == nullptr ? base::invalid_argument("argument 'values' is NULL")
+                                : base::invalid_argument("argument 'count' must be 0 or more, got ", count));
   return false;
-}
-
-/// The value of a Result, or the pipeline's error.
-template <typename T>
-std::optional<T> take(PipelineObject &object, Result<T> result) {
-  if (result.ok()) return result.take();
-  object.fail(result.status());
-  return std::nullopt;
 }
 
 void set_parameter(tutti_pipeline *pipeline, const char *key, graph::Attribute value) {
@@ -119,84 +98,6 @@ std::vector<std::string> *list_of(PipelineObject &object, const char *key) {
   graph::Attribute &value = object.pending->attributes[key];
   if (!std::holds_alternative<std::vector<std::string>>(value)) value = std::vector<std::string>();
   return &std::get<std::vector<std::string>>(value);
-}
-
-/// The graph that a callback builds over the pipeline's present components.
-Result<graph::SealedGraph> build_graph(const data::ElementSpec &spec, bool keep_others, tutti_map_graph_fn build,
-                                       void *user) {
-  graph::GraphBuilder builder;
-  for (const data::ComponentSpec &component : spec.components)
-    builder.feature(component.name, component.dtype, component.dims);
-  TUTTI_TRY(with_graph(builder, 0, [&](tutti_graph *graph) {
-    tutti_error *error = nullptr;
-    const int32_t code = build(graph, user, &error);
-    return status_from_callback(code, error, "the graph function of the map");
-  }));
-  if (keep_others) {
-    for (const graph::InputSpec &input : builder.model().features) {
-      if (!builder.model().outputs.contains(input.name)) builder.set_result(input.name, input.value);
-    }
-  }
-  for (const auto &[name, value] : builder.model().outputs)
-    builder.set_result(name, value);
-  TUTTI_ASSIGN(graph::Graph graph, builder.finish_graph());
-  return graph::SealedGraph(std::make_shared<const graph::Graph>(std::move(graph)));
-}
-
-/// The names of a role's components: they keep it through a map.
-std::vector<std::string> names_of(const data::ElementSpec &spec, data::Role role) {
-  std::vector<std::string> names;
-  for (const data::ComponentSpec &component : spec.components) {
-    if (component.role == role) names.push_back(component.name);
-  }
-  return names;
-}
-
-/// A map keeps the components that its graph does not give anew; a filter has one output and changes none.
-void apply_graph(tutti_pipeline *pipeline, const char *transform, bool is_map, tutti_map_graph_fn build, void *user,
-                 graph::Attributes attributes) {
-  change(pipeline, [&](PipelineObject &object) {
-    if (build == nullptr) return object.fail(base::invalid_argument("argument 'build' is NULL"));
-    data::Pipeline *const target = object.pipeline();
-    if (target == nullptr) return;
-    const auto spec = take(object, target->map_inputs());
-    if (!spec) return;
-    std::optional<graph::SealedGraph> graph = take(object, build_graph(*spec, is_map, build, user));
-    if (!graph) return;
-    data::TransformArguments arguments;
-    arguments.graph = std::move(*graph);
-    if (is_map) {
-      arguments.labels = names_of(*spec, data::Role::label);
-      arguments.weights = names_of(*spec, data::Role::weight);
-    }
-    target->apply(transform, std::move(attributes), std::move(arguments));
-  });
-}
-
-/// Calls a host's map function with handles on the inputs, and takes the tensors it gives.
-Status call_map(tutti_map_fn map, void *user, const data::Element &input, data::Element &output) {
-  const size_t count = input.components.size();
-  std::vector<LentHandle> handles(count);
-  std::vector<tutti_tensor *> inputs(count), outputs(count, nullptr);
-  for (size_t i = 0; i < count; ++i) {
-    TUTTI_TRY(handles[i].set(base::make_ref<TensorObject>(input.components[i], false), tensor_handles));
-    inputs[i] = static_cast<tutti_tensor *>(handles[i].get());
-  }
-  tutti_error *error = nullptr;
-  const int32_t code = map(user, inputs.data(), outputs.data(), static_cast<int64_t>(count), &error);
-  Status status = status_from_callback(code, error, "the map function");
-  output.lineage = input.lineage;
-  output.components.clear();
-  for (size_t i = 0; i < count; ++i) {
-    Result<tensor::Tensor> tensor = find_tensor(outputs[i], base::concat("outputs[", i, "]"));
-    if (tensor.ok()) {
-      output.components.push_back(tensor.take());
-      unref_handle(outputs[i], tensor_handles);
-    } else if (status.ok()) {
-      status = tensor.status().wrap("the map function left an output without a tensor");
-    }
-  }
-  return status;
 }
 
 }  // namespace
@@ -285,6 +186,18 @@ void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *key, const 
   });
 }
 
+void tutti_pipeline_set_i64s(tutti_pipeline *pipeline, const char *key, const int64_t *values, int64_t count) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (check_list(object, values, count)) set_parameter(pipeline, key, std::vector<int64_t>(values, values + count));
+  });
+}
+
+void tutti_pipeline_set_f64s(tutti_pipeline *pipeline, const char *key, const double *values, int64_t count) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (check_list(object, values, count)) set_parameter(pipeline, key, std::vector<double>(values, values + count));
+  });
+}
+
 void tutti_pipeline_set_dataset(tutti_pipeline *pipeline, const char *key, const tutti_dataset *dataset) {
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, key, "key")) return;
@@ -303,30 +216,6 @@ void tutti_pipeline_end(tutti_pipeline *pipeline) {
     object.pending.reset();
     if (data::Pipeline *const target = object.pipeline_to_begin())
       target->apply(done.name, std::move(done.attributes), std::move(done.arguments), done.revision);
-  });
-}
-
-void tutti_pipeline_map_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user, int64_t parallelism) {
-  apply_graph(pipeline, "map", true, build, user, {{"parallelism", parallelism}});
-}
-
-void tutti_pipeline_filter_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user) {
-  apply_graph(pipeline, "filter", false, build, user, {});
-}
-
-void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, tutti_destroy_fn destroy,
-                        int64_t parallelism) {
-  const auto owner =
-      guard_value<std::shared_ptr<UserPointer>>(nullptr, [&] { return std::make_shared<UserPointer>(user, destroy); });
-  change(pipeline, [&](PipelineObject &object) {
-    if (map == nullptr) return object.fail(base::invalid_argument("argument 'map' is NULL"));
-    data::Pipeline *const target = object.pipeline();
-    if (target == nullptr) return;
-    data::TransformArguments arguments;
-    arguments.map = [map, owner](const data::Element &input, data::Element &output) {
-      return call_map(map, owner->get(), input, output);
-    };
-    target->apply("map_callback", {{"parallelism", parallelism}}, std::move(arguments));
   });
 }
 

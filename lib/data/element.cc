@@ -5,6 +5,7 @@
 
 namespace tutti::impl::data {
 
+using base::Result;
 using base::Status;
 using tensor::Tensor;
 
@@ -65,6 +66,12 @@ Status check(const ElementSpec &spec) {
     }
   }
   return Status();
+}
+
+Result<size_t> find_component(const ElementSpec &spec, std::string_view name) {
+  const int32_t index = spec.find(name);
+  if (index >= 0) return static_cast<size_t>(index);
+  return base::invalid_argument("there is no component '", name, "' in ", spec.to_string());
 }
 
 int64_t Element::rows() const { return components.empty() ? 0 : components[0].rows(); }

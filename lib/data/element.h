@@ -67,6 +67,8 @@ struct ElementSpec {
 
 /// Names are there, distinct, and dimensions representable.
 base::Status check(const ElementSpec &spec);
+/// Position of a component; INVALID_ARGUMENT names those that there are.
+base::Result<size_t> find_component(const ElementSpec &spec, std::string_view name);
 
 /// Where an element came from: the pass over the data and its place in that pass, before any shuffling. Random
 /// augmentation is keyed by it, so it does not depend on order or threads. For a batch: the position of its first row

@@ -20,6 +20,11 @@ namespace tutti::impl::data {
 /// Known names, right types, values within bounds, nothing required missing; the error names the parameter.
 base::Status check_parameters(std::span<const ParameterDefinition> definitions, const graph::Attributes &attributes);
 
+template <typename T>
+inline constexpr bool is_optional = false;
+template <typename T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
 /// Sets `value` if the attribute is there.
 template <typename T>
 void read_parameter(const graph::Attributes &attributes, std::string_view name, T &value) {
@@ -31,7 +36,7 @@ void read_parameter(const graph::Attributes &attributes, std::string_view name, 
       return;
     }
   }
-  if constexpr (requires { value.has_value(); }) {
+  if constexpr (is_optional<T>) {
     value = std::get<typename T::value_type>(found->second);
   } else {
     value = std::get<T>(found->second);
@@ -41,6 +46,7 @@ void read_parameter(const graph::Attributes &attributes, std::string_view name, 
 inline bool has_others(const TransformArguments &arguments) { return !arguments.others.empty(); }
 inline bool has_graph(const TransformArguments &arguments) { return arguments.graph != nullptr; }
 inline bool has_map(const TransformArguments &arguments) { return arguments.map != nullptr; }
+inline bool has_expand(const TransformArguments &arguments) { return arguments.expand != nullptr; }
 inline bool has_filter(const TransformArguments &arguments) { return arguments.filter != nullptr; }
 
 inline base::Status require_argument(bool present, std::string_view what) {

@@ -35,15 +35,19 @@ using MapFunction = std::function<base::Status(const Element &input, Element &ou
 /// A user's predicate: keeps the element when `keep` is set.
 using FilterFunction = std::function<base::Status(const Element &input, bool &keep)>;
 
+/// A user's function from an element to a dataset. Called on the thread that walks.
+using ExpandFunction = std::function<base::Result<DatasetRef>(const Element &input)>;
+
 /// What a transform takes besides attributes; unused fields stay empty.
 struct TransformArguments {
-  std::vector<DatasetRef> others;               ///< zip, concatenate: what follows the pipeline's own dataset
-  graph::SealedGraph graph = nullptr;           ///< map, filter
+  std::vector<DatasetRef> others;               ///< zip, concatenate, interleave, ...: what follows the own one
+  graph::SealedGraph graph = nullptr;           ///< map, filter, take_while
   std::vector<std::string> labels = {};         ///< map by graph: results that are labels
   std::vector<std::string> weights = {};        ///< map by graph: results that are weights
   MapFunction map = nullptr;                    ///< map_callback
-  FilterFunction filter = nullptr;              ///< filter_callback
-  std::optional<ElementSpec> output_spec = {};  ///< map_callback: what it yields; nothing = the same as its input
+  FilterFunction filter = nullptr;              ///< filter_callback, take_while_callback
+  ExpandFunction expand = nullptr;              ///< flat_map, interleave_callback
+  std::optional<ElementSpec> output_spec = {};  ///< map_callback, flat_map, ...: what it yields; nothing = as its input
 };
 
 class Pipeline {
@@ -88,7 +92,7 @@ class Pipeline {
 };
 
 /// The registries, for generic front ends.
-enum class ParameterType { boolean, i64, f64, string, strings };
+enum class ParameterType { boolean, i64, f64, string, strings, ints, doubles };
 struct ParameterDefinition {
   const char *name;
   ParameterType type;

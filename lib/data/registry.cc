@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The registries of sources and transforms: looking up, checking parameters, describing.
+#include <algorithm>
 #include <utility>
 
 #include "data/parameter_reader.h"
@@ -30,6 +31,10 @@ std::string_view type_name(ParameterType type) {
       return "string";
     case ParameterType::strings:
       return "strings";
+    case ParameterType::ints:
+      return "ints";
+    case ParameterType::doubles:
+      return "doubles";
   }
   return "invalid";
 }
@@ -46,6 +51,10 @@ bool has_type(const Attribute &attribute, ParameterType type) {
       return std::holds_alternative<std::string>(attribute);
     case ParameterType::strings:
       return std::holds_alternative<std::vector<std::string>>(attribute);
+    case ParameterType::ints:
+      return std::holds_alternative<std::vector<int64_t>>(attribute);
+    case ParameterType::doubles:
+      return std::holds_alternative<std::vector<double>>(attribute);
   }
   return false;
 }
@@ -55,17 +64,19 @@ Status check_value(const ParameterDefinition &definition, const Attribute &attri
     return base::invalid_argument("parameter '", definition.name, "': expected ", type_name(definition.type), ", got ",
                                   graph::kind_of(attribute));
   }
-  double value = 0;
-  if (const int64_t *integer = std::get_if<int64_t>(&attribute)) {
-    value = static_cast<double>(*integer);
-  } else if (const double *number = std::get_if<double>(&attribute)) {
-    value = *number;
-  } else {
-    return Status();
-  }
-  if (value >= definition.minimum && value <= definition.maximum) return Status();
-  return base::invalid_argument("parameter '", definition.name, "': expected a number from ", definition.minimum,
-                                " to ", definition.maximum, ", got ", graph::to_string(attribute));
+  const auto is_within = [&](auto value) {
+    return static_cast<double>(value) >= definition.minimum && static_cast<double>(value) <= definition.maximum;
+  };
+  const auto all_within = [&](const auto &values) { return std::all_of(values.begin(), values.end(), is_within); };
+  bool fits = true;
+  if (const auto *integer = std::get_if<int64_t>(&attribute)) fits = is_within(*integer);
+  if (const auto *number = std::get_if<double>(&attribute)) fits = is_within(*number);
+  if (const auto *integers = std::get_if<std::vector<int64_t>>(&attribute)) fits = all_within(*integers);
+  if (const auto *numbers = std::get_if<std::vector<double>>(&attribute)) fits = all_within(*numbers);
+  if (fits) return Status();
+  return base::invalid_argument("parameter '", definition.name, "': expected ",
+                                definition.type >= ParameterType::ints ? "numbers" : "a number", " from ",
+                                definition.minimum, " to ", definition.maximum, ", got ", graph::to_string(attribute));
 }
 
 template <typename Definition>

@@ -84,6 +84,14 @@ void tutti_pipeline_set_string(tutti_pipeline *p, const char *key, const char *v
   (void)p;
   record("string %s %s\n", key, value);
 }
+void tutti_pipeline_set_i64s(tutti_pipeline *p, const char *key, const int64_t *values, int64_t count) {
+  (void)p;
+  tutti_graph_set_i64s(NULL, key, values, count);
+}
+void tutti_pipeline_set_f64s(tutti_pipeline *p, const char *key, const double *values, int64_t count) {
+  (void)p;
+  tutti_graph_set_f64s(NULL, key, values, count);
+}
 void tutti_pipeline_set_dataset(tutti_pipeline *p, const char *key, const tutti_dataset *dataset) {
   (void)p, (void)dataset;
   record("dataset %s\n", key);

@@ -9,6 +9,13 @@ static int32_t is_above_two(tutti_graph *g, void *user, tutti_error **err) {
   return tutti_graph_check(g, err);
 }
 
+static int32_t is_below_four(tutti_graph *g, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value four = tutti_graph_constant(g, TUTTI_DTYPE_F32, 4);
+  tutti_graph_set_output(g, "goes_on", tutti_less(g, tutti_graph_get_feature(g, "x"), four));
+  return tutti_graph_check(g, err);
+}
+
 static int32_t is_no_truth(tutti_graph *g, void *user, tutti_error **err) {
   (void)user;
   tutti_graph_set_output(g, "keep", tutti_graph_get_feature(g, "x"));
@@ -45,6 +52,90 @@ static void test_filter_graph(void **state) {
   pipeline = count_to(6);
   tutti_pipeline_filter_graph(pipeline, is_no_truth, NULL);
   assert_build_error(TUTTI_INVALID_ARGUMENT, "bool", pipeline);
+}
+
+static void test_take_while_graph(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = count_to(6);
+  tutti_pipeline_begin(pipeline, "take_while", 1);
+  tutti_pipeline_set_graph(pipeline, is_below_four, NULL);
+  tutti_pipeline_end(pipeline);
+  tutti_dataset *dataset = build(pipeline);
+  static const float expected[] = {0, 1, 2, 3};
+  assert_walk(dataset, expected, 4);
+  tutti_dataset_unref(dataset);
+
+  pipeline = count_to(3); /* a map written the long way keeps what its graph does not give */
+  tutti_pipeline_begin(pipeline, "map", 1);
+  tutti_pipeline_set_graph(pipeline, add_double, NULL);
+  tutti_pipeline_end(pipeline);
+  dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_component_count(dataset), 2);
+  tutti_dataset_unref(dataset);
+
+  pipeline = count_to(3);
+  tutti_pipeline_set_graph(pipeline, add_double, NULL);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "a graph was set, but no transform was begun", pipeline);
+  pipeline = count_to(3);
+  tutti_pipeline_begin(pipeline, "take_while", 1);
+  tutti_pipeline_set_graph(pipeline, NULL, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'build' is NULL", pipeline);
+}
+
+struct predicate_record {
+  float bound;
+  int destroyed;
+};
+
+static int32_t is_below_bound(void *user, tutti_tensor *const *inputs, int64_t count, uint8_t *answer,
+                              tutti_error **err) {
+  struct predicate_record *record = user;
+  float value = *(const float *)tutti_tensor_get_data(inputs[0]);
+  if (count != 1 || value == 5) return tutti_error_set(err, TUTTI_DATA_LOSS, "no opinion on five");
+  *answer = value < record->bound || value > 3;
+  return TUTTI_OK;
+}
+
+static void count_destroyed(void *user) { ((struct predicate_record *)user)->destroyed++; }
+
+static void test_predicates(void **state) {
+  (void)state;
+  static const char *const transforms[] = {"filter_callback", "take_while_callback"};
+  static const float expected[] = {0, 1, 4};
+  for (int i = 0; i < 2; i++) {
+    struct predicate_record record = {.bound = 2};
+    tutti_pipeline *pipeline = count_to(6);
+    tutti_pipeline_begin(pipeline, transforms[i], 1);
+    tutti_pipeline_set_predicate(pipeline, is_below_bound, &record, count_destroyed);
+    tutti_pipeline_end(pipeline);
+    tutti_dataset *dataset = build(pipeline);
+    tutti_iterator *iterator = NULL;
+    assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+    for (int k = 0; k < 3 - i; k++) {
+      uint8_t more = 0;
+      assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+      assert_true(more);
+      assert_true(*(const float *)tutti_tensor_get_data(tutti_iterator_get_component(iterator, 0)) == expected[k]);
+    }
+    uint8_t more = 1;
+    if (i == 0) {
+      assert_error(TUTTI_DATA_LOSS, "no opinion on five", tutti_iterator_next(iterator, NULL, &more, &err));
+    } else {
+      assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+      assert_false(more);
+    }
+    tutti_iterator_unref(iterator);
+    tutti_dataset_unref(dataset);
+    assert_int_equal(record.destroyed, 1);
+  }
+  struct predicate_record record = {.bound = 2};
+  tutti_pipeline *pipeline = count_to(6);
+  tutti_pipeline_set_predicate(pipeline, is_below_bound, &record, count_destroyed);
+  assert_int_equal(record.destroyed, 1); /* also when the registration fails */
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "a predicate was set, but no transform was begun", pipeline);
+  pipeline = count_to(6);
+  tutti_pipeline_set_predicate(pipeline, NULL, NULL, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'predicate' is NULL", pipeline);
 }
 
 struct map_record {
@@ -128,6 +219,8 @@ static void test_map_callback_is_destroyed_without_a_dataset(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_map_graph),
     cmocka_unit_test(test_filter_graph),
+    cmocka_unit_test(test_take_while_graph),
+    cmocka_unit_test(test_predicates),
     cmocka_unit_test(test_map_callback),
     cmocka_unit_test(test_map_callback_errors),
     cmocka_unit_test(test_map_callback_is_destroyed_without_a_dataset),

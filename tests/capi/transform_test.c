@@ -114,6 +114,36 @@ static void test_zip_and_concatenate(void **state) {
   tutti_dataset_unref(three);
 }
 
+static void test_lists_of_numbers(void **state) {
+  (void)state;
+  static const int64_t boundaries[] = {1, 3}, sizes[] = {2};
+  static const float values[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  tutti_tensor *tensor = NULL;
+  static const int64_t dims[] = {4, 2};
+  assert_ok(tutti_tensor_from_data(TUTTI_DTYPE_F32, dims, 2, values, sizeof values, &tensor, &err));
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, tensor);
+  static const double padding[] = {-1};
+  tutti_pipeline_bucket_by_length_attrs attrs = {.padding = padding, .padding_count = 1};
+  tutti_pipeline_bucket_by_length(pipeline, "x", boundaries, 2, sizes, 1, &attrs);
+  tutti_dataset *dataset = build(pipeline);
+  float got[8];
+  assert_int_equal(walk(dataset, 0, 0, got, 8), 8);
+  assert_memory_equal(got, values, sizeof values);
+  tutti_dataset_unref(dataset);
+
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, tensor);
+  tutti_pipeline_bucket_by_length(pipeline, "x", boundaries, 2, NULL, 1, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "'values' is NULL", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, tensor);
+  tutti_pipeline_bucket_by_length(pipeline, "x", boundaries, -2, sizes, 1, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "'count' must be 0 or more, got -2", pipeline);
+  tutti_tensor_unref(tensor);
+}
+
 static void test_split(void **state) {
   (void)state;
   tutti_dataset *dataset = counting_dataset(5), *first = NULL, *rest = NULL;
@@ -160,6 +190,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_shuffle),
     cmocka_unit_test(test_take_skip_shard_repeat),
     cmocka_unit_test(test_zip_and_concatenate),
+    cmocka_unit_test(test_lists_of_numbers),
     cmocka_unit_test(test_split),
     cmocka_unit_test(test_lint),
 };

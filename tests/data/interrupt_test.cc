@@ -83,6 +83,29 @@ Pipeline unstatic(Pipeline pipeline) {
   return std::move(pipeline.apply("map_callback", {}, std::move(arguments)));
 }
 
+data::TransformArguments below_nine() {
+  data::TransformArguments arguments;
+  arguments.filter = [](const Element &input, bool &goes_on) -> Status {
+    TUTTI_ASSIGN(const int32_t row, input.components[1].scalar_value<int32_t>());
+    goes_on = row < 9;
+    return Status();
+  };
+  return arguments;
+}
+
+// x with 1, 2 or 3 of its columns.
+data::TransformArguments with_shortened() {
+  data::TransformArguments arguments = with_map([](const Element &input, Element &output) -> Status {
+    TUTTI_ASSIGN(const int32_t row, input.components[1].scalar_value<int32_t>());
+    output = input;
+    TUTTI_ASSIGN(output.components[0], input.components[0].slice_rows(0, row % 3 + 1));
+    return Status();
+  });
+  arguments.output_spec = data::ElementSpec{{{"x", data::Role::feature, tensor::DType::f32, {data::unknown_dim()}},
+                                             {"y", data::Role::label, tensor::DType::i32, {}}}};
+  return arguments;
+}
+
 using Build = std::function<Pipeline(Pipeline)>;
 
 Build apply(std::string transform, std::string key, int64_t value) {
@@ -154,6 +177,35 @@ std::vector<Case> cases() {
          data::TransformArguments arguments;
          arguments.filter = keep_even;
          return std::move(p.apply("filter_callback", {}, std::move(arguments)).batch(2));
+       }},
+      {"rebatch",
+       [](Pipeline p) {
+         return std::move(p.batch(4).apply("rebatch", {{"batch_size", int64_t{3}}}));
+       }},
+      {"window, overlapping",
+       [](Pipeline p) {
+         return std::move(p.apply("window", {{"size", int64_t{3}}, {"shift", int64_t{2}}}));
+       }},
+      {"window, distant",
+       [](Pipeline p) {
+         return std::move(p.apply("window", {{"size", int64_t{2}}, {"shift", int64_t{5}}, {"drop_remainder", true}}));
+       }},
+      {"take_while_callback",
+       [](Pipeline p) { return std::move(p.apply("take_while_callback", {}, below_nine()).batch(2)); }},
+      {"unique",
+       [](Pipeline p) {
+         return std::move(p.apply("unique", {{"component", std::string("y")}}).batch(2));
+       }},
+      {"padded_batch",
+       [](Pipeline p) {
+         return std::move(unstatic(std::move(p)).apply("padded_batch", {{"batch_size", int64_t{4}}}));
+       }},
+      {"bucket_by_length",
+       [](Pipeline p) {
+         p.apply("map_callback", {}, with_shortened());
+         return std::move(p.apply("bucket_by_length", {{"component", std::string("x")},
+                                                       {"boundaries", std::vector<int64_t>{1, 2}},
+                                                       {"batch_sizes", std::vector<int64_t>{2}}}));
        }},
       {"cache, repeat", [](Pipeline p) { return std::move(p.apply("cache").repeat(2)); }},
       {"cache, repeat, batch", [](Pipeline p) { return std::move(p.apply("cache").repeat(2).batch(4)); }},

@@ -249,7 +249,7 @@ void bad_graphs_are_refused_by_name(void **) {
   assert_error_contains(sample().apply("map").build(), "expected the argument 'graph'");
   assert_error_contains(filtered(sample(), row_sum()).build(), "expected a graph with one boolean per element");
   assert_error_contains(filtered(std::move(sample().batch(2)), small({GraphBuilder::batch()})).build(),
-                        "filter them before the batch");
+                        "put it before the batch");
   const DatasetRef dataset = assert_ok_value(mapped(sample(), row_sum()).build());
   assert_error_contains(dataset->make_iterator({}), "nothing that runs graphs");
 }

@@ -95,6 +95,18 @@ namespace Tutti
             return WithGraph(build, Raw.pipeline_filter_graph);
         }
 
+        /// <summary>Ends before the first element for which the graph's one output is false. The function runs once, at
+        /// once.</summary>
+        public Pipeline TakeWhileGraph(Action<Graph> build)
+        {
+            return WithGraph(build, (number, token) =>
+            {
+                Raw.pipeline_begin(number, "take_while", 1);
+                Raw.pipeline_set_graph(number, token);
+                Raw.pipeline_end(number);
+            });
+        }
+
         /// <summary>Maps each element by a function of the program: it gets one tensor for each component, and gives as
         /// many, of the same types and shapes. Up to <paramref name="parallelism"/> elements are computed at a time (0
         /// = automatic), on threads of the program; their order stays. It must be a pure function of its element, for a

@@ -3,8 +3,8 @@
 // Filters by graph and by function.
 #include <utility>
 
-#include "data/graph_calls.h"
-#include "data/graph_plan.h"
+#include "data/predicate.h"
+#include "data/stage.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {
@@ -15,22 +15,17 @@ using base::Status;
 
 namespace {
 
-// Gives the elements that `keep` keeps. `what` it is called in errors: "the graph".
+// Gives the elements for which the predicate holds.
 class FilterStage : public Stage {
  public:
-  FilterStage(std::unique_ptr<Stage> input, FilterFunction keep, const char *what, base::Ref<base::CancelToken> cancel)
-      : input_(std::move(input)), keep_(std::move(keep)), what_(what), cancel_(std::move(cancel)) {}
+  FilterStage(std::unique_ptr<Stage> input, Predicate keep, base::Ref<base::CancelToken> cancel)
+      : input_(std::move(input)), keep_(std::move(keep)), cancel_(std::move(cancel)) {}
 
   Result<bool> next(Element &element) override {
     for (;;) {
       TUTTI_ASSIGN(const bool more, input_->next(element));
       if (!more) return false;
-      bool keep = false;
-      const Status status = keep_(element, keep);
-      if (!status.ok()) {
-        return status.wrap(base::concat("filter: ", what_, " failed for element ", element.lineage.index, " of epoch ",
-                                        element.lineage.epoch));
-      }
+      TUTTI_ASSIGN(const bool keep, keep_.holds(element));
       if (keep) return true;
       TUTTI_TRY(base::check(cancel_.get()));
     }
@@ -49,8 +44,7 @@ class FilterStage : public Stage {
 
  private:
   std::unique_ptr<Stage> input_;
-  const FilterFunction keep_;
-  const char *const what_;
+  const Predicate keep_;
   const base::Ref<base::CancelToken> cancel_;
 };
 
@@ -66,19 +60,9 @@ class FilterDataset : public Dataset {
       : Dataset("filter", input->spec(), kept_of(*input), {input}), plan_(std::move(plan)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    if (context.graphs == nullptr) {
-      return base::failed_precondition("filter: this iterator's context has nothing that runs graphs");
-    }
+    TUTTI_ASSIGN(Predicate keep, Predicate::by_graph(plan_, context, "filter"));
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
-    const auto calls = std::make_shared<GraphCalls>(GraphTarget{&plan_, context.graphs, nullptr, context.seed});
-    FilterFunction keep = [calls, results = std::vector<tensor::Tensor>()](const Element &element,
-                                                                           bool &kept) mutable -> Status {
-      TUTTI_TRY(calls->run(element, results));
-      kept = *results[0].data_as<bool>();
-      return Status();
-    };
-    return std::unique_ptr<Stage>(
-        std::make_unique<FilterStage>(std::move(input), std::move(keep), "the graph", context.cancel));
+    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(std::move(input), std::move(keep), context.cancel));
   }
 
  private:
@@ -92,8 +76,8 @@ class FilterCallbackDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
-    return std::unique_ptr<Stage>(
-        std::make_unique<FilterStage>(std::move(input), function_, "the function", context.cancel));
+    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(
+        std::move(input), Predicate(function_, "filter", "the function"), context.cancel));
   }
 
  private:
@@ -103,18 +87,7 @@ class FilterCallbackDataset : public Dataset {
 }  // namespace
 
 Result<DatasetRef> apply_filter(const DatasetRef &input, const FilterParameters &, TransformArguments &arguments) {
-  if (input->spec().is_batched()) {
-    return base::invalid_argument("elements are batches of ", input->spec().batch_size,
-                                  " rows; filter them before the batch");
-  }
-  TUTTI_ASSIGN(GraphPlan plan, plan_graph(std::move(arguments.graph), input->spec(), {}, {}));
-  const graph::ValueInfo &result = plan.graph->value(plan.graph->result(plan.results[0]));
-  const size_t rank = plan.has_rows_form ? 1 : 0;
-  if (plan.results.size() != 1 || result.dtype != tensor::DType::boolean || result.dims.size() != rank) {
-    return base::invalid_argument("expected a graph with one boolean per element as its only result, got ",
-                                  plan.results.size(), " results, '", plan.results[0], "' being ", result.dtype,
-                                  graph::to_string(result.dims));
-  }
+  TUTTI_ASSIGN(GraphPlan plan, plan_predicate(std::move(arguments.graph), input->spec()));
   return DatasetRef(base::make_ref<FilterDataset>(input, std::move(plan)));
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <utility>
 
+#include "base/memory.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
 
@@ -33,12 +36,54 @@ class UnbatchStage : public Stage {
     ++row_;
     return true;
   }
+  // Runs of rows of one batch go together.
+  Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
+    for (done = 0; done < count;) {
+      if (row_ == rows_) {
+        const Result<bool> more = pull();
+        if (!more.ok() && !base::is_interrupt(more.status())) ++done;  // what failed counts as one
+        TUTTI_TRY(more);
+        if (!*more) break;
+        if (rows_ == 0) TUTTI_TRY(base::check(cancel_.get()));
+      }
+      const int64_t rows = std::min(count - done, rows_ - row_);
+      for (size_t i = 0; i < targets.size(); ++i) {
+        const int64_t bytes = targets[i].row_bytes;
+        if (bytes * rows == 0) continue;
+        const auto *from = batch_.components[i].data_as<std::byte>() + row_ * bytes;
+        std::memcpy(targets[i].from_row(done).data, from, static_cast<size_t>(rows * bytes));
+      }
+      row_ += rows;
+      position_ += rows;
+      done += rows;
+    }
+    return Status();
+  }
+  // Rows of the batch in hand; those that reach into the next one are copied by next_rows().
+  bool next_view(int64_t count, Element &batch) override {
+    if (row_ == rows_ && !pulled_) {
+      const Result<bool> more = pull();
+      if (base::is_interrupt(more.status())) return false;
+      if (!more.ok() || !*more) pulled_ = more;
+    }
+    if (count <= 0 || rows_ - row_ < count) return false;
+    batch.components.resize(batch_.components.size());
+    for (size_t i = 0; i < batch_.components.size(); ++i) {
+      Result<Tensor> rows = batch_.components[i].slice_rows(row_, row_ + count);
+      if (!rows.ok() || reinterpret_cast<uintptr_t>(rows->data()) % base::kAlignment != 0) return false;
+      batch.components[i] = rows.take();
+    }
+    row_ += count;
+    position_ += count;
+    return true;
+  }
   void save(State &state) const override {
+    const bool is_behind = row_ < rows_ || pulled_;  // is the input ahead of what was given out?
     state.open("unbatch");
     state.number("position", position_);
     state.number("row", row_ < rows_ ? row_ : start_row_);
     state.key("input");
-    if (row_ < rows_) {
+    if (is_behind) {
       state.append(before_);
     } else {
       input_->save(state);
@@ -55,6 +100,11 @@ class UnbatchStage : public Stage {
 
  private:
   Result<bool> pull() {
+    if (pulled_) {
+      const Result<bool> more = *pulled_;
+      pulled_.reset();
+      return more;
+    }
     row_ = rows_ = 0;
     before_.clear();
     input_->save(before_);
@@ -76,7 +126,8 @@ class UnbatchStage : public Stage {
   std::unique_ptr<Stage> input_;
   const base::Ref<base::CancelToken> cancel_;
   Element batch_;
-  State before_;  // of the input, before it gave the batch
+  State before_;                        // of the input, before it gave the batch
+  std::optional<Result<bool>> pulled_;  // what the input answered when there was no batch, and nobody has heard yet
   int64_t row_ = 0;
   int64_t rows_ = 0;
   int64_t start_row_ = 0;

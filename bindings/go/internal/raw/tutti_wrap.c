@@ -314,6 +314,10 @@ static inline void tutti_swig_pipeline_filter_graph(tutti_pipeline *pipeline, in
   tutti_pipeline_filter_graph(pipeline, tutti_callback_map, &token);
 }
 
+static inline void tutti_swig_pipeline_set_graph(tutti_pipeline *pipeline, int64_t token) {
+  tutti_pipeline_set_graph(pipeline, tutti_callback_map, &token);
+}
+
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
 /* The address of each of `count` texts in memory of `size` bytes; NULL when there are fewer, or no memory. */
@@ -2113,6 +2117,38 @@ void _wrap_pipeline_set_string_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, 
 }
 
 
+void _wrap_pipeline_set_i64s_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  int64_t arg4 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int64_t *)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
+  
+  tutti_pipeline_set_i64s(arg1,(char const *)arg2,(int64_t const *)arg3,arg4);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_pipeline_set_f64s_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  char *arg2 = (char *) 0 ;
+  double *arg3 = (double *) 0 ;
+  int64_t arg4 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (double *)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
+  
+  tutti_pipeline_set_f64s(arg1,(char const *)arg2,(double const *)arg3,arg4);
+  
+  free((void *)arg2); 
+}
+
+
 void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -3706,6 +3742,18 @@ void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0
   arg2 = (int64_t)_swig_go_1; 
   
   tutti_swig_pipeline_filter_graph(arg1,arg2);
+  
+}
+
+
+void _wrap_pipeline_set_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  tutti_swig_pipeline_set_graph(arg1,arg2);
   
 }
 

@@ -154,6 +154,19 @@ public final class Pipeline extends PipelineSources {
         return withGraph(build, Raw::pipeline_filter_graph);
     }
 
+    /** Ends before the first element for which a graph's one output is false.
+     *
+     * @param build writes the graph, at once; it must not use the pipeline
+     * @return this pipeline
+     */
+    public Pipeline takeWhileGraph(GraphFunction build) {
+        return withGraph(build, (pipeline, token) -> {
+            Raw.pipeline_begin(pipeline, "take_while", 1);
+            Raw.pipeline_set_graph(pipeline, token);
+            Raw.pipeline_end(pipeline);
+        });
+    }
+
     private interface GraphCall {
         void run(long pipeline, long token);
     }

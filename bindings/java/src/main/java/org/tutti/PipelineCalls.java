@@ -60,6 +60,16 @@ abstract class PipelineCalls extends NativeObject {
         }
 
         @Override
+        public void set(String key, long[] values) {
+            Raw.pipeline_set_i64s(pipeline, key, values);
+        }
+
+        @Override
+        public void set(String key, double[] values) {
+            Raw.pipeline_set_f64s(pipeline, key, values);
+        }
+
+        @Override
         public void set(String key, Dataset dataset) {
             Raw.pipeline_set_dataset(pipeline, key, use.of(dataset));
             sources.add(dataset);

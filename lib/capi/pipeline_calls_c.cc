@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transforms of a pipeline that the host writes as a graph or as a function.
+#include <memory>
+#include <vector>
+
+#include "capi/graph_c.h"
+#include "capi/guard.h"
+#include "capi/hook_c.h"
+#include "capi/pipeline_c.h"
+#include "capi/tensor_c.h"
+
+namespace tutti::impl::capi {
+namespace {
+
+/// The graph that a callback builds over the pipeline's present components.
+Result<graph::SealedGraph> build_graph(const data::ElementSpec &spec, bool keep_others, tutti_map_graph_fn build,
+                                       void *user) {
+  graph::GraphBuilder builder;
+  for (const data::ComponentSpec &component : spec.components)
+    builder.feature(component.name, component.dtype, component.dims);
+  TUTTI_TRY(with_graph(builder, 0, [&](tutti_graph *graph) {
+    tutti_error *error = nullptr;
+    const int32_t code = build(graph, user, &error);
+    return status_from_callback(code, error, "the graph function of the map");
+  }));
+  if (keep_others) {
+    for (const graph::InputSpec &input : builder.model().features) {
+      if (!builder.model().outputs.contains(input.name)) builder.set_result(input.name, input.value);
+    }
+  }
+  for (const auto &[name, value] : builder.model().outputs)
+    builder.set_result(name, value);
+  TUTTI_ASSIGN(graph::Graph graph, builder.finish_graph());
+  return graph::SealedGraph(std::make_shared<const graph::Graph>(std::move(graph)));
+}
+
+/// The names of a role's components: they keep it through a map.
+std::vector<std::string> names_of(const data::ElementSpec &spec, data::Role role) {
+  std::vector<std::string> names;
+  for (const data::ComponentSpec &component : spec.components) {
+    if (component.role == role) names.push_back(component.name);
+  }
+  return names;
+}
+
+/// Builds the graph of a transform. A map keeps the components that its graph does not give anew; a filter has one
+/// output and changes none.
+bool set_graph(PipelineObject &object, bool is_map, tutti_map_graph_fn build, void *user,
+               data::TransformArguments &arguments) {
+  if (build == nullptr) {
+    object.fail(base::invalid_argument("argument 'build' is NULL"));
+    return false;
+  }
+  data::Pipeline *const target = object.pipeline();
+  if (target == nullptr) return false;
+  const auto spec = take(object, target->map_inputs());
+  if (!spec) return false;
+  std::optional<graph::SealedGraph> graph = take(object, build_graph(*spec, is_map, build, user));
+  if (!graph) return false;
+  arguments.graph = std::move(*graph);
+  if (is_map) {
+    arguments.labels = names_of(*spec, data::Role::label);
+    arguments.weights = names_of(*spec, data::Role::weight);
+  }
+  return true;
+}
+
+void apply_graph(tutti_pipeline *pipeline, const char *transform, bool is_map, tutti_map_graph_fn build, void *user,
+                 graph::Attributes attributes) {
+  change(pipeline, [&](PipelineObject &object) {
+    data::TransformArguments arguments;
+    if (set_graph(object, is_map, build, user, arguments))
+      object.pipeline()->apply(transform, std::move(attributes), std::move(arguments));
+  });
+}
+
+/// Handles on the tensors of an element, lent to a function of the host.
+class LentElement {
+ public:
+  Status lend(const data::Element &element) {
+    const size_t count = element.components.size();
+    handles_ = std::vector<LentHandle>(count);
+    tensors_.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      TUTTI_TRY(handles_[i].set(base::make_ref<TensorObject>(element.components[i], false), tensor_handles));
+      tensors_[i] = static_cast<tutti_tensor *>(handles_[i].get());
+    }
+    return Status();
+  }
+  tutti_tensor *const *tensors() const { return tensors_.data(); }
+  int64_t count() const { return static_cast<int64_t>(tensors_.size()); }
+
+ private:
+  std::vector<LentHandle> handles_;
+  std::vector<tutti_tensor *> tensors_;
+};
+
+/// What owns the user pointer of a function from now on, also when registering it fails.
+std::shared_ptr<UserPointer> own(void *user, tutti_destroy_fn destroy) {
+  return guard_value<std::shared_ptr<UserPointer>>(nullptr,
+                                                   [&] { return std::make_shared<UserPointer>(user, destroy); });
+}
+
+/// The transform being written; null after an error.
+PipelineObject::Pending *pending_of(PipelineObject &object, std::string_view what) {
+  if (object.pending) return &*object.pending;
+  object.fail(base::failed_precondition(what, " was set, but no transform was begun"));
+  return nullptr;
+}
+
+/// Calls a host's map function with handles on the inputs, and takes the tensors it gives.
+Status call_map(tutti_map_fn map, void *user, const data::Element &input, data::Element &output) {
+  LentElement lent;
+  TUTTI_TRY(lent.lend(input));
+  const size_t count = input.components.size();
+  std::vector<tutti_tensor *> outputs(count, nullptr);
+  tutti_error *error = nullptr;
+  const int32_t code = map(user, lent.tensors(), outputs.data(), lent.count(), &error);
+  Status status = status_from_callback(code, error, "the map function");
+  output.lineage = input.lineage;
+  output.components.clear();
+  for (size_t i = 0; i < count; ++i) {
+    Result<tensor::Tensor> tensor = find_tensor(outputs[i], base::concat("outputs[", i, "]"));
+    if (tensor.ok()) {
+      output.components.push_back(tensor.take());
+      unref_handle(outputs[i], tensor_handles);
+    } else if (status.ok()) {
+      status = tensor.status().wrap("the map function left an output without a tensor");
+    }
+  }
+  return status;
+}
+
+/// Asks a host's predicate.
+Status call_predicate(tutti_predicate_fn predicate, void *user, const data::Element &input, bool &answer) {
+  LentElement lent;
+  TUTTI_TRY(lent.lend(input));
+  uint8_t value = 0;
+  tutti_error *error = nullptr;
+  const int32_t code = predicate(user, lent.tensors(), lent.count(), &value, &error);
+  answer = value != 0;
+  return status_from_callback(code, error, "the predicate function");
+}
+
+}  // namespace
+}  // namespace tutti::impl::capi
+
+using namespace tutti::impl;
+using namespace tutti::impl::capi;
+
+void tutti_pipeline_map_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user, int64_t parallelism) {
+  apply_graph(pipeline, "map", true, build, user, {{"parallelism", parallelism}});
+}
+
+void tutti_pipeline_filter_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user) {
+  apply_graph(pipeline, "filter", false, build, user, {});
+}
+
+void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, tutti_destroy_fn destroy,
+                        int64_t parallelism) {
+  const auto owner = own(user, destroy);
+  change(pipeline, [&](PipelineObject &object) {
+    if (map == nullptr) return object.fail(base::invalid_argument("argument 'map' is NULL"));
+    data::Pipeline *const target = object.pipeline();
+    if (target == nullptr) return;
+    data::TransformArguments arguments;
+    arguments.map = [map, owner](const data::Element &input, data::Element &output) {
+      return call_map(map, owner->get(), input, output);
+    };
+    target->apply("map_callback", {{"parallelism", parallelism}}, std::move(arguments));
+  });
+}
+
+void tutti_pipeline_set_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (pending_of(object, "a graph") == nullptr) return;
+    data::TransformArguments arguments = std::move(object.pending->arguments);
+    const bool is_built = set_graph(object, object.pending->name == "map", build, user, arguments);
+    // The graph function may have used the pipeline.
+    if (is_built && pending_of(object, "a graph") != nullptr) object.pending->arguments = std::move(arguments);
+  });
+}
+
+void tutti_pipeline_set_predicate(tutti_pipeline *pipeline, tutti_predicate_fn predicate, void *user,
+                                  tutti_destroy_fn destroy) {
+  const auto owner = own(user, destroy);
+  change(pipeline, [&](PipelineObject &object) {
+    if (predicate == nullptr) return object.fail(base::invalid_argument("argument 'predicate' is NULL"));
+    if (PipelineObject::Pending *const pending = pending_of(object, "a predicate")) {
+      pending->arguments.filter = [predicate, owner](const data::Element &input, bool &answer) {
+        return call_predicate(predicate, owner->get(), input, answer);
+      };
+    }
+  });
+}
