@@ -137,7 +137,7 @@ class Builder:
         """Type, name and documentation of each."""
         result = [('string', 'name', 'The name.')] if self.entry.spec.get('named') else []
         for value in self.entry.inputs:
-            kind = 'Value[]' if value.get('variadic') else 'Dataset' if value.get('dataset') else 'Value'
+            kind = 'Value[]' if value.get('variadic') else 'Dataset[]' if value.get('datasets') else 'Dataset' if value.get('dataset') else 'Value'
             if not value.get('optional'):
                 result.append((kind, local(value['name']), sentence(value.get('doc', '')) or 'An input.'))
         result += [(f.type_name(), local(f.name), sentence(f.spec.get('doc', ''))) for f in self.required]
@@ -151,6 +151,8 @@ class Builder:
             name = local(value['name'])
             if value.get('variadic'):
                 text += f'foreach (Value one in {name})\n    Raw.graph_add_input(number, one.Id);\n'
+            elif value.get('datasets'):
+                text += f'foreach (Dataset one in {name})\n    SetDataset(number, "{value["name"]}", one);\n'
             elif value.get('dataset'):
                 text += f'SetDataset(number, "{value["name"]}", {name});\n'
             elif not value.get('optional'):
@@ -160,7 +162,7 @@ class Builder:
     def checks(self):
         text = ''.join(field.set_argument()[0] for field in self.required)
         for value in self.entry.inputs:
-            if value.get('variadic'):
+            if value.get('variadic') or value.get('datasets'):
                 text += f'if ({local(value["name"])} == null)\n    throw new ArgumentNullException("{local(value["name"])}");\n'
         return text
 

@@ -119,6 +119,8 @@ class Builder:
         for value in self.entry.inputs:
             if value.get('variadic'):
                 arguments.append(f'{local(value["name"])} []Value')
+            elif value.get('datasets'):
+                arguments.append(f'{local(value["name"])} []*Dataset')
             elif value.get('dataset'):
                 arguments.append(f'{local(value["name"])} *Dataset')
             elif not value.get('optional'):
@@ -134,6 +136,8 @@ class Builder:
             name = local(value['name'])
             if value.get('variadic'):
                 text += f'for _, value := range {name} {{\nraw.Graph_add_input(g.handle, int64(value))\n}}\n'
+            elif value.get('datasets'):
+                text += f'for _, one := range {name} {{\np.setDataset("{value["name"]}", one)\n}}\n'
             elif value.get('dataset'):
                 text += f'p.setDataset("{value["name"]}", {name})\n'
             elif not value.get('optional'):

@@ -138,20 +138,20 @@ class Builder:
             arguments, tags = ['String name'], ['@param name how it is reported']
         for value in self.entry.inputs:
             name = local(value['name'])
-            kind = 'List<Value>' if value.get('variadic') else 'Dataset' if value.get('dataset') else 'Value'
+            kind = 'List<Value>' if value.get('variadic') else 'java.util.List<Dataset>' if value.get('datasets') else 'Dataset' if value.get('dataset') else 'Value'
             if not value.get('optional'):
                 arguments.append(f'{kind} {name}')
                 tags.append(f'@param {name} ' + (html(sentence(value.get('doc', ''))) or 'an input.'))
         return arguments + [f.argument() for f in self.required], tags + [f.tag() for f in self.required]
 
     def inputs(self):
-        names = [local(v['name']) for v in self.entry.inputs if not v.get('optional') and not v.get('dataset')]
+        names = [local(v['name']) for v in self.entry.inputs if not v.get('optional') and not v.get('dataset') and not v.get('datasets')]
         names += [f'input(options, "{field.name}")' for field in self.optional if field.kind == 'value']
         return f'inputs({", ".join(names)})'
 
     def attributes(self):
         pairs = [('name', 'name')] if self.entry.spec.get('named') else []
-        pairs += [(v['name'], local(v['name'])) for v in self.entry.inputs if v.get('dataset')]
+        pairs += [(v['name'], local(v['name'])) for v in self.entry.inputs if v.get('dataset') or v.get('datasets')]
         pairs += [(f.name, f.local) for f in self.required]
         return 'new Attributes()' + ''.join(f'.set("{key}", {value})' for key, value in pairs) if pairs else 'null'
 

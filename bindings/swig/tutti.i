@@ -49,6 +49,7 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_pipeline_filter_graph;
 %ignore tutti_pipeline_map;
 %ignore tutti_pipeline_map_graph;
+%ignore tutti_pipeline_set_expand;
 %ignore tutti_pipeline_set_graph;
 %ignore tutti_pipeline_set_predicate;
 %ignore tutti_predictor_describe_plan;

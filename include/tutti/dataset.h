@@ -58,7 +58,8 @@ TUTTI_API void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *k
 /* Lists of numbers. */
 TUTTI_API void tutti_pipeline_set_i64s(tutti_pipeline *pipeline, const char *key, const int64_t *values, int64_t count);
 TUTTI_API void tutti_pipeline_set_f64s(tutti_pipeline *pipeline, const char *key, const double *values, int64_t count);
-/* For zip and concatenate. */
+/* For zip, concatenate, interleave and sample_from, once for each dataset behind the own one. The key "like" says
+ * what the datasets of flat_map and interleave_callback are like: only its components count. */
 TUTTI_API void tutti_pipeline_set_dataset(tutti_pipeline *pipeline, const char *key, const tutti_dataset *dataset);
 TUTTI_API void tutti_pipeline_end(tutti_pipeline *pipeline);
 
@@ -80,6 +81,15 @@ typedef int32_t (*tutti_predicate_fn)(void *user, tutti_tensor *const *inputs, i
                                       tutti_error **err);
 TUTTI_API void tutti_pipeline_set_predicate(tutti_pipeline *pipeline, tutti_predicate_fn predicate, void *user,
                                             tutti_destroy_fn destroy);
+
+/* A dataset for an element in C: gets the element's `count` tensors and stores a new reference in *dataset, which must
+ * have the components of the pipeline, or those of the dataset set as "like". For the transforms "flat_map" and
+ * "interleave_callback", written with begin and end. Compute callback: runs on a library thread, one call at a time for
+ * each iterator; called again for the same element when a walk is resumed. */
+typedef int32_t (*tutti_expand_fn)(void *user, tutti_tensor *const *inputs, int64_t count, tutti_dataset **dataset,
+                                   tutti_error **err);
+TUTTI_API void tutti_pipeline_set_expand(tutti_pipeline *pipeline, tutti_expand_fn expand, void *user,
+                                         tutti_destroy_fn destroy);
 
 /* A map in C: gets the element's `count` tensors and must store `count` new references in `outputs` (the inputs, with a
  * reference added, are allowed). Compute callback: runs on library threads, several at a time when parallelism > 1. */

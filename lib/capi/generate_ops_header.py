@@ -167,6 +167,8 @@ class Entry:
         for value in self.inputs:
             if value.get('variadic'):
                 arguments += [f'const tutti_value *{value["name"]}', f'int64_t {value["name"]}_count']
+            elif value.get('datasets'):
+                arguments += [f'const tutti_dataset *const *{value["name"]}', f'int64_t {value["name"]}_count']
             elif value.get('dataset'):
                 arguments.append(f'const tutti_dataset *{value["name"]}')
             elif not value.get('optional'):
@@ -188,6 +190,9 @@ class Entry:
             name = value['name']
             if value.get('variadic'):
                 lines.append(f'for (int64_t i = 0; i < {name}_count; i++) tutti_graph_add_input(graph, {name}[i]);')
+            elif value.get('datasets'):
+                call = f'tutti_pipeline_set_dataset(pipeline, "{name}", {name}[i]);'
+                lines.append(f'for (int64_t i = 0; i < {name}_count; i++) {call}')
             elif value.get('dataset'):
                 lines.append(f'tutti_pipeline_set_dataset(pipeline, "{name}", {name});')
             elif not value.get('optional'):
@@ -234,7 +239,8 @@ def transform_entries(path):
         needs = spec.get('needs', [])
         if spec.get('public', True) and set(needs) <= {'others'}:
             parameters = [{**p, 'type': {'boolean': 'bool'}.get(p['type'], p['type'])} for p in spec.get('parameters', [])]
-            inputs = [{'name': 'other', 'dataset': True}] if needs else []
+            several = [{'name': 'others', 'datasets': True, 'doc': 'the datasets behind the own one'}]
+            inputs = several if spec.get('several') else [{'name': 'other', 'dataset': True}] if needs else []
             yield Entry('pipeline', f'pipeline_{spec["name"]}', spec['name'], {**spec, 'inputs': inputs, 'attributes': parameters, 'parameters': []})
 
 

@@ -205,7 +205,11 @@ void tutti_pipeline_set_dataset(tutti_pipeline *pipeline, const char *key, const
     if (!other) return;
     if (Status same = check_same_context(*object.core(), *(*other)->core(), key); !same.ok()) return object.fail(same);
     if (!object.pending) return object.fail(base::failed_precondition("a dataset was set, but no transform was begun"));
-    object.pending->arguments.others.push_back((*other)->dataset());
+    if (std::string_view(key) == "like") {
+      object.pending->arguments.output_spec = (*other)->dataset()->spec();
+    } else {
+      object.pending->arguments.others.push_back((*other)->dataset());
+    }
   });
 }
 

@@ -143,6 +143,21 @@ Status call_predicate(tutti_predicate_fn predicate, void *user, const data::Elem
   return status_from_callback(code, error, "the predicate function");
 }
 
+/// Asks a host for the dataset of an element.
+Result<data::DatasetRef> call_expand(const ContextCore &core, tutti_expand_fn expand, void *user,
+                                     const data::Element &input) {
+  LentElement lent;
+  TUTTI_TRY(lent.lend(input));
+  tutti_dataset *dataset = nullptr;
+  tutti_error *error = nullptr;
+  const int32_t code = expand(user, lent.tensors(), lent.count(), &dataset, &error);
+  TUTTI_TRY(status_from_callback(code, error, "the function that gives a dataset"));
+  TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
+  unref_handle(dataset, dataset_handles);
+  TUTTI_TRY(check_same_context(core, *object->core(), "dataset"));
+  return object->dataset();
+}
+
 }  // namespace
 }  // namespace tutti::impl::capi
 
@@ -190,6 +205,18 @@ void tutti_pipeline_set_predicate(tutti_pipeline *pipeline, tutti_predicate_fn p
     if (PipelineObject::Pending *const pending = pending_of(object, "a predicate")) {
       pending->arguments.filter = [predicate, owner](const data::Element &input, bool &answer) {
         return call_predicate(predicate, owner->get(), input, answer);
+      };
+    }
+  });
+}
+
+void tutti_pipeline_set_expand(tutti_pipeline *pipeline, tutti_expand_fn expand, void *user, tutti_destroy_fn destroy) {
+  const auto owner = own(user, destroy);
+  change(pipeline, [&](PipelineObject &object) {
+    if (expand == nullptr) return object.fail(base::invalid_argument("argument 'expand' is NULL"));
+    if (PipelineObject::Pending *const pending = pending_of(object, "a function")) {
+      pending->arguments.expand = [expand, owner, core = object.core()](const data::Element &input) {
+        return call_expand(*core, expand, owner->get(), input);
       };
     }
   });

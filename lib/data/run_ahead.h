@@ -75,6 +75,11 @@ class RunAheadStage : public Stage {
   base::Status final_status_;
 };
 
+/// A walk over a dataset whose elements a thread prepares, up to buffer_size of them (0 = automatic); begun with the
+/// first next().
+base::Result<std::unique_ptr<Stage>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
+                                                     int64_t buffer_size);
+
 }  // namespace tutti::impl::data
 
 #endif  // TUTTI_DATA_RUN_AHEAD_H_

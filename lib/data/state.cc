@@ -10,6 +10,17 @@ using base::JsonReader;
 using base::Result;
 using base::Status;
 
+void State::append(const State &object) {
+  const size_t first = tokens_.size();
+  const auto documents = static_cast<int64_t>(documents_.size());
+  tokens_.insert(tokens_.end(), object.tokens_.begin(), object.tokens_.end());
+  if (object.documents_.empty()) return;
+  documents_.insert(documents_.end(), object.documents_.begin(), object.documents_.end());
+  for (size_t i = first; i < tokens_.size(); ++i) {
+    if (tokens_[i].type == Type::document) tokens_[i].value += documents;
+  }
+}
+
 Json State::to_json() const {
   size_t position = 0;
   return tokens_.empty() ? Json() : read_value(position);
@@ -17,6 +28,7 @@ Json State::to_json() const {
 
 Json State::read_value(size_t &position) const {
   const Token &first = tokens_[position++];
+  if (first.type == Type::document) return *documents_[static_cast<size_t>(first.value)];
   const bool is_list = first.type == Type::open_list;
   base::JsonArray elements;
   base::JsonObject members;

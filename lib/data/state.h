@@ -14,7 +14,9 @@
 #define TUTTI_DATA_STATE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -33,23 +35,35 @@ class State {
   void key(const char *name) { tokens_.push_back({Type::key, name, 0}); }
   void number(const char *name, int64_t value) { tokens_.push_back({Type::number, name, value}); }
   /// A complete object taken earlier.
-  void append(const State &object) { tokens_.insert(tokens_.end(), object.tokens_.begin(), object.tokens_.end()); }
+  void append(const State &object);
+  /// An object that was restored and is not needed yet.
+  void append(std::shared_ptr<const base::Json> object) {
+    tokens_.push_back({Type::document, nullptr, static_cast<int64_t>(documents_.size())});
+    documents_.push_back(std::move(object));
+  }
 
-  void clear() { tokens_.clear(); }
+  void clear() {
+    tokens_.clear();
+    documents_.clear();
+  }
   bool empty() const { return tokens_.empty(); }
-  void swap(State &other) noexcept { tokens_.swap(other.tokens_); }
+  void swap(State &other) noexcept {
+    tokens_.swap(other.tokens_);
+    documents_.swap(other.documents_);
+  }
   base::Json to_json() const;
 
  private:
-  enum class Type : uint8_t { open, open_list, close, key, number };
+  enum class Type : uint8_t { open, open_list, close, key, number, document };
   struct Token {
     Type type;
     const char *text;
-    int64_t value;
+    int64_t value;  // of a number; of a document, which
   };
   base::Json read_value(size_t &position) const;
 
   std::vector<Token> tokens_;
+  std::vector<std::shared_ptr<const base::Json>> documents_;
 };
 
 /// INVALID_ARGUMENT unless the saved object is of this kind.

@@ -119,7 +119,11 @@ def test_code(target, helper, registry_name, spec):
             number += 10
             arguments.append(f'(tutti_value){{{number}}}')
             head.append(f'input {number}')
-    if 'others' in spec.get('needs', []):
+    if spec.get('several'):
+        setup.append('const tutti_dataset *const datasets[] = {dataset, dataset};')
+        arguments += ['datasets', '2']
+        head += ['dataset others', 'dataset others']
+    elif 'others' in spec.get('needs', []):
         arguments.append('dataset')
         head.append('dataset other')
     for attribute in required:

@@ -138,6 +138,79 @@ static void test_predicates(void **state) {
   assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'predicate' is NULL", pipeline);
 }
 
+struct expand_record {
+  int destroyed, calls;
+  tutti_dataset *other;
+};
+
+/* The dataset 0 .. x - 1; no dataset for 2; one of another kind for 3. */
+static int32_t count_up(void *user, tutti_tensor *const *inputs, int64_t count, tutti_dataset **dataset,
+                        tutti_error **error) {
+  struct expand_record *record = user;
+  int64_t rows = (int64_t) * (const float *)tutti_tensor_get_data(inputs[0]);
+  record->calls++;
+  if (count != 1 || rows == 4) return tutti_error_set(error, TUTTI_NOT_FOUND, "no such file");
+  if (rows == 2) return TUTTI_OK;
+  *dataset = rows == 3 ? record->other : counting_dataset(rows);
+  if (rows == 3) tutti_dataset_ref(record->other);
+  return TUTTI_OK;
+}
+
+static void expand_destroyed(void *user) { ((struct expand_record *)user)->destroyed++; }
+
+static void test_flat_map(void **state) {
+  (void)state;
+  struct expand_record record = {0};
+  tutti_pipeline *pipeline = count_to(3);
+  tutti_pipeline_map_graph(pipeline, add_double, NULL, 1);
+  record.other = build(pipeline);
+  static const char *const transforms[] = {"flat_map", "interleave_callback"};
+  for (int i = 0; i < 2; i++) {
+    record.destroyed = record.calls = 0;
+    pipeline = count_to(6);
+    tutti_pipeline_begin(pipeline, transforms[i], 1);
+    tutti_pipeline_set_expand(pipeline, count_up, &record, expand_destroyed);
+    if (i == 1) tutti_pipeline_set_i64(pipeline, "cycle_length", 1);
+    tutti_pipeline_end(pipeline);
+    tutti_dataset *dataset = build(pipeline);
+    tutti_iterator *iterator = NULL;
+    assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+    uint8_t more = 0;
+    assert_ok(tutti_iterator_next(iterator, NULL, &more, &err)); /* the one element of 1 */
+    assert_true(more);
+    assert_error(TUTTI_INVALID_ARGUMENT, "expected a dataset handle, got NULL",
+                 tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_error(TUTTI_INVALID_ARGUMENT, "equal specs", tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_error(TUTTI_NOT_FOUND, "no such file", tutti_iterator_next(iterator, NULL, &more, &err));
+    for (int k = 0; k < 5; k++) {
+      assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+      assert_true(more);
+      assert_true(*(const float *)tutti_tensor_get_data(tutti_iterator_get_component(iterator, 0)) == (float)k);
+    }
+    assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_false(more);
+    assert_int_equal(record.calls, 6);
+    tutti_iterator_unref(iterator);
+    tutti_dataset_unref(dataset);
+    assert_int_equal(record.destroyed, 1);
+  }
+  pipeline = count_to(4); /* what the datasets are like */
+  tutti_pipeline_skip(pipeline, 3);
+  tutti_pipeline_begin(pipeline, "flat_map", 1);
+  tutti_pipeline_set_dataset(pipeline, "like", record.other);
+  tutti_pipeline_set_expand(pipeline, count_up, &record, NULL);
+  tutti_pipeline_end(pipeline);
+  tutti_dataset *dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_component_count(dataset), 2);
+  static const float expected[] = {100, 101, 102};
+  assert_walk(dataset, expected, 3);
+  tutti_dataset_unref(dataset);
+  tutti_dataset_unref(record.other);
+  pipeline = count_to(4);
+  tutti_pipeline_set_expand(pipeline, NULL, NULL, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'expand' is NULL", pipeline);
+}
+
 struct map_record {
   float fail_at; /* < 0: never */
   int leave_empty;
@@ -221,6 +294,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_filter_graph),
     cmocka_unit_test(test_take_while_graph),
     cmocka_unit_test(test_predicates),
+    cmocka_unit_test(test_flat_map),
     cmocka_unit_test(test_map_callback),
     cmocka_unit_test(test_map_callback_errors),
     cmocka_unit_test(test_map_callback_is_destroyed_without_a_dataset),

@@ -93,6 +93,16 @@ data::TransformArguments below_nine() {
   return arguments;
 }
 
+// y becomes y / 7.
+data::TransformArguments with_class() {
+  return with_map([](const Element &input, Element &output) -> Status {
+    TUTTI_ASSIGN(const int32_t row, input.components[1].scalar_value<int32_t>());
+    output = input;
+    TUTTI_ASSIGN(output.components[1], Tensor::scalar(row / 7));
+    return Status();
+  });
+}
+
 // x with 1, 2 or 3 of its columns.
 data::TransformArguments with_shortened() {
   data::TransformArguments arguments = with_map([](const Element &input, Element &output) -> Status {
@@ -127,7 +137,72 @@ struct Case {
 
 const graph::Dims kRows{GraphBuilder::batch(), 3};
 
-std::vector<Case> cases() {
+// Transforms that put elements together or choose among them.
+std::vector<Case> grouping_cases() {
+  return {
+      {"interleave, first",
+       [](Pipeline p) {
+         return std::move(
+             p.apply("interleave", {{"block_length", int64_t{2}}}, with_others({sample(4).build().value()})).batch(3));
+       }},
+      {"interleave, second",
+       [](Pipeline p) {
+         return std::move(
+             sample(4).apply("interleave", {{"block_length", int64_t{2}}}, with_others({p.build().value()})));
+       }},
+      {"sample_from",
+       [](Pipeline p) {
+         return std::move(sample(9).apply("sample_from", {}, with_others({p.build().value()})).batch(2));
+       }},
+      {"resample",
+       [](Pipeline p) {
+         return std::move(p.apply("map_callback", {}, with_class())
+                              .apply("resample", {{"component", std::string("y")},
+                                                  {"initial", std::vector<double>{1, 3}},
+                                                  {"repetition", true}}));
+       }},
+      {"flat_map",
+       [](Pipeline p) {
+         data::TransformArguments arguments;
+         arguments.expand = [](const Element &element) -> Result<DatasetRef> {
+           TUTTI_ASSIGN(const int32_t row, element.components[1].scalar_value<int32_t>());
+           return sample(row % 3).build();
+         };
+         return std::move(p.apply("flat_map", {}, arguments).batch(2));
+       }},
+      {"rebatch",
+       [](Pipeline p) {
+         return std::move(p.batch(4).apply("rebatch", {{"batch_size", int64_t{3}}}));
+       }},
+      {"window, overlapping",
+       [](Pipeline p) {
+         return std::move(p.apply("window", {{"size", int64_t{3}}, {"shift", int64_t{2}}}));
+       }},
+      {"window, distant",
+       [](Pipeline p) {
+         return std::move(p.apply("window", {{"size", int64_t{2}}, {"shift", int64_t{5}}, {"drop_remainder", true}}));
+       }},
+      {"take_while_callback",
+       [](Pipeline p) { return std::move(p.apply("take_while_callback", {}, below_nine()).batch(2)); }},
+      {"unique",
+       [](Pipeline p) {
+         return std::move(p.apply("unique", {{"component", std::string("y")}}).batch(2));
+       }},
+      {"padded_batch",
+       [](Pipeline p) {
+         return std::move(unstatic(std::move(p)).apply("padded_batch", {{"batch_size", int64_t{4}}}));
+       }},
+      {"bucket_by_length",
+       [](Pipeline p) {
+         p.apply("map_callback", {}, with_shortened());
+         return std::move(p.apply("bucket_by_length", {{"component", std::string("x")},
+                                                       {"boundaries", std::vector<int64_t>{1, 2}},
+                                                       {"batch_sizes", std::vector<int64_t>{2}}}));
+       }},
+  };
+}
+
+std::vector<Case> other_cases() {
   const auto other = [] { return range(10).build().value(); };
   const auto forward = [] { return forward_only(range(10)).build().value(); };
   return {
@@ -178,35 +253,6 @@ std::vector<Case> cases() {
          arguments.filter = keep_even;
          return std::move(p.apply("filter_callback", {}, std::move(arguments)).batch(2));
        }},
-      {"rebatch",
-       [](Pipeline p) {
-         return std::move(p.batch(4).apply("rebatch", {{"batch_size", int64_t{3}}}));
-       }},
-      {"window, overlapping",
-       [](Pipeline p) {
-         return std::move(p.apply("window", {{"size", int64_t{3}}, {"shift", int64_t{2}}}));
-       }},
-      {"window, distant",
-       [](Pipeline p) {
-         return std::move(p.apply("window", {{"size", int64_t{2}}, {"shift", int64_t{5}}, {"drop_remainder", true}}));
-       }},
-      {"take_while_callback",
-       [](Pipeline p) { return std::move(p.apply("take_while_callback", {}, below_nine()).batch(2)); }},
-      {"unique",
-       [](Pipeline p) {
-         return std::move(p.apply("unique", {{"component", std::string("y")}}).batch(2));
-       }},
-      {"padded_batch",
-       [](Pipeline p) {
-         return std::move(unstatic(std::move(p)).apply("padded_batch", {{"batch_size", int64_t{4}}}));
-       }},
-      {"bucket_by_length",
-       [](Pipeline p) {
-         p.apply("map_callback", {}, with_shortened());
-         return std::move(p.apply("bucket_by_length", {{"component", std::string("x")},
-                                                       {"boundaries", std::vector<int64_t>{1, 2}},
-                                                       {"batch_sizes", std::vector<int64_t>{2}}}));
-       }},
       {"cache, repeat", [](Pipeline p) { return std::move(p.apply("cache").repeat(2)); }},
       {"cache, repeat, batch", [](Pipeline p) { return std::move(p.apply("cache").repeat(2).batch(4)); }},
       {"cache, shuffle", [](Pipeline p) { return std::move(p.apply("cache").shuffle(4).batch(3)); }},
@@ -240,6 +286,13 @@ std::vector<Case> cases() {
       {"prefetch, shuffle, batch, prefetch",
        [](Pipeline p) { return std::move(p.prefetch(2).shuffle(3).batch(4).prefetch()); }, true},
   };
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all = other_cases();
+  for (Case &one : grouping_cases())
+    all.push_back(std::move(one));
+  return all;
 }
 
 IteratorContext context_of(Ref<CancelToken> cancel) {
@@ -316,6 +369,7 @@ std::vector<std::string> whole_walk(const Case &one, const base::Json *state = n
   for (;;) {
     const Result<bool> more = iterator->next(element);
     if (more.ok() && !*more) return answers;
+    if (answers.size() >= 100) print_error("%s: %s\n", one.name, answers.back().c_str());
     assert_true(answers.size() < 100);
     answers.push_back(answer_of(more, element));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "data/dataset_list.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
 
@@ -157,33 +158,13 @@ class ConcatenateDataset : public Dataset {
   }
 };
 
-Cardinality sum(Cardinality a, Cardinality b) {
-  if (a.is_infinite() || b.is_infinite()) return Cardinality::infinite();
-  if (a.is_unknown() || b.is_unknown()) return Cardinality::unknown();
-  return Cardinality::exactly(a.value() + b.value());
-}
-
-Status check_equal(const ElementSpec &first, const ElementSpec &other) {
-  if (first.components == other.components && first.batch_size == other.batch_size) return Status();
-  return base::invalid_argument("expected datasets of equal specs, got ", first.to_string(), " and ",
-                                other.to_string());
-}
-
 }  // namespace
 
 Result<DatasetRef> apply_concatenate(const DatasetRef &input, const ConcatenateParameters &,
                                      TransformArguments &arguments) {
-  ElementSpec spec = input->spec();
-  Cardinality cardinality = input->cardinality();
-  std::vector<DatasetRef> inputs{input};
-  for (const DatasetRef &other : arguments.others) {
-    if (other == nullptr) return base::invalid_argument("argument 'others': a dataset is missing");
-    TUTTI_TRY(check_equal(spec, other->spec()));
-    spec.exact_batches = spec.exact_batches && other->spec().exact_batches;
-    cardinality = sum(cardinality, other->cardinality());
-    inputs.push_back(other);
-  }
-  return DatasetRef(base::make_ref<ConcatenateDataset>(std::move(spec), cardinality, std::move(inputs)));
+  TUTTI_ASSIGN(DatasetList list, list_datasets(input, arguments.others));
+  return DatasetRef(
+      base::make_ref<ConcatenateDataset>(std::move(list.spec), list.cardinality, std::move(list.datasets)));
 }
 
 }  // namespace tutti::impl::data

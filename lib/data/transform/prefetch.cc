@@ -123,11 +123,7 @@ class PrefetchDataset : public Dataset {
       : Dataset("prefetch", input->spec(), input->cardinality(), {input}), buffer_size_(buffer_size) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    IteratorContext own = context;
-    own.cancel = CancelToken::create_worker(context.cancel);
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(own));
-    return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(std::move(input), buffer_size_, first_limit(spec()),
-                                                                  context.cancel, own.cancel));
+    return open_prefetched(*inputs()[0], context, buffer_size_);
   }
 
  private:
@@ -135,6 +131,15 @@ class PrefetchDataset : public Dataset {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<Stage>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
+                                               int64_t buffer_size) {
+  IteratorContext own = context;
+  own.cancel = CancelToken::create_worker(context.cancel);
+  TUTTI_ASSIGN(std::unique_ptr<Stage> input, dataset.open(own));
+  return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(
+      std::move(input), buffer_size, first_limit(dataset.spec()), context.cancel, own.cancel));
+}
 
 Result<DatasetRef> apply_prefetch(const DatasetRef &input, const PrefetchParameters &parameters, TransformArguments &) {
   return DatasetRef(base::make_ref<PrefetchDataset>(input, parameters.buffer_size));

@@ -79,6 +79,8 @@ class Attributes {
             }
         } else if (value instanceof Dataset dataset) {
             target.set(key, dataset);
+        } else if (value instanceof java.util.List<?> datasets) {
+            datasets.forEach(one -> target.set(key, (Dataset) one));
         } else if (!(value instanceof Value)) {
             throw new AssertionError(key);
         }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each element is given f times on average, f = target share / initial share of its class, scaled so that no f is above
+// 1 (rejection sampling), or so that the mean is 1. How often element n is given is a function of (seed, epoch, n).
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/philox.h"
+#include "data/stage.h"
+#include "data/transform_parameters.h"
+
+namespace tutti::impl::data {
+
+using base::JsonReader;
+using base::RandomKey;
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+namespace {
+
+// The class that a component says.
+Result<int64_t> class_of(const Tensor &tensor) {
+  int64_t value = 0;
+  tensor::visit_dtype(tensor.dtype(), [&]<typename T>(T) {
+    if constexpr (std::is_integral_v<T>) value = static_cast<int64_t>(*tensor.data_as<T>());
+  });
+  return value;
+}
+
+class ResampleStage : public Stage {
+ public:
+  ResampleStage(std::unique_ptr<Stage> input, size_t component, const std::vector<double> &factors, RandomKey key,
+                const IteratorContext &context)
+      : input_(std::move(input)),
+        component_(component),
+        factors_(factors),
+        key_(key),
+        cancel_(context.cancel),
+        epoch_(context.epoch) {}
+
+  Result<bool> next(Element &element) override {
+    for (bool again = false; given_ >= times_; again = true) {
+      if (again) TUTTI_TRY(base::check(cancel_.get()));
+      TUTTI_ASSIGN(const bool more, pull());
+      if (!more) return false;
+    }
+    element.components = held_.components;
+    element.lineage = {epoch_, position_++};
+    ++given_;
+    return true;
+  }
+  void save(State &state) const override {
+    const bool is_holding = given_ < times_;
+    state.open("resample");
+    state.number("position", position_);
+    state.number("read", is_holding ? read_ - 1 : read_);
+    state.number("given", is_holding ? given_ : restored_given_);
+    state.key("input");
+    if (is_holding) {
+      state.append(before_);
+    } else {
+      input_->save(state);
+    }
+    state.close();
+  }
+  Status restore(const JsonReader &state) override {
+    TUTTI_TRY(expect_kind(state, "resample"));
+    TUTTI_ASSIGN(position_, saved_count(state, "position"));
+    TUTTI_ASSIGN(read_, saved_count(state, "read"));
+    TUTTI_ASSIGN(restored_given_, saved_count(state, "given"));
+    TUTTI_ASSIGN(const JsonReader input, state.get("input"));
+    return input_->restore(input);
+  }
+
+ private:
+  // Takes the next element of the input, and finds how often it is given.
+  Result<bool> pull() {
+    before_.clear();
+    input_->save(before_);
+    const Result<bool> more = input_->next(held_);
+    if (is_final(more.status()) || (more.ok() && !*more)) return more;
+    times_ = given_ = 0;
+    const int64_t number = read_++;
+    const int64_t given = std::exchange(restored_given_, 0);
+    TUTTI_TRY(more);
+    TUTTI_ASSIGN(const int64_t label, class_of(held_.components[component_]));
+    if (label < 0 || label >= static_cast<int64_t>(factors_.size())) {
+      return base::out_of_range("resample: element ", held_.lineage.index, " is of class ", label,
+                                "; expected a class from 0 to ", factors_.size() - 1);
+    }
+    const double factor = factors_[static_cast<size_t>(label)];
+    const base::PhiloxWords words = key_.words(static_cast<uint64_t>(number), 0);
+    const double whole = std::floor(factor);
+    const bool one_more = base::uniform_double(words[0], words[1]) < factor - whole;
+    times_ = static_cast<int64_t>(whole) + (one_more ? 1 : 0);
+    given_ = std::min(given, times_);
+    return true;
+  }
+
+  std::unique_ptr<Stage> input_;
+  const size_t component_;
+  const std::vector<double> &factors_;  // the dataset's
+  const RandomKey key_;
+  const base::Ref<base::CancelToken> cancel_;
+  const int64_t epoch_;
+  Element held_;
+  State before_;          // of the input, before the element held
+  int64_t times_ = 0;     // how often the element held is given in all,
+  int64_t given_ = 0;     // and how often it was
+  int64_t read_ = 0;      // elements of the input
+  int64_t position_ = 0;  // elements given out
+  int64_t restored_given_ = 0;
+};
+
+class ResampleDataset : public Dataset {
+ public:
+  ResampleDataset(const DatasetRef &input, size_t component, std::vector<double> factors, std::optional<int64_t> seed)
+      : Dataset("resample", input->spec(),
+                input->cardinality().is_exact() && input->cardinality().value() > 0 ? Cardinality::unknown()
+                                                                                    : input->cardinality(),
+                {input}),
+        component_(component),
+        factors_(std::move(factors)),
+        seed_(seed) {
+    ++shuffle_depth_;
+  }
+
+  Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    const RandomKey key = RandomKey::of(static_cast<uint64_t>(seed_.value_or(context.seed)),
+                                        static_cast<uint64_t>(shuffle_depth()), static_cast<uint64_t>(context.epoch));
+    return std::unique_ptr<Stage>(
+        std::make_unique<ResampleStage>(std::move(input), component_, factors_, key, context));
+  }
+
+ private:
+  const size_t component_;
+  const std::vector<double> factors_;
+  const std::optional<int64_t> seed_;
+};
+
+double sum_of(const std::vector<double> &values) {
+  double sum = 0;
+  for (const double value : values)
+    sum += value;
+  return sum;
+}
+
+// How often elements of each class are given on average.
+Result<std::vector<double>> factors_of(const ResampleParameters &parameters) {
+  constexpr double kMostTimes = 1e6;
+  const std::vector<double> &initial = parameters.initial;
+  const size_t classes = initial.size();
+  std::vector<double> target = parameters.target;
+  if (target.empty()) target.assign(classes, 1.0);
+  if (target.size() != classes) {
+    return base::invalid_argument("target: expected as many numbers as initial has, ", classes, ", got ",
+                                  target.size());
+  }
+  const double all = sum_of(initial);
+  const double wanted = sum_of(target);
+  if (!(all > 0) || !(wanted > 0)) return base::invalid_argument("initial and target: expected a number above 0");
+  std::vector<double> factors(classes, 0.0);
+  for (size_t i = 0; i < classes; ++i) {
+    if (target[i] == 0) continue;
+    if (initial[i] == 0) return base::invalid_argument("class ", i, " never comes, so it cannot come more often");
+    factors[i] = (target[i] / wanted) / (initial[i] / all);
+  }
+  const double largest = *std::max_element(factors.begin(), factors.end());
+  if (largest > kMostTimes && parameters.repetition) {
+    return base::invalid_argument("an element would be given ", largest, " times; expected at most ", kMostTimes);
+  }
+  if (!parameters.repetition) {
+    for (double &factor : factors)
+      factor /= largest;
+  }
+  return factors;
+}
+
+}  // namespace
+
+Result<DatasetRef> apply_resample(const DatasetRef &input, const ResampleParameters &parameters, TransformArguments &) {
+  if (input->spec().is_batched()) {
+    return base::invalid_argument("elements are batches of ", input->spec().batch_size,
+                                  " rows; put it before the batch");
+  }
+  TUTTI_ASSIGN(const size_t component, find_component(input->spec(), parameters.component));
+  const ComponentSpec &label = input->spec().components[component];
+  const bool is_single = graph::element_count(label.dims) == graph::Dim(1);
+  if (!tensor::is_integer(label.dtype) || !is_single) {
+    return base::invalid_argument("component '", label.name, "': expected a single integer, got ", label.to_string());
+  }
+  TUTTI_ASSIGN(std::vector<double> factors, factors_of(parameters));
+  return DatasetRef(base::make_ref<ResampleDataset>(input, component, std::move(factors), parameters.seed));
+}
+
+}  // namespace tutti::impl::data
