@@ -183,6 +183,27 @@ func (it *Iterator) Save() (string, error) {
 	return text, nil
 }
 
+// Report tells as JSON what the walk has cost until now, stage by stage, and which stage limits it; its "text" is for
+// people.
+func (it *Iterator) Report() (string, error) {
+	if err := it.lock(); err != nil {
+		return "", err
+	}
+	defer it.unlock()
+	var use uses
+	defer use.leave()
+	number := use.of(it.ref())
+	if use.err != nil {
+		return "", use.err
+	}
+	var failure uintptr
+	text := raw.Iterator_get_report(number, &failure)
+	if failure != 0 {
+		return "", fromC(raw.Error_get_code(failure), failure)
+	}
+	return text, nil
+}
+
 // Restore goes to a position that Save gave.
 func (it *Iterator) Restore(state string) error {
 	if err := it.lock(); err != nil {

@@ -26,6 +26,44 @@ func (p *Pipeline) Batch(batchSize int64, options ...BatchOptions) *Pipeline {
 	return p
 }
 
+// BucketByLengthOptions are what BucketByLength may be told; the zero value means the defaults.
+type BucketByLengthOptions struct {
+	// Leave out batches that are not full at the end. Default: false.
+	DropRemainder bool
+	// Make each batch as long as its bucket's boundary, along the first axis of every component that does not know
+	// its length; longer elements than the last boundary fail. Default: false.
+	PadToBoundary bool
+	// What fills up, one number per component; empty = zeros. Bytes are filled with empty strings and have 0 here.
+	Padding []float64
+}
+
+// BucketByLength: Batches elements of similar length together and pads them like padded_batch. The length is that
+// of the component's first axis, or of its bytes when it is a single string. Bucket i takes lengths up to
+// boundaries[i], the last one all above. A bucket gives its batch when it is full; at the end the others follow,
+// shortest first. component: The component whose length counts. boundaries: The longest length of each bucket but
+// the last, growing. batchSizes: Rows of a batch: one number for all buckets, or one for each (one more than
+// boundaries).
+func (p *Pipeline) BucketByLength(component string, boundaries []int64, batchSizes []int64, options ...BucketByLengthOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "bucket_by_length", 1)
+	raw.Pipeline_set_string(p.handle, "component", component)
+	raw.Pipeline_set_i64s(p.handle, "boundaries", boundaries)
+	raw.Pipeline_set_i64s(p.handle, "batch_sizes", batchSizes)
+	o := first(options)
+	if o.DropRemainder {
+		raw.Pipeline_set_bool(p.handle, "drop_remainder", true)
+	}
+	if o.PadToBoundary {
+		raw.Pipeline_set_bool(p.handle, "pad_to_boundary", true)
+	}
+	if o.Padding != nil {
+		raw.Pipeline_set_f64s(p.handle, "padding", o.Padding)
+	}
+	p.end()
+	return p
+}
+
 // Cache: Keeps the elements of one complete pass in memory; later passes do not touch what lies before. Randomness
 // before it is frozen.
 func (p *Pipeline) Cache() *Pipeline {
@@ -65,6 +103,92 @@ func (p *Pipeline) Enumerate(options ...EnumerateOptions) *Pipeline {
 	}
 	if o.Name != "" {
 		raw.Pipeline_set_string(p.handle, "name", o.Name)
+	}
+	p.end()
+	return p
+}
+
+// IgnoreErrorsOptions are what IgnoreErrors may be told; the zero value means the defaults.
+type IgnoreErrorsOptions struct {
+	// Failing elements of a pass that are left out. Default: 100.
+	Budget *int64
+}
+
+// IgnoreErrors: Leaves out elements that fail; more than budget of them end the walk with an error. The iterator's
+// report counts them and shows the first errors.
+func (p *Pipeline) IgnoreErrors(options ...IgnoreErrorsOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "ignore_errors", 1)
+	o := first(options)
+	if o.Budget != nil {
+		raw.Pipeline_set_i64(p.handle, "budget", *o.Budget)
+	}
+	p.end()
+	return p
+}
+
+// InterleaveOptions are what Interleave may be told; the zero value means the defaults.
+type InterleaveOptions struct {
+	// Datasets open at a time; 0 = all. Default: 0.
+	CycleLength int64
+	// Elements of a turn. Default: 1.
+	BlockLength int64
+	// Datasets read ahead, each by a thread of its own; 1 = none, 0 = all of the cycle. Default: 1.
+	Parallelism *int64
+}
+
+// Interleave: Takes turns among several datasets of equal specs. cycle_length of them are open at a time; each
+// gives block_length elements in its turn. One that ends makes room for the next. The order does not depend on
+// threads.
+func (p *Pipeline) Interleave(others []*Dataset, options ...InterleaveOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "interleave", 1)
+	for _, one := range others {
+		p.setDataset("others", one)
+	}
+	o := first(options)
+	if o.CycleLength != 0 {
+		raw.Pipeline_set_i64(p.handle, "cycle_length", o.CycleLength)
+	}
+	if o.BlockLength != 0 {
+		raw.Pipeline_set_i64(p.handle, "block_length", o.BlockLength)
+	}
+	if o.Parallelism != nil {
+		raw.Pipeline_set_i64(p.handle, "parallelism", *o.Parallelism)
+	}
+	p.end()
+	return p
+}
+
+// PaddedBatchOptions are what PaddedBatch may be told; the zero value means the defaults.
+type PaddedBatchOptions struct {
+	// Leave out a last batch of fewer rows. Default: false.
+	DropRemainder bool
+	// What fills up, one number per component; empty = zeros. Bytes are filled with empty strings and have 0 here.
+	Padding []float64
+	// Fixed lengths, one for each unknown dimension in the order of the components and their axes; 0 = the longest
+	// of the batch. Empty = that for all.
+	Lengths []int64
+}
+
+// PaddedBatch: Joins batch_size consecutive elements of different shapes. Each unknown dimension becomes as long as
+// the longest of the batch, or as a fixed length; what is missing is filled up. batchSize: Rows of a batch.
+func (p *Pipeline) PaddedBatch(batchSize int64, options ...PaddedBatchOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "padded_batch", 1)
+	raw.Pipeline_set_i64(p.handle, "batch_size", batchSize)
+	o := first(options)
+	if o.DropRemainder {
+		raw.Pipeline_set_bool(p.handle, "drop_remainder", true)
+	}
+	if o.Padding != nil {
+		raw.Pipeline_set_f64s(p.handle, "padding", o.Padding)
+	}
+	if o.Lengths != nil {
+		raw.Pipeline_set_i64s(p.handle, "lengths", o.Lengths)
 	}
 	p.end()
 	return p
@@ -123,6 +247,26 @@ func (p *Pipeline) Prefetch(options ...PrefetchOptions) *Pipeline {
 	return p
 }
 
+// RebatchOptions are what Rebatch may be told; the zero value means the defaults.
+type RebatchOptions struct {
+	// Leave out a last batch of fewer rows. Default: false.
+	DropRemainder bool
+}
+
+// Rebatch: Makes batches of another size from batches. Rows keep their order. batchSize: Rows of a new batch.
+func (p *Pipeline) Rebatch(batchSize int64, options ...RebatchOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "rebatch", 1)
+	raw.Pipeline_set_i64(p.handle, "batch_size", batchSize)
+	o := first(options)
+	if o.DropRemainder {
+		raw.Pipeline_set_bool(p.handle, "drop_remainder", true)
+	}
+	p.end()
+	return p
+}
+
 // RepeatOptions are what Repeat may be told; the zero value means the defaults.
 type RepeatOptions struct {
 	// Passes; -1 = for ever. Default: -1.
@@ -137,6 +281,73 @@ func (p *Pipeline) Repeat(options ...RepeatOptions) *Pipeline {
 	o := first(options)
 	if o.Count != nil {
 		raw.Pipeline_set_i64(p.handle, "count", *o.Count)
+	}
+	p.end()
+	return p
+}
+
+// ResampleOptions are what Resample may be told; the zero value means the defaults.
+type ResampleOptions struct {
+	// How often each shall come; empty = all equally.
+	Target []float64
+	// Give elements of rare classes several times and keep the size of the whole on average. Default: false.
+	Repetition bool
+	// Seed of its own instead of the iterator's.
+	Seed *int64
+}
+
+// Resample: Changes how often the classes come. Elements of a class are left out at random, or given several times,
+// so that their shares become those of target. Without repetition the class that is rarest in comparison keeps all
+// elements. component: The component that says the class: an integer from 0 on. initial: How often each class comes
+// in the input; shares or counts.
+func (p *Pipeline) Resample(component string, initial []float64, options ...ResampleOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "resample", 1)
+	raw.Pipeline_set_string(p.handle, "component", component)
+	raw.Pipeline_set_f64s(p.handle, "initial", initial)
+	o := first(options)
+	if o.Target != nil {
+		raw.Pipeline_set_f64s(p.handle, "target", o.Target)
+	}
+	if o.Repetition {
+		raw.Pipeline_set_bool(p.handle, "repetition", true)
+	}
+	if o.Seed != nil {
+		raw.Pipeline_set_i64(p.handle, "seed", *o.Seed)
+	}
+	p.end()
+	return p
+}
+
+// SampleFromOptions are what SampleFrom may be told; the zero value means the defaults.
+type SampleFromOptions struct {
+	// One weight for each dataset, the pipeline's own first; empty = all equal.
+	Weights []float64
+	// End with the first dataset that ends; otherwise go on with the others. Default: false.
+	StopOnEmpty bool
+	// Seed of its own instead of the iterator's.
+	Seed *int64
+}
+
+// SampleFrom: Draws each element from one of several datasets of equal specs, at random by their weights. The draws
+// depend on seed and epoch alone.
+func (p *Pipeline) SampleFrom(others []*Dataset, options ...SampleFromOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "sample_from", 1)
+	for _, one := range others {
+		p.setDataset("others", one)
+	}
+	o := first(options)
+	if o.Weights != nil {
+		raw.Pipeline_set_f64s(p.handle, "weights", o.Weights)
+	}
+	if o.StopOnEmpty {
+		raw.Pipeline_set_bool(p.handle, "stop_on_empty", true)
+	}
+	if o.Seed != nil {
+		raw.Pipeline_set_i64(p.handle, "seed", *o.Seed)
 	}
 	p.end()
 	return p
@@ -232,6 +443,50 @@ func (p *Pipeline) Unbatch() *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "unbatch", 1)
+	p.end()
+	return p
+}
+
+// Unique: Leaves out elements whose value of one component has come before in this pass. Keeps all different values
+// in memory; a restored walk reads again what lies before its place. component: The component whose values are
+// compared.
+func (p *Pipeline) Unique(component string) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "unique", 1)
+	raw.Pipeline_set_string(p.handle, "component", component)
+	p.end()
+	return p
+}
+
+// WindowOptions are what Window may be told; the zero value means the defaults.
+type WindowOptions struct {
+	// Elements from the beginning of one window to that of the next; 0 = size. Default: 0.
+	Shift int64
+	// Distance of the elements of a window. Default: 1.
+	Stride int64
+	// Leave out windows of fewer elements. Default: false.
+	DropRemainder bool
+}
+
+// Window: Joins size elements along a new first axis, which is not a batch axis. Windows begin shift elements apart
+// and take each stride-th element, so they may overlap or leave elements out. Unless drop_remainder is set the last
+// windows may be shorter. size: Elements of a window.
+func (p *Pipeline) Window(size int64, options ...WindowOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "window", 1)
+	raw.Pipeline_set_i64(p.handle, "size", size)
+	o := first(options)
+	if o.Shift != 0 {
+		raw.Pipeline_set_i64(p.handle, "shift", o.Shift)
+	}
+	if o.Stride != 0 {
+		raw.Pipeline_set_i64(p.handle, "stride", o.Stride)
+	}
+	if o.DropRemainder {
+		raw.Pipeline_set_bool(p.handle, "drop_remainder", true)
+	}
 	p.end()
 	return p
 }

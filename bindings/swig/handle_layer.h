@@ -182,6 +182,11 @@ static inline const char *tutti_swig_iterator_save(tutti_iterator *iterator, tut
   return tutti_iterator_save(iterator, &text, err) == TUTTI_OK ? text : NULL;
 }
 
+static inline const char *tutti_swig_iterator_get_report(tutti_iterator *iterator, tutti_error **err) {
+  const char *text = NULL;
+  return tutti_iterator_get_report(iterator, &text, err) == TUTTI_OK ? text : NULL;
+}
+
 static inline const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows,
                                                              int64_t timed_runs, tutti_cancel *cancel,
                                                              tutti_error **err) {

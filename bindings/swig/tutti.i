@@ -45,6 +45,7 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_context_set_log;
 %ignore tutti_estimator_create;
 %ignore tutti_hooks_add;
+%ignore tutti_iterator_get_report;
 %ignore tutti_iterator_save;
 %ignore tutti_pipeline_filter_graph;
 %ignore tutti_pipeline_map;
@@ -94,5 +95,6 @@ tutti_tensor *tutti_swig_map_work_get_input(const struct tutti_map_work *work, i
 void tutti_swig_map_queue_finish(struct tutti_map_queue *queue, struct tutti_map_work *work,
                                  tutti_tensor *const *tensors, int64_t count, int32_t code, tutti_error *taken);
 const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err);
+const char *tutti_swig_iterator_get_report(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,
                                                tutti_cancel *cancel, tutti_error **err);

@@ -137,6 +137,12 @@ TUTTI_API int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *ca
 TUTTI_API tutti_tensor *tutti_iterator_get_component(tutti_iterator *iterator, int64_t index);
 /* The position after the element last given, as JSON; lent until the next call on the iterator. */
 TUTTI_API int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_error **err);
+/* What the walk has cost until now, as JSON; lent until the next call of this function on the iterator. "elapsed_ms";
+ * "stages", from the last transform to the sources, each with elements, failures, bytes, time_ms (how long it was
+ * waited for, its inputs included), self_ms (its own work), threads, mean_depth (of its buffer) and, for
+ * ignore_errors, what was ignored; "limit", the stage that limits the walk, and the reason; "text", all that for
+ * people. */
+TUTTI_API int32_t tutti_iterator_get_report(tutti_iterator *iterator, const char **out, tutti_error **err);
 TUTTI_API int32_t tutti_iterator_restore(tutti_iterator *iterator, const char *state, tutti_error **err);
 
 /* --- feeds -------------------------------------------------------------------------------------------------------- */

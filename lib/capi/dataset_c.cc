@@ -189,6 +189,17 @@ int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_er
   });
 }
 
+int32_t tutti_iterator_get_report(tutti_iterator *iterator, const char **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
+    TUTTI_ASSIGN(const SoleUse use, sole_use(object->busy(), "iterator"));
+    object->report = object->iterator().report().dump();
+    *out = object->report.c_str();
+    return Status();
+  });
+}
+
 int32_t tutti_iterator_restore(tutti_iterator *iterator, const char *state, tutti_error **err) {
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));

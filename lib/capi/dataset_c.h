@@ -87,7 +87,7 @@ class IteratorObject : public base::Object {
   data::Element element;
   bool has_element = false;
   std::vector<std::unique_ptr<LentHandle>> components;
-  std::string state;
+  std::string state, report;
 
  private:
   BusyFlag busy_;

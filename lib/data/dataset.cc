@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "data/stage.h"
 #include "data/state.h"
+#include "data/walk_report.h"
 #include "data/worker_threads.h"
 
 namespace tutti::impl::data {
@@ -29,12 +30,19 @@ Result<std::unique_ptr<RandomAccess>> Dataset::random_access(const IteratorConte
   return std::unique_ptr<RandomAccess>();
 }
 
+Result<std::unique_ptr<Stage>> Dataset::walk(const IteratorContext &context) const {
+  Result<std::unique_ptr<Stage>> stage = open(context);
+  if (!stage.ok() || context.report == nullptr) return stage;
+  return context.report->counted(*this, stage.take());
+}
+
 Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context) const {
   TUTTI_TRY(base::check_not_forked());
   context.cancel = base::CancelToken::create_child(std::move(context.cancel));
   context.consumer = std::make_shared<ConsumerThread>();
   context.workers = std::make_shared<WorkerThreads>(context.threads);
-  TUTTI_ASSIGN(std::unique_ptr<Stage> stage, open(context));
+  context.report = std::make_shared<WalkReport>();
+  TUTTI_ASSIGN(std::unique_ptr<Stage> stage, walk(context));
   return std::make_unique<Iterator>(DatasetRef::share(const_cast<Dataset *>(this)), std::move(context),
                                     std::move(stage));
 }
@@ -78,6 +86,8 @@ Result<bool> Iterator::peek(Element &element) {
   element = peeked_->element;
   return peeked_->more;
 }
+
+Json Iterator::report() const { return context_.report->to_json(*dataset_); }
 
 Json Iterator::save() const {
   if (peeked_ != nullptr) return peeked_->before.to_json();

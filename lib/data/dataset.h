@@ -48,6 +48,7 @@ class Iterator;
 class RandomAccess;
 class Stage;
 class State;
+class WalkReport;
 class WorkerThreads;
 using DatasetRef = base::Ref<Dataset>;
 
@@ -77,6 +78,7 @@ struct IteratorContext {
   // Set by make_iterator():
   std::shared_ptr<ConsumerThread> consumer;
   std::shared_ptr<WorkerThreads> workers;
+  std::shared_ptr<WalkReport> report;  // null: nobody counts
 };
 
 /// An immutable description. Made by the functions of sources.h and by Pipeline.
@@ -99,6 +101,8 @@ class Dataset : public base::Object {
 
   /// The working part of an iterator; `context` as make_iterator() completed it.
   virtual base::Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const = 0;
+  /// The same for the dataset behind it, counted in the context's report.
+  base::Result<std::unique_ptr<Stage>> walk(const IteratorContext &context) const;
   /// What a caller means to do with a random access.
   enum class Access {
     in_order,  // read forward, perhaps not to the end: only what costs nothing before it is read
@@ -136,6 +140,9 @@ class Iterator {
   base::CancelToken &token() const { return *context_.cancel; }
   /// As next(), but the following next() (or peek()) gives the same element, and save() does not count it.
   base::Result<bool> peek(Element &element);
+
+  /// What the walk has cost until now, stage by stage, and what limits it (walk_report.h). From any thread.
+  base::Json report() const;
 
   /// The state after the elements given out so far, as JSON.
   base::Json save() const;

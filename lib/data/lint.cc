@@ -9,6 +9,15 @@ using base::Result;
 
 namespace {
 
+// Random choices that should be made anew in every pass.
+bool is_random(const Dataset &dataset) {
+  return dataset.kind() == "shuffle" || dataset.kind() == "sample_from" || dataset.kind() == "resample";
+}
+
+bool is_batch(const Dataset &dataset) {
+  return dataset.kind() == "batch" || dataset.kind() == "padded_batch" || dataset.kind() == "bucket_by_length";
+}
+
 bool is_map(const Dataset &dataset) { return dataset.kind() == "map" || dataset.kind() == "map_callback"; }
 
 // What the walk from the end towards the sources has passed.
@@ -18,10 +27,15 @@ struct Passed {
 };
 
 void walk(const Dataset &dataset, Passed passed, std::vector<std::string> &warnings) {
-  if (dataset.kind() == "shuffle" && passed.cache) {
-    warnings.push_back("cache after shuffle: every epoch repeats the order of the first one; put cache before shuffle");
+  if (is_random(dataset) && passed.cache) {
+    warnings.push_back(base::concat("cache after ", dataset.kind(),
+                                    ": every epoch repeats the order of the first one; put cache before ",
+                                    dataset.kind()));
   }
-  if (dataset.kind() == "batch" && passed.map != nullptr && passed.map->kind() == "map_callback") {
+  if (dataset.kind() == "shuffle" && is_batch(*dataset.inputs()[0])) {
+    warnings.push_back("shuffle after batch: whole batches change places, their rows stay together; put it before");
+  }
+  if (is_batch(dataset) && passed.map != nullptr && passed.map->kind() == "map_callback") {
     warnings.push_back(
         "batch before map_callback: the function sees whole batches one after the other; put it before batch, with "
         "parallelism, or make it a graph");

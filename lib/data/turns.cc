@@ -91,7 +91,7 @@ class TurnsStage : public Stage {
     const int64_t buffer = std::clamp<int64_t>(2 * parameters_.block_length, 2, 64);
     Result<std::unique_ptr<Stage>> walk = static_cast<int64_t>(slot) < parameters_.read_ahead
                                               ? open_prefetched(*dataset, context, buffer)
-                                              : dataset->open(context);
+                                              : dataset->walk(context);
     TUTTI_TRY(walk);
     slots_[slot].number = number;
     slots_[slot].dataset = std::move(dataset);

@@ -2,6 +2,8 @@
  * Iterators through the C interface: saved and restored, and ended by a deadline. */
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "dataset_fixtures.h"
 
 static void test_save_and_restore(void **state) {
@@ -95,7 +97,29 @@ static void test_an_endless_search_ends(void **state) {
   }
 }
 
+static void test_report(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = count_to(10);
+  tutti_pipeline_batch(pipeline, 4, NULL);
+  tutti_pipeline_prefetch(pipeline, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  tutti_iterator *iterator = NULL;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  uint8_t more = 1;
+  while (more)
+    assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+  const char *report = NULL;
+  assert_ok(tutti_iterator_get_report(iterator, &report, &err));
+  assert_non_null(strstr(report, "\"stage\":\"prefetch\",\"level\":0,\"is_counted\":true"));
+  assert_non_null(strstr(report, "\"elements\":3"));
+  assert_non_null(strstr(report, "limit: "));
+  assert_error(TUTTI_INVALID_ARGUMENT, "'out' is NULL", tutti_iterator_get_report(iterator, NULL, &err));
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_report),
     cmocka_unit_test(test_an_endless_search_ends),
     cmocka_unit_test(test_save_and_restore),
     cmocka_unit_test(test_restore_of_nonsense),

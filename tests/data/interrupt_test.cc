@@ -170,6 +170,11 @@ std::vector<Case> grouping_cases() {
          };
          return std::move(p.apply("flat_map", {}, arguments).batch(2));
        }},
+      {"ignore_errors",
+       [](Pipeline p) {
+         p.apply("map_callback", {}, with_map(fail_on_five));
+         return std::move(p.apply("ignore_errors").batch(2));
+       }},
       {"rebatch",
        [](Pipeline p) {
          return std::move(p.batch(4).apply("rebatch", {{"batch_size", int64_t{3}}}));

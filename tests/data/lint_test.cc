@@ -30,6 +30,14 @@ void good_orders_are_left_alone(void **) {
 void bad_orders_are_named(void **) {
   assert_contains(warnings(sample().shuffle(10).apply("cache").prefetch()).c_str(), "cache after shuffle");
   assert_contains(warnings(sample().repeat(2).apply("cache").prefetch()).c_str(), "cache after repeat");
+  assert_contains(
+      warnings(sample()
+                   .apply("resample", {{"component", std::string("y")}, {"initial", std::vector<double>(10, 1.0)}})
+                   .apply("cache")
+                   .prefetch())
+          .c_str(),
+      "cache after resample");
+  assert_contains(warnings(sample().batch(2).shuffle(3).prefetch()).c_str(), "shuffle after batch");
   assert_contains(warnings(sample().batch(2)).c_str(), "no prefetch at the end");
   assert_contains(warnings(sample().batch(2).apply("map_callback", {}, identity()).prefetch()).c_str(),
                   "batch before map_callback");

@@ -192,6 +192,20 @@ namespace Tutti
             });
         }
 
+        /// <summary>What the walk has cost until now, stage by stage, and which stage limits it, as JSON; its "text" is
+        /// for people.</summary>
+        public string Report()
+        {
+            return Alone(number =>
+            {
+                IntPtr failure;
+                string text = Raw.iterator_get_report(number, out failure);
+                if (failure != IntPtr.Zero)
+                    throw Errors.FromC(Raw.error_get_code(failure), failure);
+                return text;
+            });
+        }
+
         /// <summary>Goes to a position that <see cref="Save"/> gave.</summary>
         public void Restore(string state)
         {

@@ -124,7 +124,7 @@ class BatchDataset : public Dataset {
   }
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     if (layout_.pools.empty()) {
       const ElementSpec &rows = inputs()[0]->spec();
       JoinElements join = [&rows](std::span<const Element> elements, Element &batch) {

@@ -224,7 +224,7 @@ class BucketDataset : public Dataset {
       : Dataset("bucket_by_length", std::move(spec), cardinality, {input}), plan_(std::move(plan)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(std::make_unique<BucketStage>(std::move(input), plan_, context));
   }
 

@@ -103,7 +103,7 @@ class CacheStage : public Stage {
     if (kept_ == nullptr && input_ == nullptr && position_ == 0) {
       kept_ = cache_.find(context_.seed);
       if (kept_ == nullptr) {
-        TUTTI_ASSIGN(input_, dataset_.open(context_));
+        TUTTI_ASSIGN(input_, dataset_.walk(context_));
         filling_ = std::make_shared<KeptElements>(dataset_.spec());
       }
     }
@@ -165,7 +165,7 @@ class CacheAccess : public RandomAccess {
     kept_ = cache_.find(context_.seed);
     if (kept_ != nullptr) return Status();
     if (input_ == nullptr) {
-      TUTTI_ASSIGN(input_, dataset_.open(context_));
+      TUTTI_ASSIGN(input_, dataset_.walk(context_));
       filling_ = std::make_shared<KeptElements>(dataset_.spec());
     }
     const Status status = filling_->add_all(*input_, context_.cancel.get());

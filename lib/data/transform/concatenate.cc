@@ -119,7 +119,7 @@ class ConcatenateStage : public Stage {
   Result<bool> open_current() {
     if (current_ == inputs_.size()) return false;
     if (input_ == nullptr) {
-      TUTTI_ASSIGN(input_, inputs_[current_]->open(context_));
+      TUTTI_ASSIGN(input_, inputs_[current_]->walk(context_));
     }
     return true;
   }

@@ -61,7 +61,7 @@ class FilterDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(Predicate keep, Predicate::by_graph(plan_, context, "filter"));
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(std::make_unique<FilterStage>(std::move(input), std::move(keep), context.cancel));
   }
 
@@ -75,7 +75,7 @@ class FilterCallbackDataset : public Dataset {
       : Dataset("filter_callback", input->spec(), kept_of(*input), {input}), function_(std::move(function)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(std::make_unique<FilterStage>(
         std::move(input), Predicate(function_, "filter", "the function"), context.cancel));
   }

@@ -64,7 +64,11 @@ class ExpandedDatasets : public DatasetSequence {
     return status.wrap(
         base::concat(kind_, ": the function failed for element ", lineage_, " of epoch ", element_.lineage.epoch));
   }
-  IteratorContext context_of(int64_t) const override { return context_of_part(context_, lineage_ + 1); }
+  IteratorContext context_of(int64_t) const override {
+    IteratorContext context = context_of_part(context_, lineage_ + 1);
+    context.report.reset();  // it would keep counters of datasets that are gone
+    return context;
+  }
   void save(int64_t oldest, State &state) const override {
     for (const auto &[number, before] : before_) {
       if (number == oldest) return state.append(before);
@@ -112,7 +116,7 @@ class ExpandDataset : public Dataset {
         expand_(std::move(expand)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return open_turns(parameters_,
                       std::make_unique<ExpandedDatasets>(parameters_.kind, std::move(input), expand_, spec(), context),
                       context);

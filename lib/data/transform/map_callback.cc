@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "data/run_ahead.h"
 #include "data/sleep_point.h"
 #include "data/transform_parameters.h"
+#include "data/walk_report.h"
 #include "data/worker_threads.h"
 
 namespace tutti::impl::data {
@@ -69,11 +71,13 @@ class MapCallbackStage : public Stage {
 class ParallelMapCallbackStage : public RunAheadStage {
  public:
   ParallelMapCallbackStage(std::unique_ptr<Stage> input, const MapFunction &function, const ElementSpec &spec,
-                           int32_t parallelism, Ref<CancelToken> cancel, Ref<CancelToken> worker)
+                           int32_t parallelism, Ref<CancelToken> cancel, Ref<CancelToken> worker,
+                           StageCounters *counters)
       : RunAheadStage("map_callback", std::move(input), std::move(cancel), std::move(worker)),
         function_(function),
         spec_(spec),
         parallelism_(parallelism),
+        counters_(counters),
         slots_(static_cast<size_t>(parallelism) * kSlotsPerThread) {}
 
   ~ParallelMapCallbackStage() override {
@@ -126,8 +130,13 @@ class ParallelMapCallbackStage : public RunAheadStage {
   void work() {
     while (Slot *slot = draw()) {
       if (slot->more.ok() && *slot->more) {
+        const auto start = std::chrono::steady_clock::now();
         const Status status = call(function_, spec_, slot->input, slot->element);
         if (!status.ok()) slot->more = status;
+        if (counters_ != nullptr) {
+          const std::chrono::nanoseconds work = std::chrono::steady_clock::now() - start;
+          counters_->add_work(work.count());
+        }
       }
       slot->done.store(true);
       if (awaited_.load() == slot) finished_.wake();
@@ -154,6 +163,7 @@ class ParallelMapCallbackStage : public RunAheadStage {
   const MapFunction &function_;
   const ElementSpec &spec_;
   const int32_t parallelism_;
+  StageCounters *const counters_;  // null when nobody counts
   std::vector<Slot> slots_;
 
   std::mutex draw_mutex_;   // guards the input
@@ -179,12 +189,14 @@ class MapCallbackDataset : public Dataset {
     const int32_t parallelism = context.workers->resolve(parallelism_);
     IteratorContext own = context;
     if (parallelism > 1) own.cancel = CancelToken::create_worker(context.cancel);
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(own));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(own));
     if (parallelism == 1) {
       return std::unique_ptr<Stage>(std::make_unique<MapCallbackStage>(std::move(input), function_, spec()));
     }
+    StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
+    if (counters != nullptr) counters->mark_ahead(parallelism);
     return std::unique_ptr<Stage>(std::make_unique<ParallelMapCallbackStage>(
-        std::move(input), function_, spec(), parallelism, context.cancel, std::move(own.cancel)));
+        std::move(input), function_, spec(), parallelism, context.cancel, std::move(own.cancel), counters));
   }
 
  private:

@@ -21,7 +21,7 @@ class PaddedBatchDataset : public Dataset {
         padding_(std::move(padding)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     JoinElements join = [this](std::span<const Element> elements, Element &batch) {
       return padding_.join("padded_batch", elements, batch);
     };

@@ -7,6 +7,7 @@
 #include "data/run_ahead.h"
 #include "data/sleep_point.h"
 #include "data/transform_parameters.h"
+#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 
@@ -40,8 +41,9 @@ class PrefetchStage : public RunAheadStage {
  public:
   // A buffer_size of 0 is automatic, beginning with `first` elements.
   PrefetchStage(std::unique_ptr<Stage> input, int64_t buffer_size, int64_t first, Ref<CancelToken> cancel,
-                Ref<CancelToken> worker)
+                Ref<CancelToken> worker, StageCounters *counters)
       : RunAheadStage("prefetch", std::move(input), std::move(cancel), std::move(worker)),
+        counters_(counters),
         slots_(static_cast<size_t>(buffer_size > 0 ? buffer_size : kMostAutomatic)),
         limit_(buffer_size > 0 ? buffer_size : first) {}
 
@@ -56,6 +58,7 @@ class PrefetchStage : public RunAheadStage {
     if (has_ended()) return last_answer();
     if (!thread_.running()) TUTTI_TRY(start());
     const int64_t taken = taken_.load(std::memory_order_relaxed);
+    if (counters_ != nullptr) counters_->add_depth(made_.load(std::memory_order_relaxed) - taken);
     if (made_.load() == taken) {
       grow(taken);
       TUTTI_TRY(filled_.wait(cancel_.get(), [&] { return made_.load() != taken; }));
@@ -106,6 +109,7 @@ class PrefetchStage : public RunAheadStage {
     }
   }
 
+  StageCounters *const counters_;  // null when nobody counts
   std::vector<Handover> slots_;
   std::atomic<int64_t> limit_;  // slots in use
   std::atomic<bool> was_full_{false};
@@ -117,13 +121,24 @@ class PrefetchStage : public RunAheadStage {
   base::Thread thread_;  // last: joined before anything else goes
 };
 
+Result<std::unique_ptr<Stage>> open_ahead(const Dataset &dataset, const IteratorContext &context, int64_t buffer_size,
+                                          StageCounters *counters) {
+  IteratorContext own = context;
+  own.cancel = CancelToken::create_worker(context.cancel);
+  TUTTI_ASSIGN(std::unique_ptr<Stage> input, dataset.walk(own));
+  return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(
+      std::move(input), buffer_size, first_limit(dataset.spec()), context.cancel, own.cancel, counters));
+}
+
 class PrefetchDataset : public Dataset {
  public:
   PrefetchDataset(const DatasetRef &input, int64_t buffer_size)
       : Dataset("prefetch", input->spec(), input->cardinality(), {input}), buffer_size_(buffer_size) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    return open_prefetched(*inputs()[0], context, buffer_size_);
+    StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
+    if (counters != nullptr) counters->mark_ahead(1);
+    return open_ahead(*inputs()[0], context, buffer_size_, counters);
   }
 
  private:
@@ -134,11 +149,7 @@ class PrefetchDataset : public Dataset {
 
 Result<std::unique_ptr<Stage>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
                                                int64_t buffer_size) {
-  IteratorContext own = context;
-  own.cancel = CancelToken::create_worker(context.cancel);
-  TUTTI_ASSIGN(std::unique_ptr<Stage> input, dataset.open(own));
-  return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(
-      std::move(input), buffer_size, first_limit(dataset.spec()), context.cancel, own.cancel));
+  return open_ahead(dataset, context, buffer_size, nullptr);
 }
 
 Result<DatasetRef> apply_prefetch(const DatasetRef &input, const PrefetchParameters &parameters, TransformArguments &) {

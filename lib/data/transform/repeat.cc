@@ -78,7 +78,7 @@ class RepeatStage : public Stage {
     if (input_ == nullptr) {
       context_.epoch = first_epoch_ + pass_;
       given_ = 0;
-      TUTTI_ASSIGN(input_, dataset_.open(context_));
+      TUTTI_ASSIGN(input_, dataset_.walk(context_));
     }
     return true;
   }

@@ -128,7 +128,7 @@ class ResampleDataset : public Dataset {
   }
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     const RandomKey key = RandomKey::of(static_cast<uint64_t>(seed_.value_or(context.seed)),
                                         static_cast<uint64_t>(shuffle_depth()), static_cast<uint64_t>(context.epoch));
     return std::unique_ptr<Stage>(

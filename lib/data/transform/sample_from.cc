@@ -115,7 +115,7 @@ class SampleDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     std::vector<std::unique_ptr<Stage>> stages;
     for (size_t i = 0; i < inputs().size(); ++i) {
-      TUTTI_ASSIGN(std::unique_ptr<Stage> stage, inputs()[i]->open(context_of_part(context, static_cast<int64_t>(i))));
+      TUTTI_ASSIGN(std::unique_ptr<Stage> stage, inputs()[i]->walk(context_of_part(context, static_cast<int64_t>(i))));
       stages.push_back(std::move(stage));
     }
     const auto seed = static_cast<uint64_t>(parameters_.seed.value_or(context.seed));

@@ -121,7 +121,7 @@ class ShuffleDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<RandomAccess> access, inputs()[0]->random_access(context, Access::anywhere));
     if (access == nullptr) {
-      TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+      TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
       return open_element_shuffle(std::move(input), key(context), parameters_.buffer_size, context.cancel);
     }
     if (access->size() <= parameters_.buffer_size) {

@@ -63,7 +63,7 @@ class TakeWhileDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(Predicate goes_on, Predicate::by_graph(plan_, context, "take_while"));
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(std::make_unique<TakeWhileStage>(std::move(input), std::move(goes_on)));
   }
 
@@ -77,7 +77,7 @@ class TakeWhileCallbackDataset : public Dataset {
       : Dataset("take_while_callback", input->spec(), taken_of(*input), {input}), function_(std::move(function)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(
         std::make_unique<TakeWhileStage>(std::move(input), Predicate(function_, "take_while", "the function")));
   }

@@ -140,7 +140,7 @@ class UnbatchDataset : public Dataset {
       : Dataset("unbatch", std::move(spec), cardinality, {input}) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(std::make_unique<UnbatchStage>(std::move(input), context.cancel));
   }
 };

@@ -106,7 +106,7 @@ class UniqueDataset : public Dataset {
       : Dataset("unique", input->spec(), different_of(*input), {input}), component_(component) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(std::make_unique<UniqueStage>(std::move(input), component_, context.cancel));
   }
 

@@ -214,7 +214,7 @@ class WindowDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> indexed, open_indexed(*this, context));
     if (indexed != nullptr) return indexed;
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(std::make_unique<WindowStage>(std::move(input), plan_, inputs()[0]->spec(), context));
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access access) const override {

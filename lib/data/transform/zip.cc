@@ -145,7 +145,7 @@ class ZipDataset : public Dataset {
     if (indexed != nullptr) return indexed;
     std::vector<std::unique_ptr<Stage>> stages;
     for (const DatasetRef &input : inputs()) {
-      TUTTI_ASSIGN(std::unique_ptr<Stage> stage, input->open(context));
+      TUTTI_ASSIGN(std::unique_ptr<Stage> stage, input->walk(context));
       stages.push_back(std::move(stage));
     }
     return std::unique_ptr<Stage>(std::make_unique<ZipStage>(std::move(stages)));

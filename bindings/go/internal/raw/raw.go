@@ -139,85 +139,91 @@ typedef _gostring_ swig_type_106;
 typedef _gostring_ swig_type_107;
 typedef _gostring_ swig_type_108;
 typedef _gostring_ swig_type_109;
-typedef long long swig_type_110;
-typedef long long swig_type_111;
-typedef _gostring_ swig_type_112;
-typedef long long swig_type_113;
+typedef _goslice_ swig_type_110;
+typedef _gostring_ swig_type_111;
+typedef _goslice_ swig_type_112;
+typedef _gostring_ swig_type_113;
 typedef long long swig_type_114;
-typedef _gostring_ swig_type_115;
+typedef long long swig_type_115;
 typedef _gostring_ swig_type_116;
 typedef long long swig_type_117;
 typedef long long swig_type_118;
-typedef long long swig_type_119;
+typedef _gostring_ swig_type_119;
 typedef _gostring_ swig_type_120;
 typedef long long swig_type_121;
-typedef _gostring_ swig_type_122;
-typedef _goslice_ swig_type_123;
-typedef _goslice_ swig_type_124;
-typedef _gostring_ swig_type_125;
-typedef long long swig_type_126;
-typedef _gostring_ swig_type_127;
-typedef long long swig_type_128;
+typedef long long swig_type_122;
+typedef long long swig_type_123;
+typedef _gostring_ swig_type_124;
+typedef long long swig_type_125;
+typedef _gostring_ swig_type_126;
+typedef _goslice_ swig_type_127;
+typedef _goslice_ swig_type_128;
 typedef _gostring_ swig_type_129;
 typedef long long swig_type_130;
-typedef long long swig_type_131;
+typedef _gostring_ swig_type_131;
 typedef long long swig_type_132;
 typedef _gostring_ swig_type_133;
-typedef _gostring_ swig_type_134;
+typedef long long swig_type_134;
 typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef _gostring_ swig_type_137;
-typedef long long swig_type_138;
+typedef _gostring_ swig_type_138;
 typedef long long swig_type_139;
-typedef _gostring_ swig_type_140;
-typedef long long swig_type_141;
-typedef _gostring_ swig_type_142;
-typedef _gostring_ swig_type_143;
+typedef long long swig_type_140;
+typedef _gostring_ swig_type_141;
+typedef long long swig_type_142;
+typedef long long swig_type_143;
 typedef _gostring_ swig_type_144;
-typedef _gostring_ swig_type_145;
-typedef long long swig_type_146;
+typedef long long swig_type_145;
+typedef _gostring_ swig_type_146;
 typedef _gostring_ swig_type_147;
-typedef long long swig_type_148;
-typedef long long swig_type_149;
+typedef _gostring_ swig_type_148;
+typedef _gostring_ swig_type_149;
 typedef long long swig_type_150;
 typedef _gostring_ swig_type_151;
 typedef long long swig_type_152;
-typedef _gostring_ swig_type_153;
-typedef _gostring_ swig_type_154;
+typedef long long swig_type_153;
+typedef long long swig_type_154;
 typedef _gostring_ swig_type_155;
 typedef long long swig_type_156;
 typedef _gostring_ swig_type_157;
-typedef long long swig_type_158;
-typedef long long swig_type_159;
+typedef _gostring_ swig_type_158;
+typedef _gostring_ swig_type_159;
 typedef long long swig_type_160;
 typedef _gostring_ swig_type_161;
 typedef long long swig_type_162;
-typedef _gostring_ swig_type_163;
-typedef _gostring_ swig_type_164;
+typedef long long swig_type_163;
+typedef long long swig_type_164;
 typedef _gostring_ swig_type_165;
-typedef _goslice_ swig_type_166;
+typedef long long swig_type_166;
 typedef _gostring_ swig_type_167;
-typedef long long swig_type_168;
-typedef _goslice_ swig_type_169;
-typedef long long swig_type_170;
-typedef long long swig_type_171;
+typedef _gostring_ swig_type_168;
+typedef _gostring_ swig_type_169;
+typedef _goslice_ swig_type_170;
+typedef _gostring_ swig_type_171;
 typedef long long swig_type_172;
-typedef long long swig_type_173;
+typedef _goslice_ swig_type_173;
 typedef long long swig_type_174;
 typedef long long swig_type_175;
 typedef long long swig_type_176;
-typedef _goslice_ swig_type_177;
+typedef long long swig_type_177;
 typedef long long swig_type_178;
-typedef _goslice_ swig_type_179;
-typedef _goslice_ swig_type_180;
+typedef long long swig_type_179;
+typedef long long swig_type_180;
 typedef long long swig_type_181;
-typedef long long swig_type_182;
+typedef _goslice_ swig_type_182;
 typedef long long swig_type_183;
 typedef _goslice_ swig_type_184;
-typedef _gostring_ swig_type_185;
-typedef _gostring_ swig_type_186;
+typedef _goslice_ swig_type_185;
+typedef long long swig_type_186;
 typedef long long swig_type_187;
 typedef long long swig_type_188;
+typedef _goslice_ swig_type_189;
+typedef _gostring_ swig_type_190;
+typedef _gostring_ swig_type_191;
+typedef _gostring_ swig_type_192;
+typedef long long swig_type_193;
+typedef long long swig_type_194;
 extern void _wrap_Swig_free_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_a1945a8695ad2986(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_a1945a8695ad2986(void);
@@ -325,86 +331,88 @@ extern void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_ty
 extern void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
 extern void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_106 arg2, double arg3);
 extern void _wrap_pipeline_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3);
-extern void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_109 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_set_i64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3);
+extern void _wrap_pipeline_set_f64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3);
+extern void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_113 arg2, uintptr_t arg3);
 extern void _wrap_pipeline_end_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_pipeline_build_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_dataset_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_dataset_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_110 _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_111 _wrap_dataset_get_component_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_112 _wrap_dataset_get_component_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_113 arg2);
-extern int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_114 arg2);
-extern swig_type_115 _wrap_dataset_get_spec_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_116 _wrap_dataset_get_lint_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_117 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_iterator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_118 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_114 _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_115 _wrap_dataset_get_component_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_116 _wrap_dataset_get_component_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_117 arg2);
+extern int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_118 arg2);
+extern swig_type_119 _wrap_dataset_get_spec_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_120 _wrap_dataset_get_lint_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_121 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_iterator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_122 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_iterator_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_iterator_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_iterator_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_119 arg2);
-extern int _wrap_iterator_restore_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_120 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_121 arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_123 arg2);
+extern int _wrap_iterator_restore_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_124 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_125 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_feed_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_122 arg2, int arg3, int arg4, swig_type_123 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_124 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_declare_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_126 arg2, int arg3, int arg4, swig_type_127 arg5, swig_voidp arg6);
+extern int _wrap_feed_push_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_128 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, swig_type_125 arg3, swig_voidp arg4);
-extern swig_type_126 _wrap_feed_get_position_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_127 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, swig_type_129 arg3, swig_voidp arg4);
+extern swig_type_130 _wrap_feed_get_position_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_131 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_strategy_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_128 _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_129 _wrap_strategy_get_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_130 arg2);
+extern swig_type_132 _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_133 _wrap_strategy_get_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_134 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_a1945a8695ad2986(void);
 extern int _wrap_hooks_create_raw_a1945a8695ad2986(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_131 _wrap_hook_event_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_132 _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_135 _wrap_hook_event_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_136 _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_133 arg2);
-extern swig_type_134 _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_137 arg2);
+extern swig_type_138 _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_135 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_136 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_137 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_138 _wrap_estimator_get_global_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_139 _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_140 _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_141 arg2);
-extern int _wrap_estimator_read_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_142 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_143 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_144 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_145 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_139 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_140 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_141 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_142 _wrap_estimator_get_global_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_143 _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_144 _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_145 arg2);
+extern int _wrap_estimator_read_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_146 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_147 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_148 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_149 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_session_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_session_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_session_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_146 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_147 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_150 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_151 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_result_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_148 _wrap_result_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_149 _wrap_result_get_examples_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_152 _wrap_result_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_153 _wrap_result_get_examples_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_150 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_151 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_152 arg2);
-extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_153 arg2);
-extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_154 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_154 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_155 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_156 arg2);
+extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_157 arg2);
+extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_158 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_155 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_156 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_157 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_159 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_160 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_161 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -413,34 +421,36 @@ extern void _wrap_prediction_stream_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_158 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_159 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_160 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_161 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_162 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_163 arg2);
-extern int _wrap_record_writer_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_162 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_163 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_164 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_165 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_166 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2);
+extern int _wrap_record_writer_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_168 arg2, swig_type_169 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_166 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_171 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_168 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_169 arg1);
-extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_173 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_174 arg2, swig_type_175 arg3);
-extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_176 arg2);
-extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_177 arg2, swig_type_178 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_181 arg2);
+extern swig_type_172 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_173 arg1);
+extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_175 arg2, swig_type_176 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_177 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3);
+extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_180 arg2);
+extern void _wrap_pipeline_set_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_181 arg2);
+extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_186 arg2);
 extern void _wrap_map_queue_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_map_queue_take_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_182 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_183 arg2);
-extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_184 arg3, int arg4, uintptr_t arg5);
-extern swig_type_185 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_186 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_187 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_188 arg2);
+extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_189 arg3, int arg4, uintptr_t arg5);
+extern swig_type_190 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_191 _wrap_iterator_get_report_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_192 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1510,11 +1520,37 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	}
 }
 
+func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_pipeline_set_i64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_pipeline_set_f64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
 func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1562,7 +1598,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1573,7 +1609,7 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1)))
 	return swig_r
 }
 
@@ -1604,7 +1640,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1614,7 +1650,7 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1642,7 +1678,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1)))
 	return swig_r
 }
 
@@ -1651,7 +1687,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1664,7 +1700,7 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1686,7 +1722,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1702,7 +1738,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1723,7 +1759,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1743,7 +1779,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1771,7 +1807,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1865,7 +1901,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1918,7 +1954,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_135(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_139(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1933,7 +1969,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_136(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_140(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -1943,7 +1979,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1968,7 +2004,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1981,7 +2017,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1994,7 +2030,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2007,7 +2043,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2020,7 +2056,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2056,7 +2092,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2066,7 +2102,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2138,7 +2174,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2149,7 +2185,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2164,7 +2200,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2197,7 +2233,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2306,7 +2342,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2317,7 +2353,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2331,7 +2367,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2356,7 +2392,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2369,7 +2405,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2395,7 +2431,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_169)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_173)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2410,7 +2446,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2420,7 +2456,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1), C.swig_type_172(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1), C.swig_type_176(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2430,7 +2466,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2438,13 +2474,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1), C.swig_type_175(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1), C.swig_type_179(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1))
+}
+
+func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_pipeline_set_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2454,7 +2496,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.swig_type_178(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.swig_type_183(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2469,7 +2511,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2483,7 +2525,7 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1)))
 	return swig_r
 }
 
@@ -2510,7 +2552,7 @@ func Map_work_get_input(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1)))
 	return swig_r
 }
 
@@ -2520,7 +2562,7 @@ func Map_queue_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 int32, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2537,6 +2579,17 @@ func Iterator_save(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	return swig_r_1
 }
 
+func Iterator_get_report(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_iterator_get_report_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
 func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
@@ -2544,7 +2597,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1), C.swig_type_194(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

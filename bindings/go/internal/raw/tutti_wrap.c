@@ -366,6 +366,11 @@ static inline const char *tutti_swig_iterator_save(tutti_iterator *iterator, tut
   return tutti_iterator_save(iterator, &text, err) == TUTTI_OK ? text : NULL;
 }
 
+static inline const char *tutti_swig_iterator_get_report(tutti_iterator *iterator, tutti_error **err) {
+  const char *text = NULL;
+  return tutti_iterator_get_report(iterator, &text, err) == TUTTI_OK ? text : NULL;
+}
+
 static inline const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows,
                                                              int64_t timed_runs, tutti_cancel *cancel,
                                                              tutti_error **err) {
@@ -3900,6 +3905,21 @@ _gostring_ _wrap_iterator_save_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, 
   arg2 = (tutti_error **)_swig_go_1; 
   
   result = (char *)tutti_swig_iterator_save(arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_iterator_get_report_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+  tutti_iterator *arg1 = (tutti_iterator *) 0 ;
+  tutti_error **arg2 = (tutti_error **) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_error **)_swig_go_1; 
+  
+  result = (char *)tutti_swig_iterator_get_report(arg1,arg2);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
   return _swig_go_result;
 }

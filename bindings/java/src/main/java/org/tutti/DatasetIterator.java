@@ -101,6 +101,24 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
         }
     }
 
+    /** What the walk has cost until now, stage by stage, and which stage limits it.
+     *
+     * @return JSON, whose "text" is for people
+     */
+    public String report() {
+        lock();
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            String report = Raw.iterator_get_report(use.of(this), failure);
+            if (failure[0] != 0) {
+                throw TuttiException.take(Raw.error_get_code(failure[0]), failure[0]);
+            }
+            return report;
+        } finally {
+            busy.unlock();
+        }
+    }
+
     /** Goes to a position.
      *
      * @param state what {@link #save} gave
