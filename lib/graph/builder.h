@@ -207,6 +207,7 @@ class GraphBuilder {
   ValueId model_input(std::vector<InputSpec> &list, std::string_view role, std::string_view name, tensor::DType dtype,
                       Dims dims);
   bool check_top(std::string_view what, ValueId value);
+  void check_forms();
   bool check_gradient(const std::string &variable_name, ValueId gradient);
   bool check_free(std::string_view what, std::string_view name, bool taken);
 

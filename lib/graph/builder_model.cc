@@ -257,7 +257,19 @@ ValueId GraphBuilder::host_scalar(std::string_view name, double initial) {
   return value;
 }
 
+// Ops on bytes and on shapes that only data tells belong into pipelines.
+void GraphBuilder::check_forms() {
+  for (const Node &node : graph_.nodes()) {
+    const OpDefinition *const definition = find_op(node.op, node.revision);
+    if (definition == nullptr || definition->program) continue;
+    fail(base::invalid_argument("node '", node.scope_name, "' (", node.op, "): op '", node.op,
+                                "' runs per element on the host, in maps and filters of datasets, not in a model"));
+    return;
+  }
+}
+
 base::Result<Model> GraphBuilder::finish() {
+  if (ok()) check_forms();
   if (ok() && model_.train && model_.train->optimizer.op.empty()) {
     fail(base::failed_precondition("gradients are ", model_.train->gradients.empty() ? "clipped" : "given",
                                    " but there is no optimizer"));

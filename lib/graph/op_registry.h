@@ -83,7 +83,8 @@ struct OpDefinition {
   BatchReduction reduction = BatchReduction::sum;
   Effect effect = Effect::pure;
   Differentiability differentiability = Differentiability::differentiable;
-  bool routine = true;  // also runs per element on the host
+  bool program = true;  // compiled by backends; what is not runs in maps and filters of datasets alone
+  bool routine = true;  // runs per element on the host
   bool is_public = true;
   InferFunction infer = nullptr;
   GradientFunction gradient = nullptr;  // null unless differentiable

@@ -125,6 +125,16 @@ void models_are_checked(void **) {
   expect_error(e, {"avrage", "did you mean 'average'"});
 }
 
+void models_refuse_ops_that_only_pipelines_run(void **) {
+  GraphBuilder b;
+  b.push_scope("augment");
+  const ValueId image = b.feature("image", DType::u8, {b.batch(), 9, 9, 3});
+  b.set_output("y", b.op("resize", {image}, {{"size", std::vector<int64_t>{4, 4}}}));
+  assert_error_contains(b.finish(),
+                        "node 'augment/resize' (resize): op 'resize' runs per element on the host, in maps "
+                        "and filters of datasets, not in a model");
+}
+
 void means_over_the_batch_divide_by_the_rows_of_the_step(void **) {
   GraphBuilder b;
   const ValueId x = b.feature("x", DType::f32, {b.batch(), 3});
@@ -208,6 +218,7 @@ int main() {
       cmocka_unit_test(names_follow_scopes),
       cmocka_unit_test(names_are_taken_once),
       cmocka_unit_test(models_are_checked),
+      cmocka_unit_test(models_refuse_ops_that_only_pipelines_run),
       cmocka_unit_test(means_over_the_batch_divide_by_the_rows_of_the_step),
       cmocka_unit_test(regions_capture_outer_values),
       cmocka_unit_test(branches_share_their_captures),

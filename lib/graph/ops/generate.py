@@ -59,6 +59,8 @@ def complete(op):
         op.setdefault(key, value)
     if op["batch"] not in ("rowwise", "reduces", "mixes", "none"):
         sys.exit(f"op {op['name']}: batch {op['batch']}")
+    if not op["forms"] or set(op["forms"]) - {"program", "routine"}:
+        sys.exit(f"op {op['name']}: forms {op['forms']}")
     for one in op["inputs"]:
         if set(one) - INPUT_KEYS or (one["dtype"] not in CLASSES and one["dtype"] not in DTYPES):
             sys.exit(f"op {op['name']}: input {one}")
@@ -176,6 +178,7 @@ def op_definition(op):
         f".reduction = BatchReduction::{REDUCTIONS[op['reduction']]}",
         f".effect = Effect::{op['effect']}",
         f".differentiability = Differentiability::{kind}",
+        f".program = {flag('program' in op['forms'])}",
         f".routine = {flag('routine' in op['forms'])}",
         f".is_public = {flag(op['public'])}",
         f".infer = &infer_{op['infer']}",

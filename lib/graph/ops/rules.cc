@@ -54,6 +54,14 @@ base::Status require_shape(const InferContext &context, std::string_view attribu
   return {};
 }
 
+Dim data_dependent_dim(const InferContext &context, std::string_view what) {
+  const Node &node = context.node();
+  const Dim plain = Dim::symbol(base::concat(node.scope_name.empty() ? node.op : node.scope_name, ".", what));
+  if (plain.is_representable()) return plain;
+  // A name that is no symbol; the stable id stands in.
+  return Dim::symbol(base::concat(node.op, "_", node.stable_id, ".", what));
+}
+
 ValueId constant_like(GraphBuilder &builder, double value, ValueId like) {
   return builder.constant(value, builder.dtype(like));
 }

@@ -32,6 +32,9 @@ base::Status require_scalar(const InferContext &context, size_t index);
 /// Each dimension is representable and no negative constant.
 base::Status require_shape(const InferContext &context, std::string_view attribute, const Dims &dims);
 
+/// A dimension that only data tells: a symbol of the node's own, "<name of the node>.<what>".
+Dim data_dependent_dim(const InferContext &context, std::string_view what);
+
 /// A scalar constant of the dtype of `like`.
 ValueId constant_like(GraphBuilder &builder, double value, ValueId like);
 /// 1 along `axes` and otherwise the dims of x: where a reduction's result is put to broadcast against x.
