@@ -11,6 +11,7 @@ packages_of() {
     build)
         echo build-essential meson ninja-build pkg-config python3 python3-yaml
         echo libdnnl-dev libhwy-dev libprotozero-dev nlohmann-json3-dev zlib1g-dev
+        echo libjpeg62-turbo-dev libspng-dev
         ;;
     test) echo libcmocka-dev abigail-tools dataset-fashion-mnist ;;
     example) echo dataset-fashion-mnist ;;

@@ -1160,3 +1160,112 @@ func (g *Graph) RandomTruncatedNormal(dims []int64, options ...RandomTruncatedNo
 	}
 	return Value(raw.Graph_end(g.handle, nil))
 }
+
+// DecodeJpegDct is a choice of DecodeJpeg: Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST.
+type DecodeJpegDct string
+
+const (
+	DecodeJpegDctAccurate DecodeJpegDct = "accurate"
+	DecodeJpegDctFast     DecodeJpegDct = "fast"
+)
+
+// DecodeJpegOptions are what DecodeJpeg may be told; the zero value means the defaults.
+type DecodeJpegOptions struct {
+	// [..., 4].
+	Window Value
+	// 1 = gray, 3 = RGB; converted from what the file has. Default: 3.
+	Channels int64
+	// 1, 2, 4 or 8: height and width are divided by it, rounded up, in the course of decoding. Default: 1.
+	Ratio int64
+	// With minimum_width, in place of ratio: the largest ratio of 1, 2, 4, 8 that leaves at least so many pixels; 1
+	// where none does. 0 = not asked for. Default: 0.
+	MinimumHeight int64
+	// As minimum_height. Default: 0.
+	MinimumWidth int64
+	// Interpolate colours between their samples; false repeats them, faster. Default: true.
+	FancyUpsampling Bool
+	// Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST. Default: accurate.
+	Dct DecodeJpegDct
+	// A file that says it has more, before any scaling, is refused. Default: 134217728.
+	MaximumPixels int64
+}
+
+// DecodeJpeg: A JPEG file as pixels, u8[..., height, width, channels], as libjpeg-turbo gives them under the same
+// settings. A corrupt or truncated file is DATA_LOSS. The window, when given, is top, left, height and width in
+// pixels of the (scaled) image: only that part is decoded, and its pixels are those of the whole image.
+func (g *Graph) DecodeJpeg(contents Value, options ...DecodeJpegOptions) Value {
+	raw.Graph_begin(g.handle, "decode_jpeg", 1)
+	raw.Graph_add_input(g.handle, int64(contents))
+	o := first(options)
+	raw.Graph_add_input(g.handle, int64(o.Window))
+	if o.Channels != 0 {
+		raw.Graph_set_i64(g.handle, "channels", o.Channels)
+	}
+	if o.Ratio != 0 {
+		raw.Graph_set_i64(g.handle, "ratio", o.Ratio)
+	}
+	if o.MinimumHeight != 0 {
+		raw.Graph_set_i64(g.handle, "minimum_height", o.MinimumHeight)
+	}
+	if o.MinimumWidth != 0 {
+		raw.Graph_set_i64(g.handle, "minimum_width", o.MinimumWidth)
+	}
+	if o.FancyUpsampling != 0 {
+		raw.Graph_set_bool(g.handle, "fancy_upsampling", o.FancyUpsampling == True)
+	}
+	if o.Dct != "" {
+		raw.Graph_set_string(g.handle, "dct", string(o.Dct))
+	}
+	if o.MaximumPixels != 0 {
+		raw.Graph_set_i64(g.handle, "maximum_pixels", o.MaximumPixels)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// ResizeMethod is a choice of Resize: How pixels in between are found.
+type ResizeMethod string
+
+const (
+	ResizeMethodBilinear ResizeMethod = "bilinear"
+	ResizeMethodNearest  ResizeMethod = "nearest"
+	ResizeMethodArea     ResizeMethod = "area"
+)
+
+// ResizeOutput is a choice of Resize: Dtype of the result: that of x, or f32 in the units of x.
+type ResizeOutput string
+
+const (
+	ResizeOutputSame ResizeOutput = "same"
+	ResizeOutputF32  ResizeOutput = "f32"
+)
+
+// ResizeOptions are what Resize may be told; the zero value means the defaults.
+type ResizeOptions struct {
+	// How pixels in between are found. Default: bilinear.
+	Method ResizeMethod
+	// With bilinear, average over all pixels that one of the result covers. Default: false.
+	Antialias bool
+	// Dtype of the result: that of x, or f32 in the units of x. Default: same.
+	Output ResizeOutput
+}
+
+// Resize: Images under another height and width. Pixel centres lie at half indices: output i covers the input at (i
+// + 0.5) · input / output − 0.5. bilinear, nearest and area are those of TensorFlow 2 (tf.image.resize); bilinear
+// with antialias is TensorFlow's and Pillow's triangle filter, as wide as the scale where the image shrinks. u8
+// results are rounded, halves up. size: Height and width of the result.
+func (g *Graph) Resize(x Value, size []int64, options ...ResizeOptions) Value {
+	raw.Graph_begin(g.handle, "resize", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64s(g.handle, "size", size)
+	o := first(options)
+	if o.Method != "" {
+		raw.Graph_set_string(g.handle, "method", string(o.Method))
+	}
+	if o.Antialias {
+		raw.Graph_set_bool(g.handle, "antialias", true)
+	}
+	if o.Output != "" {
+		raw.Graph_set_string(g.handle, "output", string(o.Output))
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}

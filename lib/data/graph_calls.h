@@ -16,28 +16,21 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "data/byte_table.h"
 #include "data/element.h"
-#include "data/graph_plan.h"
-#include "data/graph_runner.h"
+#include "data/graph_target.h"
+#include "data/routine_calls.h"
 #include "data/stage.h"
 #include "tensor/buffer.h"
 #include "tensor/shape.h"
 
 namespace tutti::impl::data {
 
-/// What all walks over one mapped dataset share.
-struct GraphTarget {
-  const GraphPlan *plan = nullptr;
-  std::shared_ptr<GraphRunner> runner;
-  std::shared_ptr<const std::vector<ByteTable>> tables;  ///< one per result, or empty
-  int64_t seed = 0;
-};
-
 /// Runs on one element (a single example, or a batch as a whole).
 class GraphCalls {
  public:
-  explicit GraphCalls(GraphTarget target) : target_(std::move(target)) {}
+  explicit GraphCalls(GraphTarget target) : target_(std::move(target)) {
+    if (target_.plan->routine != nullptr) routine_ = std::make_unique<RoutineCalls>(target_, nullptr);
+  }
 
   /// `results` become those of the graph, in the plan's order, in pooled memory.
   base::Status run(const Element &element, std::vector<tensor::Tensor> &results);
@@ -59,6 +52,7 @@ class GraphCalls {
   base::Result<const void *> aligned(const tensor::Tensor &tensor, size_t input);
 
   GraphTarget target_;
+  std::unique_ptr<RoutineCalls> routine_;     // of plans that have one; then nothing below is used
   std::vector<std::unique_ptr<Form>> forms_;  // the one used last in front
   std::vector<const void *> input_pointers_;
   std::vector<void *> output_pointers_;

@@ -222,6 +222,9 @@ Result<GraphPlan> plan_graph(graph::SealedGraph graph, const ElementSpec &input,
   TUTTI_TRY(plan_inputs(plan, input));
   TUTTI_TRY(classify_nodes(plan));
   TUTTI_TRY(plan_outputs(plan, input, labels, weights));
+  if (needs_routine(*plan.graph)) {
+    TUTTI_ASSIGN(plan.routine, RoutinePlan::create(plan.graph));
+  }
   return plan;
 }
 

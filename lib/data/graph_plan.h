@@ -15,11 +15,13 @@
 #define TUTTI_DATA_GRAPH_PLAN_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "data/element.h"
+#include "data/routine_plan.h"
 #include "graph/graph.h"
 
 namespace tutti::impl::data {
@@ -52,6 +54,8 @@ struct GraphPlan {
   /// No row depends on another, on its number or on anything random: any rows may share a run.
   bool is_rowwise = false;
   bool is_random = false;
+  /// How the Routine runs the graph, where no Program can: ops in routine form alone, dtype bytes; else null.
+  std::shared_ptr<const RoutinePlan> routine;
 
   /// Position of the output component that passes component `index` through; -1 when none does.
   int32_t passed_to(int32_t index) const;

@@ -116,9 +116,15 @@ Pipeline &Pipeline::apply(const std::function<Result<DatasetRef>(DatasetRef)> &t
 Result<ElementSpec> Pipeline::map_inputs() const {
   TUTTI_TRY(check_source());
   ElementSpec spec = dataset_->spec();
-  if (spec.is_batched()) return spec;
-  for (ComponentSpec &component : spec.components) {
-    component.dims.insert(component.dims.begin(), graph::Dim::symbol(graph::kBatchSymbol));
+  for (size_t i = 0; i < spec.components.size(); ++i) {
+    ComponentSpec &component = spec.components[i];
+    // Dimensions that are not known need not be equal.
+    for (size_t axis = 0; axis < component.dims.size(); ++axis) {
+      if (component.dims[axis] == unknown_dim()) {
+        component.dims[axis] = graph::Dim::symbol(base::concat(kUnknownSymbol, ".", i, ".", axis));
+      }
+    }
+    if (!spec.is_batched()) component.dims.insert(component.dims.begin(), graph::Dim::symbol(graph::kBatchSymbol));
   }
   return spec;
 }

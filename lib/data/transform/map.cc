@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps by graph. Three ways, chosen by what the specs say, never by threads:
-//   rows      single examples of static shape: whole chunks of rows go through the graph, so that a batch behind the
-//   map
-//             is filled directly (a graph that is not rowwise, or random, goes row by row);
+// Maps by graph. Several ways, chosen by what the specs say, never by threads:
+//   rows      single examples of static shape: whole chunks of rows go through the graph, so that a batch behind is
+//             filled directly (a graph that is not rowwise, or random, goes row by row);
 //   batches   batches whose rows have static shape, by a rowwise graph: the same chunks;
+//   routine   graphs that no Program can run (map_routine.h);
 //   elements  everything else: one run per element.
 #include <algorithm>
 #include <mutex>
@@ -12,6 +12,8 @@
 
 #include "data/graph_calls.h"
 #include "data/graph_plan.h"
+#include "data/transform/map_routine.h"
+#include "data/transform/row_flow.h"
 #include "data/transform_parameters.h"
 #include "data/worker_threads.h"
 
@@ -24,56 +26,6 @@ using tensor::Shape;
 using tensor::Tensor;
 
 namespace {
-
-// Where the rows of the map's input go: what passes through, straight to its place; the rest, into scratch memory.
-class RowFlow {
- public:
-  RowFlow(const GraphPlan &plan, const ElementSpec &input) : plan_(plan), input_row_bytes_(row_bytes(input)) {
-    scratch_.resize(input_row_bytes_.size());
-    into_.resize(input_row_bytes_.size());
-    graph_inputs_.resize(plan.inputs.size());
-    graph_results_.resize(plan.results.size());
-  }
-
-  Status reserve(int64_t rows) {
-    if (rows <= reserved_rows_) return Status();
-    for (size_t i = 0; i < scratch_.size(); ++i) {
-      if (plan_.passed_to(static_cast<int32_t>(i)) >= 0) continue;
-      TUTTI_ASSIGN(scratch_[i], base::allocate_aligned(static_cast<size_t>(rows * input_row_bytes_[i])));
-    }
-    reserved_rows_ = rows;
-    return Status();
-  }
-  // For rows that are to end up at row `first` of the targets.
-  std::span<const RowTarget> into(std::span<const RowTarget> targets, int64_t first) {
-    for (size_t i = 0; i < into_.size(); ++i) {
-      const int32_t passed = plan_.passed_to(static_cast<int32_t>(i));
-      into_[i] = passed >= 0 ? targets[static_cast<size_t>(passed)].from_row(first)
-                             : RowTarget{static_cast<std::byte *>(scratch_[i].get()), input_row_bytes_[i]};
-    }
-    return into_;
-  }
-  std::span<const RowTarget> graph_inputs() {
-    for (size_t i = 0; i < graph_inputs_.size(); ++i) {
-      graph_inputs_[i] = into_[static_cast<size_t>(plan_.inputs[i].component)];
-    }
-    return graph_inputs_;
-  }
-  std::span<const RowTarget> graph_results(std::span<const RowTarget> targets, int64_t first) {
-    for (size_t i = 0; i < plan_.sources.size(); ++i) {
-      const int32_t result = plan_.sources[i].result;
-      if (result >= 0) graph_results_[static_cast<size_t>(result)] = targets[i].from_row(first);
-    }
-    return graph_results_;
-  }
-
- private:
-  const GraphPlan &plan_;
-  std::vector<int64_t> input_row_bytes_;
-  std::vector<base::AlignedMemory> scratch_;  // by component; of those that do not pass through
-  int64_t reserved_rows_ = 0;
-  std::vector<RowTarget> into_, graph_inputs_, graph_results_;
-};
 
 // Rows of a chunk that an interrupt has cut: kept until the rest comes, so that chunks are the same with and without.
 class HeldRows {
@@ -332,6 +284,8 @@ class MapDataset : public Dataset {
     TUTTI_ASSIGN(const GraphTarget target, make_target(context));
     TUTTI_ASSIGN(base::ThreadPool *const pool, context.workers->pool(context.workers->resolve(parallelism_)));
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    if (plan_.routine != nullptr) return routine_stage(std::move(input), target, pool);
     if (plan_.is_rowwise && plan_.is_batched && has_static_rows(from) && has_static_rows(spec())) {
       return std::unique_ptr<Stage>(std::make_unique<MapBatchesStage>(std::move(input), target, from, pool));
     }
@@ -347,6 +301,9 @@ class MapDataset : public Dataset {
     if (input == nullptr) return input;
     TUTTI_ASSIGN(const GraphTarget target, make_target(context));
     TUTTI_ASSIGN(base::ThreadPool *const pool, context.workers->pool(context.workers->resolve(parallelism_)));
+    if (plan_.routine != nullptr) {
+      return routine_access(std::move(input), target, inputs()[0]->spec(), pool, context.epoch);
+    }
     return std::unique_ptr<RandomAccess>(
         std::make_unique<MapAccess>(std::move(input), target, inputs()[0]->spec(), pool, context.epoch));
   }
@@ -359,7 +316,10 @@ class MapDataset : public Dataset {
     // Tables belong to the runner that made them.
     std::lock_guard lock(mutex_);
     if (tables_ == nullptr || tables_runner_.lock() != context.graphs) {
-      TUTTI_ASSIGN(std::vector<ByteTable> tables, make_byte_tables(plan_, *context.graphs));
+      std::vector<ByteTable> tables;
+      if (plan_.routine == nullptr) {
+        TUTTI_ASSIGN(tables, make_byte_tables(plan_, *context.graphs));
+      }
       tables_ = std::make_shared<const std::vector<ByteTable>>(std::move(tables));
       tables_runner_ = context.graphs;
     }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Image files in memory as pixels. A build without a library has a source file in its place that says so.
+//
+//   JpegReader reader;                                        // keeps its memory from file to file
+//   TUTTI_ASSIGN(PixelSize size, reader.open(contents, settings));
+//   TUTTI_TRY(reader.read(window, pixels));                   // window.height * window.width * channels bytes
+//
+// Errors: DATA_LOSS for a corrupt or truncated file, INVALID_ARGUMENT for what is no such file, UNIMPLEMENTED for kinds
+// that the library cannot read or where it is missing, RESOURCE_EXHAUSTED beyond the limit of pixels.
+// Threads: a reader belongs to one thread.
+#ifndef TUTTI_DATA_ROUTINE_IMAGE_FILE_H_
+#define TUTTI_DATA_ROUTINE_IMAGE_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tutti::impl::data {
+
+struct PixelSize {
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+/// A part of an image, in pixels.
+struct PixelWindow {
+  int64_t top = 0;
+  int64_t left = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+/// Is the window in the image, with at least one pixel?
+base::Status check_window(const PixelWindow &window, const PixelSize &size);
+
+struct JpegSettings {
+  int32_t channels = 3;        ///< 1 or 3
+  int32_t ratio = 1;           ///< 1, 2, 4, 8
+  int64_t minimum_height = 0;  ///< with minimum_width, in place of ratio; 0 = not asked for
+  int64_t minimum_width = 0;
+  bool has_fancy_upsampling = true;
+  bool has_fast_dct = false;
+  int64_t maximum_pixels = int64_t{1} << 27;
+};
+
+class JpegReader {
+ public:
+  JpegReader();
+  ~JpegReader();
+
+  /// Reads the header. The size of the image after scaling. `contents` must live until read() is done.
+  base::Result<PixelSize> open(std::string_view contents, const JpegSettings &settings);
+  /// Decodes a window into rows one after the other; once for each open().
+  base::Status read(const PixelWindow &window, uint8_t *pixels);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_ROUTINE_IMAGE_FILE_H_

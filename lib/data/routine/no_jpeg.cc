@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of jpeg.cc where libjpeg-turbo is missing.
+#include "data/routine/image_file.h"
+
+namespace tutti::impl::data {
+
+struct JpegReader::State {};
+
+JpegReader::JpegReader() = default;
+JpegReader::~JpegReader() = default;
+
+base::Result<PixelSize> JpegReader::open(std::string_view, const JpegSettings &) {
+  return base::unimplemented("this build of tutti reads no JPEG files: it was made without libjpeg-turbo");
+}
+
+base::Status JpegReader::read(const PixelWindow &, uint8_t *) { return base::internal_error("no file is open"); }
+
+}  // namespace tutti::impl::data

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/routine_calls.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace tutti::impl::data {
+
+using base::Result;
+using base::Status;
+using tensor::Shape;
+using tensor::Tensor;
+
+namespace {
+
+// Ranges that each thread gets of a loop over rows, so that slow rows do not leave the others waiting.
+constexpr int64_t kRangesPerThread = 8;
+
+Status failed(const Status &status, const Lineage &lineage) {
+  return status.wrap(base::concat("map: the graph failed for element ", lineage.index, " of epoch ", lineage.epoch));
+}
+
+}  // namespace
+
+RoutineCalls::RoutineCalls(const GraphTarget &target, base::ThreadPool *pool)
+    : target_(target), pool_(pool), adds_rows_(target.plan->has_rows_form && !target.plan->is_batched) {
+  // Inputs in rows have constant dims once the elements' spec has bound their symbols.
+  for (const GraphPlan::Input &input : target_.plan->inputs) {
+    graph::SymbolBindings bindings = target_.plan->bindings;
+    bindings.emplace(graph::kBatchSymbol, 1);
+    const auto extents = graph::evaluate(input.dims, bindings);
+    const auto shape = extents.ok() ? Shape::make(*extents) : Result<Shape>(Shape());
+    row_shapes_.push_back(shape.value_or(Shape()));
+  }
+}
+
+std::unique_ptr<RoutineCalls::Lane> RoutineCalls::take_lane() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!lanes_.empty()) {
+      std::unique_ptr<Lane> lane = std::move(lanes_.back());
+      lanes_.pop_back();
+      return lane;
+    }
+  }
+  return std::unique_ptr<Lane>(new Lane{Routine(target_.plan->routine, target_.runner, pools_), {}, {}});
+}
+
+void RoutineCalls::give_back(std::unique_ptr<Lane> lane) {
+  std::lock_guard lock(mutex_);
+  lanes_.push_back(std::move(lane));
+}
+
+GraphScalars RoutineCalls::scalars(const Lineage &lineage, int64_t rows) const {
+  return {target_.seed, lineage.epoch, lineage.index, rows};
+}
+
+Status RoutineCalls::set_inputs(Lane &lane, const Element &element) const {
+  lane.inputs.clear();
+  for (const GraphPlan::Input &input : target_.plan->inputs) {
+    const Tensor &component = element.components[static_cast<size_t>(input.component)];
+    RoutineValue value{component.dtype(), component.shape(), component.data(), nullptr};
+    if (value.dtype == tensor::DType::bytes) value.texts = static_cast<const char *>(component.buffer()->data());
+    if (adds_rows_) {
+      TUTTI_ASSIGN(value.shape, value.shape.prepend(1));
+    }
+    lane.inputs.push_back(value);
+  }
+  return Status();
+}
+
+Status RoutineCalls::run(const Element &element, std::vector<Tensor> &results) {
+  const GraphPlan &plan = *target_.plan;
+  std::unique_ptr<Lane> lane = take_lane();
+  TUTTI_TRY(set_inputs(*lane, element));
+  lane->targets.assign(plan.results.size(), nullptr);
+  TUTTI_TRY(
+      lane->routine.run(lane->inputs, scalars(element.lineage, plan.is_batched ? element.rows() : 1), lane->targets));
+  results.resize(plan.results.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Shape &shape = lane->routine.result(i).shape;
+    TUTTI_ASSIGN(results[i], lane->routine.result_tensor(i, adds_rows_ ? shape.row_shape() : shape));
+  }
+  give_back(std::move(lane));
+  return Status();
+}
+
+Status RoutineCalls::run_element(Lane &lane, const Element &element, std::span<const RowTarget> targets,
+                                 int64_t row) const {
+  const GraphPlan &plan = *target_.plan;
+  TUTTI_TRY(set_inputs(lane, element));
+  lane.targets.assign(plan.results.size(), nullptr);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const GraphPlan::Source &source = plan.sources[i];
+    std::byte *const target = targets[i].from_row(row).data;
+    if (source.result >= 0) {
+      lane.targets[static_cast<size_t>(source.result)] = target;
+      continue;
+    }
+    const Tensor &component = element.components[static_cast<size_t>(source.component)];
+    if (component.size_bytes() != targets[i].row_bytes) {
+      return base::internal_error("component ", i, " has ", component.size_bytes(), " bytes, a row has ",
+                                  targets[i].row_bytes);
+    }
+    if (targets[i].row_bytes > 0) std::memcpy(target, component.data(), static_cast<size_t>(targets[i].row_bytes));
+  }
+  return lane.routine.run(lane.inputs, scalars(element.lineage, 1), lane.targets);
+}
+
+// Calls run_one for every row, on the pool's threads too; the error of the first row that has one.
+Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int64_t)> run_one) {
+  std::mutex mutex;
+  int64_t first_row = rows;
+  Status first_error;
+  const auto run_range = [&](int64_t begin, int64_t end) -> Status {
+    std::unique_ptr<Lane> lane = take_lane();
+    for (int64_t row = begin; row < end; ++row) {
+      Status status = run_one(*lane, row);
+      if (status.ok()) continue;
+      std::lock_guard lock(mutex);
+      if (row >= first_row) continue;
+      first_row = row;
+      first_error = std::move(status);
+    }
+    give_back(std::move(lane));
+    return Status();
+  };
+  if (pool_ == nullptr || rows <= 1) {
+    TUTTI_TRY(run_range(0, rows));
+    return first_error;
+  }
+  const int64_t ranges = (pool_->thread_count() + 1) * kRangesPerThread;
+  TUTTI_TRY(pool_->parallel_for(0, rows, std::max<int64_t>(rows / ranges, 1), run_range));
+  return first_error;
+}
+
+Status RoutineCalls::run_elements(std::span<const Element> elements, std::span<const RowTarget> targets) {
+  return for_rows(static_cast<int64_t>(elements.size()), [&](Lane &lane, int64_t row) -> Status {
+    const Element &element = elements[static_cast<size_t>(row)];
+    if (element.components.empty()) return Status();
+    const Status status = run_element(lane, element, targets, row);
+    return status.ok() ? status : failed(status, element.lineage);
+  });
+}
+
+Status RoutineCalls::run_rows(std::span<const RowTarget> inputs, std::span<const RowTarget> results,
+                              std::span<const Lineage> lineage) {
+  const GraphPlan &plan = *target_.plan;
+  return for_rows(static_cast<int64_t>(lineage.size()), [&](Lane &lane, int64_t row) -> Status {
+    lane.inputs.resize(inputs.size());
+    lane.targets.resize(results.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const tensor::DType dtype = plan.graph->value(plan.routine->inputs[i]).dtype;
+      lane.inputs[i] = {dtype, row_shapes_[i], inputs[i].from_row(row).data, nullptr};
+    }
+    for (size_t i = 0; i < results.size(); ++i)
+      lane.targets[i] = results[i].from_row(row).data;
+    const Lineage &from = lineage[static_cast<size_t>(row)];
+    const Status status = lane.routine.run(lane.inputs, scalars(from, 1), lane.targets);
+    return status.ok() ? status : failed(status, from);
+  });
+}
+
+}  // namespace tutti::impl::data

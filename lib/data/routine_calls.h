@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running a plan's Routine: on one element of whatever shape, or on many into rows of static shape, spread over a pool.
+// Random ops are keyed by where each element came from, so neither grouping nor threads change what comes out; of
+// several errors the one of the first row is given.
+//
+// Threads: an object belongs to one thread at a time and spreads rows over its pool itself.
+#ifndef TUTTI_DATA_ROUTINE_CALLS_H_
+#define TUTTI_DATA_ROUTINE_CALLS_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "base/thread.h"
+#include "data/element.h"
+#include "data/graph_target.h"
+#include "data/routine.h"
+#include "data/stage.h"
+#include "tensor/tensor.h"
+
+namespace tutti::impl::data {
+
+class RoutineCalls {
+ public:
+  /// For plans with a routine. `pool` may be null.
+  RoutineCalls(const GraphTarget &target, base::ThreadPool *pool);
+
+  /// Runs on one element (a single example, or a batch as a whole); `results` in the plan's order, in pooled memory.
+  base::Status run(const Element &element, std::vector<tensor::Tensor> &results);
+  /// Runs on each element; row i of the targets, one for each component of the plan's spec, gets what comes of element
+  /// i, what passes through included. Elements without components are left out.
+  base::Status run_elements(std::span<const Element> elements, std::span<const RowTarget> targets);
+  /// The same with inputs in rows: one per input of the plan, `results` one per result, `lineage` one per row.
+  base::Status run_rows(std::span<const RowTarget> inputs, std::span<const RowTarget> results,
+                        std::span<const Lineage> lineage);
+
+ private:
+  // What one thread needs at a time.
+  struct Lane {
+    Routine routine;
+    std::vector<RoutineValue> inputs;
+    std::vector<void *> targets;
+  };
+  std::unique_ptr<Lane> take_lane();
+  void give_back(std::unique_ptr<Lane> lane);
+  base::Status set_inputs(Lane &lane, const Element &element) const;
+  base::Status run_element(Lane &lane, const Element &element, std::span<const RowTarget> targets, int64_t row) const;
+  base::Status for_rows(int64_t rows, base::FunctionRef<base::Status(Lane &, int64_t)> run_one);
+  GraphScalars scalars(const Lineage &lineage, int64_t rows) const;
+
+  const GraphTarget target_;
+  base::ThreadPool *const pool_;
+  const bool adds_rows_;  // the graph has a batch axis that single examples lack
+  std::shared_ptr<ResultPools> pools_ = std::make_shared<ResultPools>();
+  std::vector<tensor::Shape> row_shapes_;  // of inputs in rows
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // guarded by mutex_
+};
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_ROUTINE_CALLS_H_
