@@ -1269,3 +1269,747 @@ func (g *Graph) Resize(x Value, size []int64, options ...ResizeOptions) Value {
 	}
 	return Value(raw.Graph_end(g.handle, nil))
 }
+
+// DecodePngOptions are what DecodePng may be told; the zero value means the defaults.
+type DecodePngOptions struct {
+	// 1 = gray, 3 = RGB, 4 = RGBA. Default: 3.
+	Channels int64
+	// A file that says it has more, before any scaling, is refused. Default: 134217728.
+	MaximumPixels int64
+}
+
+// DecodePng: A PNG file as pixels, u8[..., height, width, channels], of any kind that PNG has: palettes are
+// resolved, fewer bits made 8, of 16 bits the higher 8 taken. Gray from colours is 0.299 R + 0.587 G + 0.114 B.
+// Without channel 4, transparency is dropped.
+func (g *Graph) DecodePng(contents Value, options ...DecodePngOptions) Value {
+	raw.Graph_begin(g.handle, "decode_png", 1)
+	raw.Graph_add_input(g.handle, int64(contents))
+	o := first(options)
+	if o.Channels != 0 {
+		raw.Graph_set_i64(g.handle, "channels", o.Channels)
+	}
+	if o.MaximumPixels != 0 {
+		raw.Graph_set_i64(g.handle, "maximum_pixels", o.MaximumPixels)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// DecodeImageOptions are what DecodeImage may be told; the zero value means the defaults.
+type DecodeImageOptions struct {
+	// 1 = gray, 3 = RGB. Default: 3.
+	Channels int64
+	// A file that says it has more, before any scaling, is refused. Default: 134217728.
+	MaximumPixels int64
+}
+
+// DecodeImage: decode_jpeg or decode_png with their defaults, by how the file begins.
+func (g *Graph) DecodeImage(contents Value, options ...DecodeImageOptions) Value {
+	raw.Graph_begin(g.handle, "decode_image", 1)
+	raw.Graph_add_input(g.handle, int64(contents))
+	o := first(options)
+	if o.Channels != 0 {
+		raw.Graph_set_i64(g.handle, "channels", o.Channels)
+	}
+	if o.MaximumPixels != 0 {
+		raw.Graph_set_i64(g.handle, "maximum_pixels", o.MaximumPixels)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// ImageSize: Height and width that a JPEG or PNG file says it has, i64[..., 2]; nothing is decoded.
+func (g *Graph) ImageSize(contents Value) Value {
+	raw.Graph_begin(g.handle, "image_size", 1)
+	raw.Graph_add_input(g.handle, int64(contents))
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// CropOptions are what Crop may be told; the zero value means the defaults.
+type CropOptions struct {
+	// [..., 4]: top, left, height, width.
+	Window Value
+	// Height and width; 0, 0 = those of the window. Default: [0, 0].
+	Size [2]int64
+	// Top and left, without a window. Default: [0, 0].
+	Offset [2]int64
+	// In the middle, in place of offset; an odd rest goes below and right. Default: false.
+	Centered bool
+}
+
+// Crop: A part of images: of a given size at a given place or in the middle, or the window that each image is
+// given. With a window and a size, the window must have that size.
+func (g *Graph) Crop(x Value, options ...CropOptions) Value {
+	raw.Graph_begin(g.handle, "crop", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	raw.Graph_add_input(g.handle, int64(o.Window))
+	if o.Size != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "size", o.Size[:])
+	}
+	if o.Offset != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "offset", o.Offset[:])
+	}
+	if o.Centered {
+		raw.Graph_set_bool(g.handle, "centered", true)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// PadImageMode is a choice of PadImage: What is put there: a value, the nearest pixel, or the image mirrored at its
+// border pixels.
+type PadImageMode string
+
+const (
+	PadImageModeConstant PadImageMode = "constant"
+	PadImageModeEdge     PadImageMode = "edge"
+	PadImageModeReflect  PadImageMode = "reflect"
+)
+
+// PadImageOptions are what PadImage may be told; the zero value means the defaults.
+type PadImageOptions struct {
+	// What is put there: a value, the nearest pixel, or the image mirrored at its border pixels. Default: constant.
+	Mode PadImageMode
+	// For constant. Default: 0.0.
+	Value float64
+}
+
+// PadImage: Pixels put around images. pads: top, bottom, left, right.
+func (g *Graph) PadImage(x Value, pads []int64, options ...PadImageOptions) Value {
+	raw.Graph_begin(g.handle, "pad_image", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64s(g.handle, "pads", pads)
+	o := first(options)
+	if o.Mode != "" {
+		raw.Graph_set_string(g.handle, "mode", string(o.Mode))
+	}
+	if o.Value != 0 {
+		raw.Graph_set_f64(g.handle, "value", o.Value)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// FlipDirection is a choice of Flip: horizontal: left and right change places; vertical: top and bottom.
+type FlipDirection string
+
+const (
+	FlipDirectionHorizontal FlipDirection = "horizontal"
+	FlipDirectionVertical   FlipDirection = "vertical"
+)
+
+// FlipOptions are what Flip may be told; the zero value means the defaults.
+type FlipOptions struct {
+	// horizontal: left and right change places; vertical: top and bottom. Default: horizontal.
+	Direction FlipDirection
+}
+
+// Flip: Images mirrored.
+func (g *Graph) Flip(x Value, options ...FlipOptions) Value {
+	raw.Graph_begin(g.handle, "flip", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Direction != "" {
+		raw.Graph_set_string(g.handle, "direction", string(o.Direction))
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// Rotate90Options are what Rotate90 may be told; the zero value means the defaults.
+type Rotate90Options struct {
+	// Quarters. Default: 1.
+	Turns *int64
+}
+
+// Rotate90: Images turned counter-clockwise by quarters.
+func (g *Graph) Rotate90(x Value, options ...Rotate90Options) Value {
+	raw.Graph_begin(g.handle, "rotate90", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Turns != nil {
+		raw.Graph_set_i64(g.handle, "turns", *o.Turns)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// ConvertImageDtypeOptions are what ConvertImageDtype may be told; the zero value means the defaults.
+type ConvertImageDtypeOptions struct {
+	// u8 or f32. Default: f32.
+	Dtype DType
+}
+
+// ConvertImageDtype: u8 to f32: x / 255. f32 to u8: x · 255.5 without its fraction, limited to 0 and 255, as
+// tf.image.convert_image_dtype does. The same dtype: unchanged.
+func (g *Graph) ConvertImageDtype(x Value, options ...ConvertImageDtypeOptions) Value {
+	raw.Graph_begin(g.handle, "convert_image_dtype", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Dtype != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// NormalizeImageOptions are what NormalizeImage may be told; the zero value means the defaults.
+type NormalizeImageOptions struct {
+	// One for each channel, or one for all. Default: [0.0].
+	Mean []float64
+	// One for each channel, or one for all. Default: [1.0].
+	Stddev []float64
+	// Taken to x first: 1 / 255 where mean and stddev are of values in [0, 1]. Default: 1.0.
+	Scale *float64
+}
+
+// NormalizeImage: (x · scale − mean) / stddev per channel, in f32.
+func (g *Graph) NormalizeImage(x Value, options ...NormalizeImageOptions) Value {
+	raw.Graph_begin(g.handle, "normalize_image", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Mean != nil {
+		raw.Graph_set_f64s(g.handle, "mean", o.Mean)
+	}
+	if o.Stddev != nil {
+		raw.Graph_set_f64s(g.handle, "stddev", o.Stddev)
+	}
+	if o.Scale != nil {
+		raw.Graph_set_f64(g.handle, "scale", *o.Scale)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// AdjustBrightness: x + delta, in f32 with 1 as the brightest; u8 is converted as convert_image_dtype does, before
+// and after. delta: Summand.
+func (g *Graph) AdjustBrightness(x Value, delta float64) Value {
+	raw.Graph_begin(g.handle, "adjust_brightness", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_f64(g.handle, "delta", delta)
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// AdjustContrast: (x − mean) · factor + mean with the mean of each channel of each image; dtypes as in
+// adjust_brightness. factor: Factor.
+func (g *Graph) AdjustContrast(x Value, factor float64) Value {
+	raw.Graph_begin(g.handle, "adjust_contrast", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_f64(g.handle, "factor", factor)
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// AdjustSaturation: Saturation of the HSV form times factor, limited to [0, 1]; dtypes as in adjust_brightness.
+// factor: Factor.
+func (g *Graph) AdjustSaturation(x Value, factor float64) Value {
+	raw.Graph_begin(g.handle, "adjust_saturation", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_f64(g.handle, "factor", factor)
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// AdjustHue: Hue of the HSV form plus delta, round the circle; dtypes as in adjust_brightness. delta: Part of the
+// circle.
+func (g *Graph) AdjustHue(x Value, delta float64) Value {
+	raw.Graph_begin(g.handle, "adjust_hue", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_f64(g.handle, "delta", delta)
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// RandomCropOptions are what RandomCrop may be told; the zero value means the defaults.
+type RandomCropOptions struct {
+	// Pixels put around each image first. Default: 0.
+	Padding int64
+	// Value of the padding. Default: 0.0.
+	Value float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// RandomCrop: A part of each image, anywhere in it (or in what padding makes of it) with the same probability.
+// size: Height and width of the part.
+func (g *Graph) RandomCrop(x Value, size []int64, options ...RandomCropOptions) Value {
+	raw.Graph_begin(g.handle, "random_crop", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64s(g.handle, "size", size)
+	o := first(options)
+	if o.Padding != 0 {
+		raw.Graph_set_i64(g.handle, "padding", o.Padding)
+	}
+	if o.Value != 0 {
+		raw.Graph_set_f64(g.handle, "value", o.Value)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// RandomFlipDirection is a choice of RandomFlip: As in flip.
+type RandomFlipDirection string
+
+const (
+	RandomFlipDirectionHorizontal RandomFlipDirection = "horizontal"
+	RandomFlipDirectionVertical   RandomFlipDirection = "vertical"
+)
+
+// RandomFlipOptions are what RandomFlip may be told; the zero value means the defaults.
+type RandomFlipOptions struct {
+	// As in flip. Default: horizontal.
+	Direction RandomFlipDirection
+	// Of being mirrored. Default: 0.5.
+	Probability *float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// RandomFlip: Each image mirrored with a probability.
+func (g *Graph) RandomFlip(x Value, options ...RandomFlipOptions) Value {
+	raw.Graph_begin(g.handle, "random_flip", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Direction != "" {
+		raw.Graph_set_string(g.handle, "direction", string(o.Direction))
+	}
+	if o.Probability != nil {
+		raw.Graph_set_f64(g.handle, "probability", *o.Probability)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// RandomResizedCropOutput is a choice of RandomResizedCrop: As in resize.
+type RandomResizedCropOutput string
+
+const (
+	RandomResizedCropOutputSame RandomResizedCropOutput = "same"
+	RandomResizedCropOutputF32  RandomResizedCropOutput = "f32"
+)
+
+// RandomResizedCropOptions are what RandomResizedCrop may be told; the zero value means the defaults.
+type RandomResizedCropOptions struct {
+	// Least and largest part of the image's area, chosen evenly. Default: [0.08, 1.0].
+	Area []float64
+	// Least and largest width / height, chosen evenly by its logarithm. Default: [0.75, 1.3333333333333333].
+	Aspect []float64
+	// As in resize. Default: false.
+	Antialias bool
+	// Of being mirrored left to right. Default: 0.0.
+	FlipProbability float64
+	// As in resize. Default: same.
+	Output RandomResizedCropOutput
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// RandomResizedCrop: A random part of each image (random_crop_window) under another size (resize), mirrored with a
+// probability: all in one pass over the pixels. size: Height and width of the result.
+func (g *Graph) RandomResizedCrop(x Value, size []int64, options ...RandomResizedCropOptions) Value {
+	raw.Graph_begin(g.handle, "random_resized_crop", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64s(g.handle, "size", size)
+	o := first(options)
+	if o.Area != nil {
+		raw.Graph_set_f64s(g.handle, "area", o.Area)
+	}
+	if o.Aspect != nil {
+		raw.Graph_set_f64s(g.handle, "aspect", o.Aspect)
+	}
+	if o.Antialias {
+		raw.Graph_set_bool(g.handle, "antialias", true)
+	}
+	if o.FlipProbability != 0 {
+		raw.Graph_set_f64(g.handle, "flip_probability", o.FlipProbability)
+	}
+	if o.Output != "" {
+		raw.Graph_set_string(g.handle, "output", string(o.Output))
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// RandomCropWindowOptions are what RandomCropWindow may be told; the zero value means the defaults.
+type RandomCropWindowOptions struct {
+	// Least and largest part of the image's area, chosen evenly. Default: [0.08, 1.0].
+	Area []float64
+	// Least and largest width / height, chosen evenly by its logarithm. Default: [0.75, 1.3333333333333333].
+	Aspect []float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// RandomCropWindow: A random window (top, left, height, width) in an image of a size: area and aspect ratio are
+// drawn until they fit, ten times at most, after that it is the largest part in the middle whose aspect ratio is
+// within the bounds. Before decode_jpeg it saves decoding the rest.
+func (g *Graph) RandomCropWindow(size Value, options ...RandomCropWindowOptions) Value {
+	raw.Graph_begin(g.handle, "random_crop_window", 1)
+	raw.Graph_add_input(g.handle, int64(size))
+	o := first(options)
+	if o.Area != nil {
+		raw.Graph_set_f64s(g.handle, "area", o.Area)
+	}
+	if o.Aspect != nil {
+		raw.Graph_set_f64s(g.handle, "aspect", o.Aspect)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// RandomCutoutOptions are what RandomCutout may be told; the zero value means the defaults.
+type RandomCutoutOptions struct {
+	// What it is set to. Default: 0.0.
+	Value float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// RandomCutout: A rectangle of each image set to a value. Its middle is anywhere in the image, so parts of it may
+// lie outside. size: Height and width of the rectangle.
+func (g *Graph) RandomCutout(x Value, size []int64, options ...RandomCutoutOptions) Value {
+	raw.Graph_begin(g.handle, "random_cutout", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64s(g.handle, "size", size)
+	o := first(options)
+	if o.Value != 0 {
+		raw.Graph_set_f64(g.handle, "value", o.Value)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// RandomColorJitterOptions are what RandomColorJitter may be told; the zero value means the defaults.
+type RandomColorJitterOptions struct {
+	// Largest change. Default: 0.0.
+	Brightness float64
+	// Largest change of the factor. Default: 0.0.
+	Contrast float64
+	// Largest change of the factor. Default: 0.0.
+	Saturation float64
+	// Largest change. Default: 0.0.
+	Hue float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// RandomColorJitter: adjust_brightness, adjust_contrast, adjust_saturation and adjust_hue, in this order, each with
+// a parameter drawn evenly: from [−brightness, brightness], [1 − contrast, 1 + contrast], [1 − saturation, 1 +
+// saturation], [−hue, hue]. What is 0 is left out. f32 throughout; u8 is converted once before and once after.
+func (g *Graph) RandomColorJitter(x Value, options ...RandomColorJitterOptions) Value {
+	raw.Graph_begin(g.handle, "random_color_jitter", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Brightness != 0 {
+		raw.Graph_set_f64(g.handle, "brightness", o.Brightness)
+	}
+	if o.Contrast != 0 {
+		raw.Graph_set_f64(g.handle, "contrast", o.Contrast)
+	}
+	if o.Saturation != 0 {
+		raw.Graph_set_f64(g.handle, "saturation", o.Saturation)
+	}
+	if o.Hue != 0 {
+		raw.Graph_set_f64(g.handle, "hue", o.Hue)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// MixupOptions are what Mixup may be told; the zero value means the defaults.
+type MixupOptions struct {
+	// Both parameters of the Beta distribution. Default: 0.2.
+	Alpha float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// Mixup: Each image of a batch mixed with that of another row, and their targets alike: λ · x + (1 − λ) · partner.
+// λ is drawn for each row from Beta(alpha, alpha), partners by a random rotation of the rows.
+func (g *Graph) Mixup(x Value, targets Value, options ...MixupOptions) (mixed Value, mixedTargets Value) {
+	raw.Graph_begin(g.handle, "mixup", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, int64(targets))
+	o := first(options)
+	if o.Alpha != 0 {
+		raw.Graph_set_f64(g.handle, "alpha", o.Alpha)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	more := make([]int64, 1)
+	result := Value(raw.Graph_end(g.handle, more))
+	return result, Value(more[0])
+}
+
+// CutmixOptions are what Cutmix may be told; the zero value means the defaults.
+type CutmixOptions struct {
+	// Both parameters of the Beta distribution. Default: 1.0.
+	Alpha float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// Cutmix: A rectangle of each image of a batch replaced by that of another row; targets are mixed by area. The
+// rectangle has 1 − λ of the area and the image's aspect ratio, its middle is anywhere; λ and partners as in mixup.
+func (g *Graph) Cutmix(x Value, targets Value, options ...CutmixOptions) (mixed Value, mixedTargets Value) {
+	raw.Graph_begin(g.handle, "cutmix", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, int64(targets))
+	o := first(options)
+	if o.Alpha != 0 {
+		raw.Graph_set_f64(g.handle, "alpha", o.Alpha)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	more := make([]int64, 1)
+	result := Value(raw.Graph_end(g.handle, more))
+	return result, Value(more[0])
+}
+
+// BytesLengthUnit is a choice of BytesLength: characters: UTF-8 sequences; each byte that is part of none counts as
+// one.
+type BytesLengthUnit string
+
+const (
+	BytesLengthUnitBytes      BytesLengthUnit = "bytes"
+	BytesLengthUnitCharacters BytesLengthUnit = "characters"
+)
+
+// BytesLengthOptions are what BytesLength may be told; the zero value means the defaults.
+type BytesLengthOptions struct {
+	// characters: UTF-8 sequences; each byte that is part of none counts as one. Default: bytes.
+	Unit BytesLengthUnit
+}
+
+// BytesLength: Length of each text, i64.
+func (g *Graph) BytesLength(x Value, options ...BytesLengthOptions) Value {
+	raw.Graph_begin(g.handle, "bytes_length", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Unit != "" {
+		raw.Graph_set_string(g.handle, "unit", string(o.Unit))
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// BytesSubstringUnit is a choice of BytesSubstring: characters: UTF-8 sequences; each byte that is part of none
+// counts as one.
+type BytesSubstringUnit string
+
+const (
+	BytesSubstringUnitBytes      BytesSubstringUnit = "bytes"
+	BytesSubstringUnitCharacters BytesSubstringUnit = "characters"
+)
+
+// BytesSubstringOptions are what BytesSubstring may be told; the zero value means the defaults.
+type BytesSubstringOptions struct {
+	// First byte or character; negative counts from the end. Default: 0.
+	Start int64
+	// Of the part; −1 = to the end. Default: -1.
+	Length *int64
+	// characters: UTF-8 sequences; each byte that is part of none counts as one. Default: bytes.
+	Unit BytesSubstringUnit
+}
+
+// BytesSubstring: Part of each text; what lies outside of it is left out.
+func (g *Graph) BytesSubstring(x Value, options ...BytesSubstringOptions) Value {
+	raw.Graph_begin(g.handle, "bytes_substring", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Start != 0 {
+		raw.Graph_set_i64(g.handle, "start", o.Start)
+	}
+	if o.Length != nil {
+		raw.Graph_set_i64(g.handle, "length", *o.Length)
+	}
+	if o.Unit != "" {
+		raw.Graph_set_string(g.handle, "unit", string(o.Unit))
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// BytesSplitOptions are what BytesSplit may be told; the zero value means the defaults.
+type BytesSplitOptions struct {
+	// Text between parts; empty = white space. Default: .
+	Separator string
+	// Leave out parts without bytes. Default: false.
+	SkipEmpty bool
+	// Number of parts: more are left off, missing ones are empty. 0 = as many as there are. Default: 0.
+	Count int64
+}
+
+// BytesSplit: Parts of each text between separators, bytes[..., parts]. Without a separator: words between white
+// space, none of them empty.
+func (g *Graph) BytesSplit(x Value, options ...BytesSplitOptions) Value {
+	raw.Graph_begin(g.handle, "bytes_split", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Separator != "" {
+		raw.Graph_set_string(g.handle, "separator", o.Separator)
+	}
+	if o.SkipEmpty {
+		raw.Graph_set_bool(g.handle, "skip_empty", true)
+	}
+	if o.Count != 0 {
+		raw.Graph_set_i64(g.handle, "count", o.Count)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// BytesTokenizePunctuation is a choice of BytesTokenize: What happens to punctuation.
+type BytesTokenizePunctuation string
+
+const (
+	BytesTokenizePunctuationKeep  BytesTokenizePunctuation = "keep"
+	BytesTokenizePunctuationSplit BytesTokenizePunctuation = "split"
+	BytesTokenizePunctuationDrop  BytesTokenizePunctuation = "drop"
+)
+
+// BytesTokenizeOptions are what BytesTokenize may be told; the zero value means the defaults.
+type BytesTokenizeOptions struct {
+	// ASCII letters made small. Default: true.
+	LowerCase Bool
+	// What happens to punctuation. Default: split.
+	Punctuation BytesTokenizePunctuation
+	// Number of parts: more are left off, missing ones are empty. 0 = as many as there are. Default: 0.
+	Count int64
+}
+
+// BytesTokenize: Words of each text, bytes[..., words]: split at white space; ASCII punctuation is kept in its
+// word, a word of its own, or a gap.
+func (g *Graph) BytesTokenize(x Value, options ...BytesTokenizeOptions) Value {
+	raw.Graph_begin(g.handle, "bytes_tokenize", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.LowerCase != 0 {
+		raw.Graph_set_bool(g.handle, "lower_case", o.LowerCase == True)
+	}
+	if o.Punctuation != "" {
+		raw.Graph_set_string(g.handle, "punctuation", string(o.Punctuation))
+	}
+	if o.Count != 0 {
+		raw.Graph_set_i64(g.handle, "count", o.Count)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// BytesLower: ASCII letters made small; other bytes stay.
+func (g *Graph) BytesLower(x Value) Value {
+	raw.Graph_begin(g.handle, "bytes_lower", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// BytesJoinOptions are what BytesJoin may be told; the zero value means the defaults.
+type BytesJoinOptions struct {
+	// Text put between them. Default: .
+	Separator string
+}
+
+// BytesJoin: Texts along the last axis joined to one.
+func (g *Graph) BytesJoin(x Value, options ...BytesJoinOptions) Value {
+	raw.Graph_begin(g.handle, "bytes_join", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Separator != "" {
+		raw.Graph_set_string(g.handle, "separator", o.Separator)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// BytesToNumberOptions are what BytesToNumber may be told; the zero value means the defaults.
+type BytesToNumberOptions struct {
+	// f32, f64, i32 or i64. Default: f32.
+	Dtype DType
+}
+
+// BytesToNumber: Numbers from decimal text, white space around them allowed; hexadecimal, inf and nan for floats
+// too. Anything else, or a number that does not fit the dtype, is an error that names the text.
+func (g *Graph) BytesToNumber(x Value, options ...BytesToNumberOptions) Value {
+	raw.Graph_begin(g.handle, "bytes_to_number", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Dtype != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// BytesToValuesOptions are what BytesToValues may be told; the zero value means the defaults.
+type BytesToValuesOptions struct {
+	// Any number dtype. Default: u8.
+	Dtype DType
+	// Number of values that there must be; 0 = as many as there are. Default: 0.
+	Count int64
+}
+
+// BytesToValues: The bytes themselves as little-endian numbers, [..., values]; a length that is no multiple of the
+// dtype's size is an error.
+func (g *Graph) BytesToValues(x Value, options ...BytesToValuesOptions) Value {
+	raw.Graph_begin(g.handle, "bytes_to_values", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Dtype != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	}
+	if o.Count != 0 {
+		raw.Graph_set_i64(g.handle, "count", o.Count)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// BytesHashBucketOptions are what BytesHashBucket may be told; the zero value means the defaults.
+type BytesHashBucketOptions struct {
+	// Another one gives another distribution. Default: 0.
+	Salt int64
+}
+
+// BytesHashBucket: A number in [0, buckets) for each text, i64: FNV-1a of 64 bits over the salt as 8 little-endian
+// bytes and the text, mixed by the last step of MurmurHash3 (fmix64), times buckets, divided by 2^64. The same on
+// every machine and in every release. buckets: Their number.
+func (g *Graph) BytesHashBucket(x Value, buckets int64, options ...BytesHashBucketOptions) Value {
+	raw.Graph_begin(g.handle, "bytes_hash_bucket", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64(g.handle, "buckets", buckets)
+	o := first(options)
+	if o.Salt != 0 {
+		raw.Graph_set_i64(g.handle, "salt", o.Salt)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// LookupOptions are what Lookup may be told; the zero value means the defaults.
+type LookupOptions struct {
+	// A constant, bytes[n].
+	Vocabulary Value
+	// Of the file, in place of a constant. Default: .
+	Path string
+	// Index of what is not in the vocabulary. Default: -1.
+	Missing *int64
+	// As in bytes_hash_bucket with salt 0; 0 = none, missing is given. Default: 0.
+	HashBuckets int64
+}
+
+// Lookup: Index of each text in a vocabulary, i64: the first of equal ones. Given as a constant bytes[n], or as a
+// file with one text per line. A text that is not in it has the index `missing`, or n + its hash bucket where there
+// are hash buckets.
+func (g *Graph) Lookup(x Value, options ...LookupOptions) Value {
+	raw.Graph_begin(g.handle, "lookup", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	raw.Graph_add_input(g.handle, int64(o.Vocabulary))
+	if o.Path != "" {
+		raw.Graph_set_string(g.handle, "path", o.Path)
+	}
+	if o.Missing != nil {
+		raw.Graph_set_i64(g.handle, "missing", *o.Missing)
+	}
+	if o.HashBuckets != 0 {
+		raw.Graph_set_i64(g.handle, "hash_buckets", o.HashBuckets)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}

@@ -97,7 +97,7 @@ class Attribute:
         if self.type == 'value':
             return [f'tutti_value {self.name};']
         if self.type in ('ints', 'dims', 'doubles') and self.length:
-            return [f'int64_t {self.name}[{self.length}];']
+            return [f'{"double" if self.type == "doubles" else "int64_t"} {self.name}[{self.length}];']
         flag = [f'uint8_t has_{self.name};'] if self.needs_flag() else []
         return flag + [argument + ';' for argument in self.arguments()]
 

@@ -9,7 +9,7 @@ import sys
 
 import house
 
-NEEDED = re.compile(r"^(?:libdnnl|libhwy|libz|libgomp|libstdc\+\+|libgcc_s|libm|libc|libpthread|libdl|ld-linux-x86-64)\.so\b")
+NEEDED = re.compile(r"^(?:libdnnl|libhwy|libz|libjpeg|libspng|libgomp|libstdc\+\+|libgcc_s|libm|libc|libpthread|libdl|ld-linux-x86-64)\.so\b")
 SEGMENTS_LARGEST_BYTES = 8 << 20
 
 

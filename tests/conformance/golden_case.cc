@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "graph/serialize.h"
+#include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::conformance {
 
@@ -15,11 +16,26 @@ using tensor::Tensor;
 
 namespace {
 
+// Texts are hexadecimal.
+Result<Tensor> read_texts(const JsonReader &reader, const tensor::Shape &shape) {
+  TUTTI_ASSIGN(const JsonReader list, reader.get("texts"));
+  TUTTI_ASSIGN(const std::vector<JsonReader> elements, list.elements());
+  std::vector<std::string> texts;
+  for (const JsonReader &element : elements) {
+    const std::string &digits = element.json().string();
+    texts.emplace_back();
+    for (size_t i = 0; i + 1 < digits.size(); i += 2)
+      texts.back().push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
+  }
+  return tensor::make_bytes_tensor(shape, texts);
+}
+
 Result<Tensor> read_tensor(const JsonReader &reader) {
   TUTTI_ASSIGN(const std::string dtype_name, reader.get_string("dtype"));
   TUTTI_ASSIGN(const tensor::DType dtype, tensor::parse_dtype(dtype_name));
   TUTTI_ASSIGN(const std::vector<int64_t> dims, reader.get_integers("dims"));
   TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(dims));
+  if (dtype == tensor::DType::bytes) return read_texts(reader, shape);
   TUTTI_ASSIGN(const std::vector<double> values, reader.get_doubles("values"));
   TUTTI_ASSIGN(Tensor tensor, Tensor::allocate(dtype, shape));
   if (tensor.elements() != static_cast<int64_t>(values.size()))

@@ -11,10 +11,21 @@ namespace tutti::impl::data {
 
 using base::Result;
 using base::Status;
+using graph::ops::DecodeImageAttributes;
 using graph::ops::DecodeJpegAttributes;
+using graph::ops::DecodePngAttributes;
 using tensor::Shape;
 
 namespace {
+
+struct ImageReaders {
+  JpegReader jpeg;
+  PngReader png;
+};
+
+Status neither(std::string_view contents) {
+  return base::invalid_argument("a file of ", contents.size(), " bytes that begins neither as JPEG nor as PNG");
+}
 
 JpegSettings settings_of(const DecodeJpegAttributes &attributes) {
   JpegSettings settings;
@@ -64,6 +75,60 @@ Result<RoutineKernel> make_decode_jpeg(const RoutineNode &node) {
     return decode_files(
         frame, settings.channels, [&](std::string_view contents) { return reader.open(contents, settings); },
         [&](const PixelWindow &window, uint8_t *pixels) { return reader.read(window, pixels); });
+  });
+}
+
+Result<RoutineKernel> make_decode_png(const RoutineNode &node) {
+  TUTTI_ASSIGN(const DecodePngAttributes attributes, DecodePngAttributes::from(node.node));
+  const auto channels = static_cast<int32_t>(attributes.channels);
+  return RoutineKernel([channels, most = attributes.maximum_pixels](RoutineFrame &frame) -> Status {
+    auto &reader = frame.state<PngReader>();
+    return decode_files(
+        frame, channels, [&](std::string_view contents) { return reader.open(contents, most); },
+        [&](const PixelWindow &, uint8_t *pixels) { return reader.read(channels, pixels); });
+  });
+}
+
+Result<RoutineKernel> make_decode_image(const RoutineNode &node) {
+  TUTTI_ASSIGN(const DecodeImageAttributes attributes, DecodeImageAttributes::from(node.node));
+  JpegSettings settings;
+  settings.channels = static_cast<int32_t>(attributes.channels);
+  settings.maximum_pixels = attributes.maximum_pixels;
+  return RoutineKernel([settings](RoutineFrame &frame) -> Status {
+    auto &readers = frame.state<ImageReaders>();
+    bool has_jpeg = false;
+    return decode_files(
+        frame, settings.channels,
+        [&](std::string_view contents) -> Result<PixelSize> {
+          has_jpeg = is_jpeg(contents);
+          if (has_jpeg) return readers.jpeg.open(contents, settings);
+          if (is_png(contents)) return readers.png.open(contents, settings.maximum_pixels);
+          return neither(contents);
+        },
+        [&](const PixelWindow &window, uint8_t *pixels) {
+          return has_jpeg ? readers.jpeg.read(window, pixels) : readers.png.read(settings.channels, pixels);
+        });
+  });
+}
+
+Result<RoutineKernel> make_image_size(const RoutineNode &) {
+  return RoutineKernel([](RoutineFrame &frame) -> Status {
+    auto &readers = frame.state<ImageReaders>();
+    JpegSettings settings;
+    settings.maximum_pixels = INT64_MAX;
+    const RoutineValue &files = frame.input(0);
+    TUTTI_ASSIGN(const Shape shape, append_axis(files.shape, 2));
+    TUTTI_ASSIGN(int64_t *const sizes, frame.output_as<int64_t>(0, shape));
+    for (int64_t i = 0; i < files.shape.elements(); ++i) {
+      const std::string_view contents = files.text(i);
+      Result<PixelSize> size = neither(contents);
+      if (is_jpeg(contents)) size = readers.jpeg.open(contents, settings);
+      if (is_png(contents)) size = readers.png.open(contents, settings.maximum_pixels);
+      TUTTI_TRY(size);
+      sizes[2 * i] = size->height;
+      sizes[2 * i + 1] = size->width;
+    }
+    return Status();
   });
 }
 

@@ -46,6 +46,11 @@ struct JpegSettings {
   int64_t maximum_pixels = int64_t{1} << 27;
 };
 
+/// Does the file begin as a JPEG file does?
+bool is_jpeg(std::string_view contents);
+/// Does the file begin as a PNG file does?
+bool is_png(std::string_view contents);
+
 class JpegReader {
  public:
   JpegReader();
@@ -55,6 +60,21 @@ class JpegReader {
   base::Result<PixelSize> open(std::string_view contents, const JpegSettings &settings);
   /// Decodes a window into rows one after the other; once for each open().
   base::Status read(const PixelWindow &window, uint8_t *pixels);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class PngReader {
+ public:
+  PngReader();
+  ~PngReader();
+
+  /// Reads the header. `contents` must live until read() is done.
+  base::Result<PixelSize> open(std::string_view contents, int64_t maximum_pixels);
+  /// Decodes the image with 1 (gray), 3 (RGB) or 4 (RGBA) channels; once for each open().
+  base::Status read(int32_t channels, uint8_t *pixels);
 
  private:
   struct State;

@@ -36,6 +36,12 @@ struct ImageRows {
 tensor::Shape with_image(const tensor::Shape &shape, int64_t height, int64_t width, int64_t channels);
 /// `lead` with three axes behind it; INVALID_ARGUMENT beyond the highest rank.
 base::Result<tensor::Shape> append_image(const tensor::Shape &lead, int64_t height, int64_t width, int64_t channels);
+/// `lead` with one axis behind it.
+base::Result<tensor::Shape> append_axis(const tensor::Shape &lead, int64_t extent);
+/// The shape without its last `count` axes.
+tensor::Shape leading_axes(const tensor::Shape &shape, int32_t count);
+/// An element of an i32 or i64 value.
+int64_t index_at(const RoutineValue &value, int64_t index);
 /// Row `index` of a value [..., 4]: top, left, height, width.
 PixelWindow window_at(const RoutineValue &windows, int64_t index);
 
