@@ -50,12 +50,35 @@ void copy_window(const ImageView<T> &from, const PixelWindow &window, T *to) {
   }
 }
 
+// Eight bytes at a time, from both ends.
+void copy_mirrored(const uint8_t *from, int64_t width, uint8_t *to) {
+  int64_t x = 0;
+  for (; x + 8 <= width; x += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, from + width - 8 - x, 8);
+    eight = __builtin_bswap64(eight);
+    std::memcpy(to + x, &eight, 8);
+  }
+  for (; x < width; ++x)
+    to[x] = from[width - 1 - x];
+}
+
+template <int kChannels, typename T>
+void copy_mirrored_pixels(const T *from, int64_t width, T *to) {
+  for (int64_t x = 0; x < width; ++x) {
+    for (int64_t c = 0; c < kChannels; ++c)
+      to[x * kChannels + c] = from[(width - 1 - x) * kChannels + c];
+  }
+}
+
 template <typename T>
 void copy_mirrored_row(const T *from, int64_t width, int64_t channels, T *to) {
-  for (int64_t x = 0; x < width; ++x) {
-    for (int64_t c = 0; c < channels; ++c)
-      to[x * channels + c] = from[(width - 1 - x) * channels + c];
+  if constexpr (std::is_same_v<T, uint8_t>) {
+    if (channels == 1) return copy_mirrored(from, width, to);
   }
+  if (channels == 3) return copy_mirrored_pixels<3>(from, width, to);
+  for (int64_t x = 0; x < width; ++x)
+    std::copy_n(from + (width - 1 - x) * channels, channels, to + x * channels);
 }
 
 template <typename T>
