@@ -27,6 +27,7 @@ namespace {
 // What kernels of texts keep from call to call.
 struct TextWork {
   std::vector<std::string_view> parts, row;
+  std::vector<size_t> ends;
   std::string bytes;
 };
 
@@ -155,7 +156,8 @@ Result<RoutineKernel> make_bytes_join(const RoutineNode &node) {
     const Shape shape = leading_axes(x.shape, 1);
     const int64_t length = x.shape[x.shape.rank() - 1], rows = shape.elements();
     work.bytes.clear();
-    std::vector<size_t> ends;
+    std::vector<size_t> &ends = work.ends;
+    ends.clear();
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t i = 0; i < length; ++i) {
         if (i > 0) work.bytes += separator;
