@@ -41,7 +41,7 @@ base::Result<Compression> parse_compression(std::string_view text);
 
 class ByteStream {
  public:
-  /// Measured: larger buffers leave the cache before they are used, smaller ones call the system more often.
+  /// Larger buffers leave the cache before they are used, smaller ones call the system more often.
   static constexpr size_t kBufferBytes = size_t{256} << 10;
 
   static base::Result<ByteStream> open(base::Ref<const ReadableFile> file, Compression compression);

@@ -79,7 +79,7 @@ class ParseExampleDataset : public Dataset {
         record_(record) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return std::unique_ptr<Stage>(std::make_unique<ParseExampleStage>(std::move(input), parser_, record_));
   }
 

@@ -284,7 +284,6 @@ class MapDataset : public Dataset {
     TUTTI_ASSIGN(const GraphTarget target, make_target(context));
     TUTTI_ASSIGN(base::ThreadPool *const pool, context.workers->pool(context.workers->resolve(parallelism_)));
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
-    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->open(context));
     if (plan_.routine != nullptr) return routine_stage(std::move(input), target, pool);
     if (plan_.is_rowwise && plan_.is_batched && has_static_rows(from) && has_static_rows(spec())) {
       return std::unique_ptr<Stage>(std::make_unique<MapBatchesStage>(std::move(input), target, from, pool));
