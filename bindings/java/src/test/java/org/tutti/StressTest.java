@@ -108,7 +108,10 @@ public class StressTest {
             });
             thread.setDaemon(true);
             thread.start();
-            steps.await();
+            if (!steps.await(60, TimeUnit.SECONDS)) {
+                System.out.println("it does not train");
+                System.exit(2);
+            }
             System.out.println("it trains");
             switch (arguments[0]) {
                 case "exit" -> System.exit(0);
