@@ -274,6 +274,27 @@ int32_t map_callback(void *user, tutti_tensor *const *inputs, tutti_tensor **out
   return answer_of(how, err);
 }
 
+// On library threads too.
+int32_t predicate_callback(void *user, tutti_tensor *const *, int64_t count, uint8_t *answer, tutti_error **err) {
+  const uint8_t how = static_cast<const Registration *>(user)->behaviour;
+  *answer = static_cast<uint8_t>(count > 0 && how < 200);
+  return answer_of(how, err);
+}
+
+// The rows of the first component; sometimes no dataset.
+int32_t expand_callback(void *user, tutti_tensor *const *inputs, int64_t count, tutti_dataset **dataset,
+                        tutti_error **err) {
+  const uint8_t how = static_cast<const Registration *>(user)->behaviour;
+  if (how >= 240 || how < 8 || count == 0) return answer_of(how, err);
+  tutti_pipeline *pipeline = nullptr;
+  int32_t code = tutti_pipeline_create(nullptr, &pipeline, err);
+  if (code != TUTTI_OK) return code;
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, inputs[0]);
+  code = tutti_pipeline_build(pipeline, dataset, err);
+  tutti_pipeline_unref(pipeline);
+  return code;
+}
+
 int32_t hook_callback(void *user, const tutti_hook_event *event, tutti_error **err) {
   auto *const registration = static_cast<Registration *>(user);
   Sequence &s = *registration->sequence;

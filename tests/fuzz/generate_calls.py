@@ -35,6 +35,8 @@ CALLBACKS = {
     'tutti_hook_fn': 'hook_callback',
     'tutti_map_graph_fn': 'map_graph_callback',
     'tutti_map_fn': 'map_callback',
+    'tutti_predicate_fn': 'predicate_callback',
+    'tutti_expand_fn': 'expand_callback',
     'tutti_log_fn': 'log_callback',
     'tutti_destroy_fn': 'destroy_callback',
 }
