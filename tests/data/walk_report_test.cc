@@ -102,7 +102,8 @@ void the_limit_is_named(void **) {
   const DatasetRef slow_input = assert_ok_value(mapped(mapped(range(60), waiting(1000)), waiting(1), 4).build());
   const base::Json report = walk(slow_input);
   assert_string_equal(limit_of(report).c_str(), "map_callback");
-  assert_true(assert_ok_value(stage_of(report, "map_callback").get_double("self_ms")) < 20);
+  // Its own work is not what it waits for, 60 ms at least.
+  assert_true(assert_ok_value(stage_of(report, "map_callback").get_double("self_ms")) < 60);
 }
 
 void failures_and_passes_add_up(void **) {
