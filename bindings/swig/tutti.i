@@ -47,6 +47,8 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_hooks_add;
 %ignore tutti_iterator_get_report;
 %ignore tutti_iterator_save;
+%ignore tutti_pipeline_add_generator;
+%ignore tutti_pipeline_declare;
 %ignore tutti_pipeline_filter_graph;
 %ignore tutti_pipeline_map;
 %ignore tutti_pipeline_map_graph;

@@ -43,6 +43,20 @@ TUTTI_API void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *n
                                          const tutti_tensor *tensor);
 /* Adds a component from an IDX file (plain or gzip), as the MNIST family uses. */
 TUTTI_API void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name, int32_t role, const char *path);
+/* Starts from what a function in C gives. First its components are declared, each with the shape of one element, in
+ * which a negative extent is one that differs between elements.
+ *
+ * The function stores new references to the tensors of element `index` of pass `pass` in `outputs` and sets
+ * *has_element to 1, or leaves it 0 behind the last element. It is asked for 0, 1, 2, ..., in each pass anew; a walk
+ * that was restored begins with the number that comes next, so what can only be read forward starts again and skips to
+ * it. An error consumes its element, but for TUTTI_CANCELLED and TUTTI_DEADLINE_EXCEEDED. Compute callback: runs on a
+ * library thread, one call at a time for each iterator. */
+typedef int32_t (*tutti_generator_fn)(void *user, int64_t pass, int64_t index, tutti_tensor **outputs, int64_t count,
+                                      uint8_t *has_element, tutti_error **err);
+TUTTI_API void tutti_pipeline_declare(tutti_pipeline *pipeline, const char *name, int32_t role, int32_t dtype,
+                                      const int64_t *dims, int64_t rank);
+TUTTI_API void tutti_pipeline_add_generator(tutti_pipeline *pipeline, tutti_generator_fn next, void *user,
+                                            tutti_destroy_fn destroy);
 /* Starts from what a feed receives, or from an existing dataset. */
 TUTTI_API void tutti_pipeline_add_feed(tutti_pipeline *pipeline, tutti_feed *feed);
 TUTTI_API void tutti_pipeline_add_dataset(tutti_pipeline *pipeline, const tutti_dataset *dataset);

@@ -46,6 +46,11 @@ class PipelineObject : public base::Object {
   bool ok() const { return status_.ok(); }
   void add_slices(std::string name, data::Role role, tensor::Tensor tensor);
   void add_idx(std::string name, data::Role role, std::string path);
+  /// A component of what a generator gives.
+  void declare(data::ComponentSpec component);
+  const data::ElementSpec &declared() const { return declared_; }
+  /// What a function gives, of the declared components.
+  void start_from(data::GeneratorFunction function);
   /// A whole dataset as the source; nothing else may have been added.
   void start_from(data::DatasetRef dataset);
   /// The pipeline behind the sources, made on first use; null after an error.
@@ -72,6 +77,7 @@ class PipelineObject : public base::Object {
   Status status_;
   std::vector<data::NamedTensor> slices_;
   std::vector<data::IdxFile> files_;
+  data::ElementSpec declared_;
   std::optional<data::Pipeline> pipeline_;
 };
 

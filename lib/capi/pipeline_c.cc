@@ -32,6 +32,18 @@ void PipelineObject::add_idx(std::string name, data::Role role, std::string path
   files_.push_back({std::move(name), std::move(path), role});
 }
 
+void PipelineObject::declare(data::ComponentSpec component) {
+  if (!can_add_source("a component")) return;
+  declared_.components.push_back(std::move(component));
+}
+
+void PipelineObject::start_from(data::GeneratorFunction function) {
+  Result<data::DatasetRef> dataset = data::from_generator(std::move(declared_), std::move(function));
+  declared_ = {};
+  if (!dataset.ok()) return fail(dataset.status());
+  start_from(dataset.take());
+}
+
 void PipelineObject::start_from(data::DatasetRef dataset) {
   if (!can_add_source("a dataset")) return;
   if (!slices_.empty() || !files_.empty())
@@ -65,6 +77,7 @@ Result<data::DatasetRef> PipelineObject::build() {
   Result<data::DatasetRef> result = complete != nullptr ? complete->build() : Result<data::DatasetRef>(status_);
   slices_.clear();
   files_.clear();
+  declared_ = {};
   pipeline_.reset();
   pending.reset();
   status_ = Status();
@@ -129,6 +142,23 @@ void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name, int32_t 
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, name, "name") || !check_text(object, path, "path")) return;
     if (const auto kind = take(object, to_role(role))) object.add_idx(name, *kind, path);
+  });
+}
+
+void tutti_pipeline_declare(tutti_pipeline *pipeline, const char *name, int32_t role, int32_t dtype,
+                            const int64_t *dims, int64_t rank) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!check_text(object, name, "name")) return;
+    const auto kind = take(object, to_role(role));
+    const auto type = take(object, to_dtype(dtype));
+    if (!kind || !type) return;
+    if (rank < 0 || rank > tensor::Shape::kMaxRank || (dims == nullptr && rank > 0))
+      return object.fail(base::invalid_argument("component '", name, "': argument 'rank' must be from 0 to ",
+                                                tensor::Shape::kMaxRank, " and 'dims' not NULL"));
+    graph::Dims extents;
+    for (int64_t i = 0; i < rank; ++i)
+      extents.push_back(dims[i] < 0 ? data::unknown_dim() : graph::Dim(dims[i]));
+    object.declare({name, *kind, *type, std::move(extents)});
   });
 }
 

@@ -109,6 +109,21 @@ PipelineObject::Pending *pending_of(PipelineObject &object, std::string_view wha
   return nullptr;
 }
 
+/// Takes the tensors that a host stored, as far as it did; the first that is missing is an error.
+Status take_tensors(std::vector<tutti_tensor *> &outputs, std::string_view what, data::Element &element) {
+  Status status;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Result<tensor::Tensor> tensor = find_tensor(outputs[i], base::concat("outputs[", i, "]"));
+    if (tensor.ok()) {
+      element.components.push_back(tensor.take());
+      unref_handle(outputs[i], tensor_handles);
+    } else if (status.ok()) {
+      status = tensor.status().wrap(base::concat(what, " left an output without a tensor"));
+    }
+  }
+  return status;
+}
+
 /// Calls a host's map function with handles on the inputs, and takes the tensors it gives.
 Status call_map(tutti_map_fn map, void *user, const data::Element &input, data::Element &output) {
   LentElement lent;
@@ -117,19 +132,11 @@ Status call_map(tutti_map_fn map, void *user, const data::Element &input, data::
   std::vector<tutti_tensor *> outputs(count, nullptr);
   tutti_error *error = nullptr;
   const int32_t code = map(user, lent.tensors(), outputs.data(), lent.count(), &error);
-  Status status = status_from_callback(code, error, "the map function");
+  const Status status = status_from_callback(code, error, "the map function");
   output.lineage = input.lineage;
   output.components.clear();
-  for (size_t i = 0; i < count; ++i) {
-    Result<tensor::Tensor> tensor = find_tensor(outputs[i], base::concat("outputs[", i, "]"));
-    if (tensor.ok()) {
-      output.components.push_back(tensor.take());
-      unref_handle(outputs[i], tensor_handles);
-    } else if (status.ok()) {
-      status = tensor.status().wrap("the map function left an output without a tensor");
-    }
-  }
-  return status;
+  Status taken = take_tensors(outputs, "the map function", output);
+  return status.ok() ? taken : status;
 }
 
 /// Asks a host's predicate.
@@ -141,6 +148,21 @@ Status call_predicate(tutti_predicate_fn predicate, void *user, const data::Elem
   const int32_t code = predicate(user, lent.tensors(), lent.count(), &value, &error);
   answer = value != 0;
   return status_from_callback(code, error, "the predicate function");
+}
+
+/// Asks a host for an element.
+Result<bool> call_generator(tutti_generator_fn next, void *user, int64_t pass, int64_t index, size_t count,
+                            data::Element &element) {
+  std::vector<tutti_tensor *> outputs(count, nullptr);
+  uint8_t has_element = 0;
+  tutti_error *error = nullptr;
+  const int32_t code = next(user, pass, index, outputs.data(), static_cast<int64_t>(count), &has_element, &error);
+  const Status status = status_from_callback(code, error, "the generator function");
+  const Status taken = take_tensors(outputs, "the generator function", element);
+  TUTTI_TRY(status);
+  if (has_element == 0) return false;
+  TUTTI_TRY(taken);
+  return true;
 }
 
 /// Asks a host for the dataset of an element.
@@ -219,5 +241,17 @@ void tutti_pipeline_set_expand(tutti_pipeline *pipeline, tutti_expand_fn expand,
         return call_expand(*core, expand, owner->get(), input);
       };
     }
+  });
+}
+
+void tutti_pipeline_add_generator(tutti_pipeline *pipeline, tutti_generator_fn next, void *user,
+                                  tutti_destroy_fn destroy) {
+  const auto owner = own(user, destroy);
+  change(pipeline, [&](PipelineObject &object) {
+    if (next == nullptr) return object.fail(base::invalid_argument("argument 'next' is NULL"));
+    const size_t count = object.declared().components.size();
+    object.start_from([next, owner, count](int64_t epoch, int64_t index, data::Element &element) {
+      return call_generator(next, owner->get(), epoch, index, count, element);
+    });
   });
 }

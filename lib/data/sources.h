@@ -8,6 +8,7 @@
 #define TUTTI_DATA_SOURCES_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,14 @@ base::Result<DatasetRef> from_tensors(std::vector<NamedTensor> tensors);
 
 /// The numbers start, start + step, ... below (for a negative step: above) stop, as i64 scalars.
 base::Result<DatasetRef> from_range(int64_t start, int64_t stop, int64_t step = 1, const std::string &name = "value");
+
+/// Fills the empty `element` with element `index` of pass `epoch` and returns true; false behind the last. Called
+/// on the thread that walks, with growing numbers from 0 on, or from where a restored walk goes on. After an interrupt
+/// it is asked for the same element again.
+using GeneratorFunction = std::function<base::Result<bool>(int64_t epoch, int64_t index, Element &element)>;
+
+/// What a function gives. An error consumes its element. Several walks may call it at once.
+base::Result<DatasetRef> from_generator(ElementSpec spec, GeneratorFunction function);
 
 /// An IDX file (the format of MNIST), plain or gzip.
 struct IdxFile {

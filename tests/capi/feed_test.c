@@ -134,10 +134,94 @@ static void test_full_feed_on_its_own_reader(void **state) {
   tutti_feed_unref(feed);
 }
 
+struct generator_record {
+  int destroyed;
+  int64_t first_index; /* of the latest walk */
+};
+
+/* Element i of pass p: a vector of i + 1 times 10 p + i; there are four; the second of pass 1 fails. */
+static int32_t give(void *user, int64_t pass, int64_t index, tutti_tensor **outputs, int64_t count,
+                    uint8_t *has_element, tutti_error **error) {
+  struct generator_record *record = user;
+  if (record->first_index < 0) record->first_index = index;
+  if (count != 1) return tutti_error_set(error, TUTTI_INTERNAL, "expected one component");
+  if (index == 4) return TUTTI_OK;
+  if (pass == 1 && index == 1) return tutti_error_set(error, TUTTI_DATA_LOSS, "line 1 is torn");
+  float values[4];
+  int64_t rows = index + 1;
+  for (int64_t i = 0; i < rows; i++)
+    values[i] = (float)(10 * pass + index);
+  *has_element = 1;
+  return tutti_tensor_from_data(TUTTI_DTYPE_F32, &rows, 1, values, rows * (int64_t)sizeof *values, &outputs[0], error);
+}
+
+static void forget(void *user) { ((struct generator_record *)user)->destroyed++; }
+
+static tutti_pipeline *generate(struct generator_record *record) {
+  static const int64_t unknown = -1;
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_declare(pipeline, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, &unknown, 1);
+  tutti_pipeline_add_generator(pipeline, give, record, forget);
+  return pipeline;
+}
+
+static void test_generator(void **state) {
+  (void)state;
+  struct generator_record record = {0, -1};
+  tutti_pipeline *pipeline = generate(&record);
+  tutti_pipeline_repeat_attrs twice = {.has_count = 1, .count = 2};
+  tutti_pipeline_repeat(pipeline, &twice);
+  tutti_dataset *dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), TUTTI_CARDINALITY_UNKNOWN);
+  tutti_iterator *iterator = NULL, *later = NULL;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  uint8_t more = 0;
+  for (int64_t i = 0; i < 2; i++) {
+    assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_int_equal(tutti_tensor_get_dim(tutti_iterator_get_component(iterator, 0), 0), i + 1);
+  }
+  const char *position = NULL;
+  assert_ok(tutti_iterator_save(iterator, &position, &err));
+  assert_ok(tutti_iterator_create(dataset, 0, &later, &err));
+  assert_ok(tutti_iterator_restore(later, position, &err));
+  record.first_index = -1;
+  static const float expected[] = {2, 3, 10};
+  for (int i = 0; i < 3; i++) {
+    assert_ok(tutti_iterator_next(later, NULL, &more, &err));
+    assert_true(*(const float *)tutti_tensor_get_data(tutti_iterator_get_component(later, 0)) == expected[i]);
+  }
+  assert_int_equal(record.first_index, 2);
+  assert_error(TUTTI_DATA_LOSS, "line 1 is torn", tutti_iterator_next(later, NULL, &more, &err));
+  assert_ok(tutti_iterator_next(later, NULL, &more, &err));
+  tutti_iterator_unref(later);
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+  assert_int_equal(record.destroyed, 1);
+}
+
+static void test_generator_mistakes(void **state) {
+  (void)state;
+  struct generator_record record = {0, -1};
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_generator(pipeline, give, &record, forget);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "at least one component", pipeline);
+  assert_int_equal(record.destroyed, 1);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_generator(pipeline, NULL, NULL, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'next' is NULL", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_declare(pipeline, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, NULL, 1);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "'dims' not NULL", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_declare(pipeline, "x", 9, TUTTI_DTYPE_F32, NULL, 0);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "'role'", pipeline);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_feed),
-    cmocka_unit_test(test_feed_fails),
-    cmocka_unit_test(test_feed_mistakes),
-    cmocka_unit_test(test_full_feed_on_its_own_reader),
+    cmocka_unit_test(test_generator),     cmocka_unit_test(test_generator_mistakes),
+    cmocka_unit_test(test_feed),          cmocka_unit_test(test_feed_fails),
+    cmocka_unit_test(test_feed_mistakes), cmocka_unit_test(test_full_feed_on_its_own_reader),
 };
 CAPI_TEST_MAIN(tests)

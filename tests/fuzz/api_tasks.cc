@@ -281,6 +281,20 @@ int32_t predicate_callback(void *user, tutti_tensor *const *, int64_t count, uin
   return answer_of(how, err);
 }
 
+// A few scalars for all components, whatever was declared.
+int32_t generator_callback(void *user, int64_t, int64_t index, tutti_tensor **outputs, int64_t count,
+                           uint8_t *has_element, tutti_error **err) {
+  const uint8_t how = static_cast<const Registration *>(user)->behaviour;
+  if (index >= 5) return TUTTI_OK;
+  *has_element = 1;
+  for (int64_t i = 0; i < count && how >= 8; ++i) {
+    const int64_t dims[] = {1};
+    const int32_t code = tutti_tensor_create(TUTTI_DTYPE_F32, dims, how & 1, &outputs[i], err);
+    if (code != TUTTI_OK) return code;
+  }
+  return answer_of(how, err);
+}
+
 // The rows of the first component; sometimes no dataset.
 int32_t expand_callback(void *user, tutti_tensor *const *inputs, int64_t count, tutti_dataset **dataset,
                         tutti_error **err) {
