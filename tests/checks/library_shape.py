@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""library_shape.py SONAME LIBRARY: the library is called SONAME, is bound at load and never unloaded, needs only what is listed
-here, runs nothing when it is loaded, and takes little memory."""
+"""library_shape.py SONAME LIBRARY LARGEST_BYTES: the library is called SONAME, is bound at load and never unloaded, needs only
+what is listed here, runs nothing when it is loaded, and takes no more memory than allowed."""
 
 import re
 import subprocess
@@ -10,7 +10,6 @@ import sys
 import house
 
 NEEDED = re.compile(r"^(?:libdnnl|libhwy|libz|libjpeg|libspng|libgomp|libstdc\+\+|libgcc_s|libm|libc|libpthread|libdl|ld-linux-x86-64)\.so\b")
-SEGMENTS_LARGEST_BYTES = 8 << 20
 
 
 def readelf(option, library):
@@ -38,16 +37,16 @@ def initialiser_problems(text):
     return [f"{source}: has static objects that are made at load time and destroyed at exit" for source in sources]
 
 
-def segment_problems(text):
+def segment_problems(text, largest):
     """Of the rows "LOAD offset address address file-size memory-size flags" the memory counts."""
     loaded = sum(int(size, 16) for size in re.findall(r"^\s*LOAD(?:\s+0x[0-9a-f]+){4}\s+(0x[0-9a-f]+)", text, re.M))
-    if not 0 < loaded <= SEGMENTS_LARGEST_BYTES:
-        return [f"its segments take {loaded} bytes of memory, more than {SEGMENTS_LARGEST_BYTES}"]
+    if not 0 < loaded <= largest:
+        return [f"its segments take {loaded} bytes of memory, more than {largest}"]
     return []
 
 
 if __name__ == "__main__":
-    expected, path = sys.argv[1:]
+    expected, path, largest_bytes = sys.argv[1:]
     symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=False).stdout
-    house.report(dynamic_problems(readelf("-d", path), expected) + segment_problems(readelf("-l", path)) +
+    house.report(dynamic_problems(readelf("-d", path), expected) + segment_problems(readelf("-l", path), int(largest_bytes)) +
                  initialiser_problems(symbols), "well formed")
