@@ -276,9 +276,9 @@ class LibraryShape(HouseCase):
         self.expect(library_shape.initialiser_problems("00807d0 t _GLOBAL__sub_I_status.cc\n"), "status.cc")
 
     def test_segments(self):
-        self.expect(library_shape.segment_problems(library_shape.readelf("-l", self.build())))
+        self.expect(library_shape.segment_problems(library_shape.readelf("-l", self.build()), 8 << 20))
         rows = "  LOAD           0x000000 0x0000 0x0000 0x1 0x900000 R E 0x1000\n"
-        self.expect(library_shape.segment_problems(rows), "9437184 bytes")
+        self.expect(library_shape.segment_problems(rows, 8 << 20), "9437184 bytes")
 
 
 class HeadersAlone(HouseCase):
