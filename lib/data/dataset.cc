@@ -2,6 +2,8 @@
 #include "data/dataset.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "base/thread.h"
@@ -50,47 +52,62 @@ Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context
 // What next() will answer, and the state before it.
 struct Iterator::Peeked {
   Element element;
-  Result<bool> more;
+  Result<bool> more = false;
   State before;
 };
 
 Iterator::Iterator(DatasetRef dataset, IteratorContext context, std::unique_ptr<Stage> stage)
-    : dataset_(std::move(dataset)), context_(std::move(context)), stage_(std::move(stage)) {}
+    : dataset_(std::move(dataset)),
+      context_(std::move(context)),
+      stage_(std::move(stage)),
+      peeked_(std::make_unique<Peeked>()) {}
 
 Iterator::~Iterator() = default;
 
 Result<bool> Iterator::next(Element &element) {
-  if (peeked_ == nullptr) TUTTI_TRY(context_.cancel->check());
+  if (!has_peeked_) TUTTI_TRY(context_.cancel->check());
   return next_if_ready(element);
 }
 
 Result<bool> Iterator::next_if_ready(Element &element) {
-  if (peeked_ != nullptr) {
-    const std::unique_ptr<Peeked> peeked = std::move(peeked_);
-    std::swap(element, peeked->element);
-    return std::move(peeked->more);
-  }
+  if (has_peeked_) return give_out_peeked(element);
   started_ = true;
   context_.consumer->mark();
   return stage_->next(element);
 }
 
-Result<bool> Iterator::peek(Element &element) {
-  if (peeked_ == nullptr) {
-    auto peeked = std::make_unique<Peeked>(Peeked{{}, false, {}});
-    stage_->save(peeked->before);
-    peeked->more = next(peeked->element);
-    if (base::is_interrupt(peeked->more.status())) return peeked->more;
-    peeked_ = std::move(peeked);
+Result<bool> Iterator::give_out_peeked(Element &element) {
+  has_peeked_ = false;
+  // What the caller had is kept: the next element may go into its memory.
+  std::swap(element, peeked_->element);
+  return std::exchange(peeked_->more, false);
+}
+
+template <typename Next>
+Result<bool> Iterator::peek_by(Next next, Element &element) {
+  if (!has_peeked_) {
+    peeked_->before.clear();
+    stage_->save(peeked_->before);
+    peeked_->more = next(peeked_->element);
+    if (base::is_interrupt(peeked_->more.status())) return std::exchange(peeked_->more, false);
+    has_peeked_ = true;
   }
   element = peeked_->element;
   return peeked_->more;
 }
 
+Result<bool> Iterator::peek(Element &element) {
+  return peek_by([this](Element &to) { return next(to); }, element);
+}
+
+Result<bool> Iterator::peek_if_ready(Element &element) {
+  return peek_by([this](Element &to) { return next_if_ready(to); }, element);
+}
+
 Json Iterator::report() const { return context_.report->to_json(*dataset_); }
 
 Json Iterator::save() const {
-  if (peeked_ != nullptr) return peeked_->before.to_json();
+  if (has_peeked_) return peeked_->before.to_json();
   State state;
   stage_->save(state);
   return state.to_json();
@@ -114,6 +131,17 @@ Result<std::vector<Element>> peek(const Dataset &dataset, int64_t count, const I
     elements.push_back(std::move(element));
   }
   return elements;
+}
+
+bool runs_own_code_only(const Dataset &dataset) {
+  // What lies before a prefetch runs on other threads.
+  static constexpr std::string_view kinds[] = {
+      "batch",  "bucket_by_length", "cache", "concatenate", "enumerate", "feed",    "filter",  "interleave",
+      "map",    "padded_batch",     "range", "rebatch",     "repeat",    "shard",   "shuffle", "skip",
+      "slices", "sample_from",      "take",  "take_while",  "tensors",   "unbatch", "window",  "zip"};
+  if (dataset.kind() == "prefetch") return true;
+  return std::ranges::find(kinds, dataset.kind()) != std::end(kinds) &&
+         std::ranges::all_of(dataset.inputs(), [](const DatasetRef &input) { return runs_own_code_only(*input); });
 }
 
 }  // namespace tutti::impl::data

@@ -131,6 +131,7 @@ class Iterator {
   ~Iterator();
 
   const ElementSpec &spec() const { return dataset_->spec(); }
+  const Dataset &dataset() const { return *dataset_; }
   /// Fills `element` and returns true, or returns false at the end, again and again.
   base::Result<bool> next(Element &element);
   /// As next() where nothing need be waited for; else an interrupt, if the deadline of the token has passed.
@@ -140,6 +141,8 @@ class Iterator {
   base::CancelToken &token() const { return *context_.cancel; }
   /// As next(), but the following next() (or peek()) gives the same element, and save() does not count it.
   base::Result<bool> peek(Element &element);
+  /// As peek() where nothing need be waited for; see next_if_ready().
+  base::Result<bool> peek_if_ready(Element &element);
 
   /// What the walk has cost until now, stage by stage, and what limits it (walk_report.h). From any thread.
   base::Json report() const;
@@ -152,16 +155,24 @@ class Iterator {
 
  private:
   struct Peeked;
+  base::Result<bool> give_out_peeked(Element &element);
+  template <typename Next>
+  base::Result<bool> peek_by(Next next, Element &element);
 
   DatasetRef dataset_;
   IteratorContext context_;
   std::unique_ptr<Stage> stage_;
   std::unique_ptr<Peeked> peeked_;
+  bool has_peeked_ = false;
   bool started_ = false;
 };
 
 /// The first elements, at most `count` of them, by a walk of its own. Not for a feed, which has only one walk.
 base::Result<std::vector<Element>> peek(const Dataset &dataset, int64_t count, const IteratorContext &context);
+
+/// Whether a walk runs nothing but the library's own code between waits that its token ends: no function of the user,
+/// no file.
+bool runs_own_code_only(const Dataset &dataset);
 
 /// Warnings about well-known bad orders: cache after shuffle, no prefetch at the end, a batch before a cheap map that
 /// could have run on more at once or before it. Empty when there is nothing to say.

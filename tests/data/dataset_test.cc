@@ -307,6 +307,42 @@ void peek_looks_without_taking(void **) {
   assert_int_equal(assert_ok_value(element.components[0].scalar_value<int64_t>()), 1);
 }
 
+// Without waiting, the same elements; where one would have to wait, an interrupt that costs nothing.
+void peek_without_waiting(void **) {
+  const DatasetRef dataset = assert_ok_value(range(40).batch(3).build());
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  iterator->token().set_deadline(base::Deadline::after_ms(0));
+  Element ahead, element;
+  for (int64_t i = 0; i < 13; ++i) {
+    assert_true(assert_ok_value(iterator->peek_if_ready(ahead)));
+    assert_int_equal(ahead.components[0].data_as<int64_t>()[0], 3 * i);
+    assert_true(assert_ok_value(iterator->next(element)));
+    assert_int_equal(element.components[0].data_as<int64_t>()[0], 3 * i);
+  }
+  assert_true(assert_ok_value(iterator->peek_if_ready(ahead)));
+  assert_int_equal(ahead.rows(), 1);
+  assert_true(assert_ok_value(iterator->next(element)));
+  assert_false(assert_ok_value(iterator->peek_if_ready(ahead)));
+}
+
+void own_code_only(void **) {
+  const auto own = [](Pipeline pipeline) { return data::runs_own_code_only(*assert_ok_value(pipeline.build())); };
+  const auto with_callback = [] {
+    data::TransformArguments arguments;
+    arguments.map = [](const Element &input, Element &output) {
+      output = input;
+      return Status();
+    };
+    return sample(10).apply("map_callback", {}, std::move(arguments));
+  };
+  assert_true(own(sample(10)));
+  assert_true(own(range(10).shuffle(4).batch(3).repeat().prefetch(2)));
+  assert_true(own(sample(10).apply("cache").apply("take", {{"count", int64_t{3}}})));
+  assert_false(own(with_callback()));
+  assert_false(own(with_callback().batch(2).repeat()));
+  assert_true(own(with_callback().prefetch(2).batch(2)));
+}
+
 void cardinality_is_passed_on(void **) {
   const auto of_pipeline = [](Pipeline pipeline) { return pipeline.build().value()->cardinality().to_string(); };
   assert_string_equal(of_pipeline(sample(10).batch(4)).c_str(), "3");
@@ -329,6 +365,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(walks_can_be_left_and_cancelled),
     cmocka_unit_test(restore_names_what_does_not_fit),
     cmocka_unit_test(peek_looks_without_taking),
+    cmocka_unit_test(peek_without_waiting),
+    cmocka_unit_test(own_code_only),
     cmocka_unit_test(cardinality_is_passed_on),
 };
 TEST_MAIN(tests)

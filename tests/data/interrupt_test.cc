@@ -513,11 +513,28 @@ void a_peek_may_be_interrupted(void **) {
   assert_int_equal(element.rows(), 2);
 }
 
+// Where the rest of an element is not there yet, nobody waits, and what is there stays.
+void a_peek_need_not_wait(void **) {
+  Drip drip;
+  const DatasetRef dataset = assert_ok_value(drip.source().batch(2).build());
+  const Ref<CancelToken> token = CancelToken::create();
+  auto iterator = assert_ok_value(dataset->make_iterator(context_of(token)));
+  token->set_deadline(Deadline::after_ms(0));
+  Element element;
+  for (int i = 0; i < 3; ++i) {
+    drip.give();
+    assert_true(iterator->peek_if_ready(element).code() == base::Code::deadline_exceeded);
+    drip.give();
+    assert_true(assert_ok_value(iterator->peek_if_ready(element)));
+    assert_true(assert_ok_value(iterator->next(element)));
+    assert_int_equal(element.rows(), 2);
+  }
+}
+
 const CMUnitTest tests[] = {
-    cmocka_unit_test(a_starved_feed_loses_nothing),
-    cmocka_unit_test(every_stage_goes_on_behind_an_interrupt),
-    cmocka_unit_test(the_token_governs_each_call),
-    cmocka_unit_test(a_peek_may_be_interrupted),
+    cmocka_unit_test(a_starved_feed_loses_nothing), cmocka_unit_test(every_stage_goes_on_behind_an_interrupt),
+    cmocka_unit_test(the_token_governs_each_call),  cmocka_unit_test(a_peek_may_be_interrupted),
+    cmocka_unit_test(a_peek_need_not_wait),
 };
 
 }  // namespace
