@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/step_feeder.h"
 
+#include <chrono>
+
 namespace tutti::impl::distribute {
 
 using base::Deadline;
 using base::Result;
 using base::Status;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// About what it costs to wake a thread and to hear from it. Reads that are quicker, so many in a row, are then done by
+/// the replicas.
+constexpr int64_t kQuickNanoseconds = 20'000;
+constexpr int32_t kQuickReads = 4;
+
+}  // namespace
 
 StepFeeder::StepFeeder(int32_t accumulation)
     : accumulation_(accumulation), spin_us_(base::available_cores() > 1 ? 20 : 0) {
@@ -38,16 +50,20 @@ void StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding b
       batch = data::Element();
     slot.status = Status();
   }
+  may_be_quick_ = iterator_ != nullptr && accumulation_ == 1 && data::runs_own_code_only(iterator_->dataset());
+  quick_reads_ = 0;
+  quick_.store(false, std::memory_order_seq_cst);
   ready_.store(0, std::memory_order_seq_cst);
   started_.store(0, std::memory_order_seq_cst);
   complete_.store(0, std::memory_order_seq_cst);
-  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  prepared_.store(false, std::memory_order_seq_cst);
   feeder_bell_.ring();
 }
 
 Result<base::Json> StepFeeder::state() {
   const int64_t started = started_.load(std::memory_order_seq_cst);
-  // Batches of a step that has begun are being taken.
+  // Batches of a step that has begun are being taken, or are left to the next step.
+  feeder_bell_.ring();
   replica_bell_.wait([&] { return complete_.load(std::memory_order_seq_cst) >= started; }, 0, Deadline::never(),
                      nullptr);
   if (iterator_ == nullptr) return base::failed_precondition("no input is attached");
@@ -68,14 +84,15 @@ void StepFeeder::allow(int64_t limit) {
     // A batch that failed is gone; the next one is tried.
     std::lock_guard lock(iterator_mutex_);
     ready_.store(ready - 1, std::memory_order_seq_cst);
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    prepared_.store(false, std::memory_order_seq_cst);
   }
   limit_.store(limit, std::memory_order_seq_cst);
-  feeder_bell_.ring();
+  if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
 }
 
 bool StepFeeder::wait_ready(int64_t n) {
   const auto ready = [&] { return ready_.load(std::memory_order_seq_cst) > n; };
+  if (!ready() && quick_.load(std::memory_order_seq_cst)) advance_here();
   replica_bell_.wait([&] { return ready() || interrupted_.load(std::memory_order_seq_cst); }, spin_us_,
                      Deadline::never(), nullptr);
   return ready() && !interrupted_.load(std::memory_order_seq_cst);
@@ -83,7 +100,7 @@ bool StepFeeder::wait_ready(int64_t n) {
 
 void StepFeeder::start(int64_t n) {
   started_.store(n + 1, std::memory_order_seq_cst);
-  feeder_bell_.ring();
+  if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
 }
 
 bool StepFeeder::wait_complete(int64_t n) {
@@ -110,37 +127,67 @@ void StepFeeder::publish(std::atomic<int64_t> &counter, int64_t value) {
   replica_bell_.ring();
 }
 
+// ---- reading ----
+
+bool StepFeeder::may_look() const {
+  return !prepared_.load(std::memory_order_seq_cst) &&
+         complete_.load(std::memory_order_seq_cst) < limit_.load(std::memory_order_seq_cst) &&
+         states_wanted_.load(std::memory_order_seq_cst) == 0;
+}
+
+bool StepFeeder::may_take() const {
+  return prepared_.load(std::memory_order_seq_cst) &&
+         started_.load(std::memory_order_seq_cst) > complete_.load(std::memory_order_seq_cst);
+}
+
 void StepFeeder::loop() {
-  int64_t epoch = 0;
-  bool prepared = false;
-  const auto next = [&] { return complete_.load(std::memory_order_seq_cst); };
-  const auto may_look = [&] {
-    return !prepared && next() < limit_.load(std::memory_order_seq_cst) &&
-           states_wanted_.load(std::memory_order_seq_cst) == 0;
-  };
-  const auto may_take = [&] { return prepared && started_.load(std::memory_order_seq_cst) > next(); };
-  const auto is_void = [&] { return epoch_.load(std::memory_order_seq_cst) != epoch; };
   for (;;) {
-    feeder_bell_.wait([&] { return closing_.load(std::memory_order_seq_cst) || is_void() || may_look() || may_take(); },
-                      0, Deadline::never(), nullptr);
+    feeder_bell_.wait([&] { return closing_.load(std::memory_order_seq_cst) || may_look() || may_take(); }, 0,
+                      Deadline::never(), nullptr);
     if (closing_.load(std::memory_order_seq_cst)) return;
     std::lock_guard lock(iterator_mutex_);
-    if (is_void()) {
-      epoch = epoch_.load(std::memory_order_seq_cst);
-      prepared = false;
-    } else if (may_take()) {
-      take(next());
-      prepared = false;
-    } else if (may_look() && iterator_ != nullptr) {
-      prepared = look_ahead(next());
-    }
+    advance(Reading::peek);
   }
 }
 
-bool StepFeeder::read(StepInput &slot, int32_t m, bool only_peek) {
+void StepFeeder::advance_here() {
+  std::unique_lock lock(iterator_mutex_, std::try_to_lock);
+  // Whoever has it does the same.
+  if (!lock.owns_lock()) return;
+  base::CancelToken &token = iterator_->token();
+  token.set_deadline(Deadline::after_ms(0));
+  advance(Reading::peek_if_ready);
+  token.set_deadline(Deadline::never());
+  if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
+}
+
+void StepFeeder::advance(Reading look) {
+  const auto begin = Clock::now();
+  if (may_take()) {
+    prepared_.store(false, std::memory_order_seq_cst);
+    take(complete_.load(std::memory_order_seq_cst));
+  }
+  if (!may_look() || iterator_ == nullptr) return;
+  prepared_.store(look_ahead(complete_.load(std::memory_order_seq_cst), look), std::memory_order_seq_cst);
+  judge((Clock::now() - begin).count());
+}
+
+/// Who shall read from now on.
+void StepFeeder::judge(int64_t nanoseconds) {
+  const bool quick = may_be_quick_ && prepared_.load(std::memory_order_seq_cst) && nanoseconds < kQuickNanoseconds;
+  quick_reads_ = quick ? quick_reads_ + 1 : 0;
+  quick_.store(quick_reads_ >= kQuickReads, std::memory_order_seq_cst);
+}
+
+Result<bool> StepFeeder::read_batch(data::Element &batch, Reading how) {
+  if (how == Reading::peek) return iterator_->peek(batch);
+  return how == Reading::next ? iterator_->next(batch) : iterator_->peek_if_ready(batch);
+}
+
+bool StepFeeder::read(StepInput &slot, int32_t m, Reading how) {
   data::Element &batch = slot.batches[static_cast<size_t>(m)];
   for (;;) {
-    const Result<bool> more = only_peek ? iterator_->peek(batch) : iterator_->next(batch);
+    const Result<bool> more = read_batch(batch, how);
     if (!more.ok()) {
       slot.status = more.status();
       return false;
@@ -149,21 +196,22 @@ bool StepFeeder::read(StepInput &slot, int32_t m, bool only_peek) {
     const Result<int64_t> rows = binding_.check(batch);
     if (!rows.ok()) {
       slot.status = rows.status();
-      if (only_peek) (void)iterator_->next(batch);
+      if (how != Reading::next) (void)iterator_->next(batch);
       return false;
     }
     slot.rows[static_cast<size_t>(m)] = *rows;
     if (*rows > 0) return true;
     // A batch without rows is no batch.
-    if (only_peek) (void)iterator_->next(batch);
+    if (how != Reading::next) (void)iterator_->next(batch);
   }
 }
 
-bool StepFeeder::look_ahead(int64_t n) {
+bool StepFeeder::look_ahead(int64_t n, Reading how) {
   StepInput &slot = slots_[static_cast<size_t>(n % 2)];
   slot.status = Status();
-  slot.count = read(slot, 0, true) ? 1 : 0;
-  if (base::is_interrupt(slot.status) && states_wanted_.load(std::memory_order_seq_cst) > 0) return false;
+  slot.count = read(slot, 0, how) ? 1 : 0;
+  const bool may_be_interrupted = how == Reading::peek_if_ready || states_wanted_.load(std::memory_order_seq_cst) > 0;
+  if (base::is_interrupt(slot.status) && may_be_interrupted) return false;
   slot.step_rows = slot.count == 1 ? slot.rows[0] : 0;
   publish(ready_, n + 1);
   return true;
@@ -173,7 +221,7 @@ void StepFeeder::take(int64_t n) {
   StepInput &slot = slots_[static_cast<size_t>(n % 2)];
   // The replicas are reading the batch that was peeked at; the iterator gives it out into a spare element.
   (void)iterator_->next(spare_);
-  for (int32_t m = 1; m < accumulation_ && read(slot, m, false); ++m) {
+  for (int32_t m = 1; m < accumulation_ && read(slot, m, Reading::next); ++m) {
     slot.step_rows += slot.rows[static_cast<size_t>(m)];
     slot.count = m + 1;
   }

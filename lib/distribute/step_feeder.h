@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The feeder: one thread that takes global batches from an iterator ahead of the step and lends them to the replicas.
+// The feeder: takes global batches from an iterator ahead of the step and lends them to the replicas, on a thread of
+// its own, or on a replica's when reading costs less than to wake a thread.
 //
 // While a step runs the first batch of the next one is peeked at, which does not count; when the replicas have agreed
 // to run that step it is taken, with the further micro-batches of the step. So the iterator's saved state never
@@ -10,7 +11,7 @@
 //   begins feeder              peek -> ready(n) ... started(n) -> take -> complete(n) -> peek ...
 //
 // Step numbers count from 0 since attach(). Threads: attach, allow, state by the session's caller while no step runs;
-// the waits by the replicas; they take no lock. Internal to this folder.
+// the waits by the replicas; they wait for no lock. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_STEP_FEEDER_H_
 #define TUTTI_DISTRIBUTE_STEP_FEEDER_H_
 
@@ -76,12 +77,23 @@ class StepFeeder {
  private:
   explicit StepFeeder(int32_t accumulation);
 
+  /// How a batch is read: may this thread wait for it, and is it to be taken.
+  enum class Reading { peek, peek_if_ready, next };
+
   void loop();
-  /// False when state() interrupted it.
-  bool look_ahead(int64_t n);
+  bool may_look() const;
+  bool may_take() const;
+  /// On a replica's thread: takes and looks ahead where it need not wait.
+  void advance_here();
+  /// Takes the step that has begun, looks ahead to the next one. The caller holds the iterator.
+  void advance(Reading look);
+  /// False when state() interrupted it, or it had to wait and may not.
+  bool look_ahead(int64_t n, Reading how);
   void take(int64_t n);
   /// Reads the next batch that has rows into position `m` of a slot.
-  bool read(StepInput &slot, int32_t m, bool only_peek);
+  bool read(StepInput &slot, int32_t m, Reading how);
+  base::Result<bool> read_batch(data::Element &batch, Reading how);
+  void judge(int64_t nanoseconds);
   void publish(std::atomic<int64_t> &counter, int64_t value);
 
   const int32_t accumulation_;
@@ -90,9 +102,13 @@ class StepFeeder {
   InputBinding binding_;
   StepInput slots_[2];
   data::Element spare_;
+  bool may_be_quick_ = false;  // with this input
+  int32_t quick_reads_ = 0;    // in a row
+  // Changed by who holds the iterator:
+  std::atomic<bool> prepared_{false};  // step next_step() has been looked at
+  std::atomic<bool> quick_{false};     // replicas read themselves
 
   std::atomic<int64_t> ready_{0}, started_{0}, complete_{0}, limit_{0};
-  std::atomic<int64_t> epoch_{0};  // raised when prepared steps are void
   std::atomic<bool> interrupted_{false}, abandoned_{false}, closing_{false};
   std::atomic<int32_t> states_wanted_{0};  // calls of state() that want the iterator
   collective::local::Bell feeder_bell_, replica_bell_;

@@ -18,18 +18,18 @@ static int64_t allocations(Trainer &trainer, int64_t steps) {
 /// Allocations of reading alone, as the feeder reads for `steps` steps: one batch is looked at before it is taken.
 static int64_t reading(impl::data::Iterator &iterator, int64_t steps, int32_t accumulation) {
   std::vector<impl::data::Element> batches(static_cast<size_t>(accumulation) + 1);
-  for (int64_t warm = 0; warm < 5; ++warm) {
-    for (impl::data::Element &batch : batches)
-      assert_true(assert_ok_value(iterator.next(batch)));
-  }
-  const AllocationProbe probe;
-  for (int64_t step = 0; step < steps; ++step) {
+  const auto read = [&] {
     assert_true(assert_ok_value(iterator.peek(batches[0])));
     assert_true(assert_ok_value(iterator.next(batches.back())));
     for (int32_t m = 1; m < accumulation; ++m) {
       assert_true(assert_ok_value(iterator.next(batches[static_cast<size_t>(m)])));
     }
-  }
+  };
+  for (int64_t warm = 0; warm < 5; ++warm)
+    read();
+  const AllocationProbe probe;
+  for (int64_t step = 0; step < steps; ++step)
+    read();
   return probe.count();
 }
 

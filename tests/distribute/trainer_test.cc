@@ -5,6 +5,8 @@
 #include <cmath>
 #include <thread>
 
+#include "data/pipeline.h"
+#include "data/sources.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 
@@ -182,15 +184,16 @@ static void test_stop_and_cancel(void **) {
   }
 }
 
+/// Broken off early, and where the replicas have taken over the reading.
 static void test_input_state_counts_trained_batches_only(void **) {
-  for (const int32_t accumulation : {1, 3}) {
+  for (const auto &[accumulation, steps] : {std::pair{1, 5}, {3, 5}, {1, 20}}) {
     TrainerOptions options;
     options.accumulation = accumulation;
     Session whole(2, {}, options), first(2, {}, options), second(2, {}, options);
     assert_ok(whole.trainer->attach_input(whole.rows(300, 7)));
     assert_ok(whole.trainer->run(-1, nullptr));
     assert_ok(first.trainer->attach_input(first.rows(300, 7)));
-    assert_ok(first.trainer->run(5, nullptr));
+    assert_ok(first.trainer->run(steps, nullptr));
     const impl::base::Json state = assert_ok_value(first.trainer->input_state());
     const auto version = assert_ok_value(first.trainer->publish_weights(true));
     auto rest = second.rows(300, 7);
@@ -201,6 +204,58 @@ static void test_input_state_counts_trained_batches_only(void **) {
     assert_ok(second.trainer->run(-1, nullptr));
     assert_int_equal(second.trainer->step(), whole.trainer->step());
     assert_true(second.kernel() == whole.kernel());
+  }
+}
+
+/// Batches that come quickly for a while, then slowly, then quickly: who reads them changes, what is trained does not.
+static void test_input_that_comes_and_goes(void **) {
+  for (int32_t replicas = 1; replicas <= 3; ++replicas) {
+    Session all(replicas), fed(replicas);
+    assert_ok(all.trainer->attach_input(all.rows(600, 10)));
+    assert_ok(all.trainer->run(-1, nullptr));
+    auto source = fed.rows(600, 10);
+    const auto feed = assert_ok_value(impl::data::Feed::create(source->spec(), 30));
+    const auto dataset = assert_ok_value(impl::data::Pipeline(feed->dataset()).build());
+    assert_ok(fed.trainer->attach_input(assert_ok_value(dataset->make_iterator({}))));
+    std::thread host([&] {
+      for (int32_t n = 0; n < 60; ++n) {
+        if (n % 20 == 15) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        impl::data::Element batch;
+        assert_true(assert_ok_value(source->next(batch)));
+        assert_ok(feed->push(std::move(batch), nullptr, impl::base::Deadline::never()));
+      }
+      assert_ok(feed->end());
+    });
+    for (int32_t piece = 0; piece < 25; ++piece)
+      assert_ok(fed.trainer->run(1, nullptr));
+    const RunReport report = assert_ok_value(fed.trainer->run(-1, nullptr));
+    host.join();
+    assert_int_equal(static_cast<int>(report.reason), static_cast<int>(StopReason::end_of_input));
+    assert_int_equal(fed.trainer->step(), 60);
+    assert_true(fed.kernel() == all.kernel());
+  }
+}
+
+/// A stop reaches a run whose replicas read the input themselves, and loses no batch.
+static void test_stop_while_replicas_read(void **) {
+  for (int32_t replicas = 1; replicas <= 2; ++replicas) {
+    Session session(replicas), whole(replicas);
+    const auto rows = make_endless_batch(8, session.network.features, session.network.classes, session.network.dtype);
+    assert_ok(session.trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
+    for (int32_t piece = 0; piece < 5; ++piece) {
+      const auto token = impl::base::CancelToken::create();
+      std::thread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        token->stop();
+      });
+      const RunReport report = assert_ok_value(session.trainer->run(-1, token.get()));
+      stopper.join();
+      assert_int_equal(static_cast<int>(report.reason), static_cast<int>(StopReason::stopped));
+    }
+    assert_ok(whole.trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
+    assert_ok(whole.trainer->run(session.trainer->step(), nullptr));
+    assert_true(session.kernel() == whole.kernel());
+    assert_true(assert_ok_value(session.trainer->input_state()) == assert_ok_value(whole.trainer->input_state()));
   }
 }
 
@@ -314,6 +369,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_runs_end_where_they_should),
     cmocka_unit_test(tutti::testing::test_stop_and_cancel),
     cmocka_unit_test(tutti::testing::test_input_state_counts_trained_batches_only),
+    cmocka_unit_test(tutti::testing::test_input_that_comes_and_goes),
+    cmocka_unit_test(tutti::testing::test_stop_while_replicas_read),
     cmocka_unit_test(tutti::testing::test_loss_that_is_not_finite),
     cmocka_unit_test(tutti::testing::test_failing_replica_is_named),
     cmocka_unit_test(tutti::testing::test_gradients_are_readable),
