@@ -43,6 +43,9 @@ class Bell {
     return satisfied;
   }
 
+  /// A moment of spinning.
+  static void pause();
+
  private:
   template <typename Condition>
   static bool spin(Condition &condition, int64_t spin_us) {
@@ -56,7 +59,6 @@ class Bell {
     } while (std::chrono::steady_clock::now() < end);
     return false;
   }
-  static void pause();
   void wake();
   void sleep(uint32_t seen);
 

@@ -10,6 +10,7 @@
 
 #include "base/thread.h"
 #include "collective/local/bell.h"
+#include "collective/local/seats.h"
 #include "collective/reduction.h"
 
 namespace tutti::impl::collective::local {
@@ -54,8 +55,8 @@ class Shared {
       : size(size),
         parts(parts),
         timeout_ms(options.timeout_ms),
-        spin_us(size <= base::available_cores() ? options.spin_us : 0),
-        ranks(static_cast<size_t>(size)) {
+        ranks(static_cast<size_t>(size)),
+        seats(size, size <= base::available_cores() ? options.spin_us : 0) {
     for (RankState &rank : ranks) {
       for (Posted &posted : rank.ring)
         posted.buffers.resize(static_cast<size_t>(parts));
@@ -84,8 +85,8 @@ class Shared {
   const int32_t size;
   const int32_t parts;
   const int64_t timeout_ms;
-  const int64_t spin_us;
   std::vector<RankState> ranks;
+  Seats seats;
   Bell bell;
   std::atomic<bool> dead{false};
 
@@ -165,6 +166,7 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
     for (size_t p = 0; bytes > 0 && p < slot.buffers.size(); ++p)
       std::memcpy(slot.data.data() + p * bytes, slot.buffers[p], bytes);
   }
+  shared_->seats.sit(rank_);
   self().posted.store(ticket + 1, std::memory_order_seq_cst);
   shared_->bell.ring();
   return ticket;
@@ -194,14 +196,15 @@ Status LocalRank::wait_for(Ticket ticket, Reached reached) {
   if (shared_->size == 1 || all_reached()) return Status();
   const base::Deadline deadline = base::Deadline::after_ms(shared_->timeout_ms);
   const auto over = [&] { return all_reached() || shared_->dead.load(std::memory_order_seq_cst); };
-  const bool in_time = shared_->bell.wait(over, shared_->spin_us, deadline, cancel_);
+  const auto missing = [&](int32_t rank) { return !reached(shared_->ranks[static_cast<size_t>(rank)]); };
+  const bool in_time = shared_->seats.wait(rank_, over, missing) || shared_->bell.wait(over, 0, deadline, cancel_);
   if (all_reached()) return Status();
   if (in_time || shared_->dead.load()) return error();
-  std::string missing;
+  std::string listed;
   for (int32_t r = 0; r < shared_->size; ++r) {
-    if (!reached(shared_->ranks[static_cast<size_t>(r)])) missing += (missing.empty() ? "" : ", ") + std::to_string(r);
+    if (missing(r)) listed += (listed.empty() ? "" : ", ") + std::to_string(r);
   }
-  return give_up(ticket, missing);
+  return give_up(ticket, listed);
 }
 
 Status LocalRank::give_up(Ticket ticket, const std::string &missing) {

@@ -8,7 +8,7 @@
 //
 // Cost of an all_reduce of n bytes on R ranks: each rank reads n and writes n / R + n; a reduce_scatter only reads n
 // and writes n / R. Two (small all_reduce, reduce_scatter) or three meetings of all ranks. A rank that waits spins for
-// a few microseconds and then sleeps.
+// a few microseconds, sees to it that the others have cores (seats.h), and then sleeps.
 #ifndef TUTTI_COLLECTIVE_LOCAL_LOCAL_GROUP_H_
 #define TUTTI_COLLECTIVE_LOCAL_LOCAL_GROUP_H_
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/local/seats.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+
+#include "collective/local/bell.h"
+
+namespace tutti::impl::collective::local {
+
+using base::ScheduledThread;
+
+namespace {
+
+/// When a rank that shares its core with another tries for a free one again: soon, unless it had to be brought back
+/// from where it went. A try on a busy core costs about 50 us.
+constexpr std::chrono::microseconds kLeaveAgain{100}, kLeaveAfterReturn{4000};
+/// Ranks that are looked after; a process has no more replicas than cores.
+constexpr size_t kMostRanks = 64;
+
+}  // namespace
+
+void Seats::sit(int32_t rank) {
+  Seat &mine = seat(rank);
+  mine.core.store(ScheduledThread::core(), std::memory_order_relaxed);
+  const ScheduledThread thread = ScheduledThread::current();
+  if (mine.thread.load(std::memory_order_relaxed) != thread) mine.thread.store(thread, std::memory_order_relaxed);
+}
+
+bool Seats::shares_core(int32_t rank, Missing missing) {
+  const int32_t core = ScheduledThread::core();
+  seat(rank).core.store(core, std::memory_order_relaxed);
+  for (int32_t r = 0; r < static_cast<int32_t>(seats_.size()); ++r) {
+    if (r != rank && seat(r).core.load(std::memory_order_relaxed) == core && missing(r)) return true;
+  }
+  return false;
+}
+
+void Seats::share_core(int32_t rank) {
+  Seat &mine = seat(rank);
+  const auto now = Clock::now();
+  if (mine.was_brought.exchange(false, std::memory_order_relaxed)) mine.next_leave = now + kLeaveAfterReturn;
+  if (now < mine.next_leave) {
+    sched_yield();
+    return;
+  }
+  mine.next_leave = now + kLeaveAgain;
+  ScheduledThread::leave_core();
+}
+
+bool Seats::spin(int32_t rank, Over over, Missing missing) {
+  const auto end = Clock::now() + std::chrono::microseconds(spin_us_);
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (over()) return true;
+      Bell::pause();
+    }
+    if (shares_core(rank, missing)) share_core(rank);
+  } while (Clock::now() < end);
+  return over();
+}
+
+bool Seats::wait(int32_t rank, Over over, Missing missing) {
+  if (spin_us_ <= 0) return over();
+  if (spin(rank, over, missing)) return true;
+  const size_t ranks = std::min(seats_.size(), kMostRanks);
+  std::array<int64_t, kMostRanks> before{};
+  for (size_t r = 0; r < ranks; ++r)
+    before[r] = seats_[r].thread.load(std::memory_order_relaxed).processor_ns();
+  if (spin(rank, over, missing)) return true;
+  for (size_t r = 0; r < ranks; ++r) {
+    if (static_cast<int32_t>(r) == rank || !missing(static_cast<int32_t>(r))) continue;
+    const ScheduledThread thread = seats_[r].thread.load(std::memory_order_relaxed);
+    if (thread.processor_ns() != before[r]) continue;
+    seats_[r].was_brought.store(true, std::memory_order_relaxed);
+    thread.bring_here();
+  }
+  return over();
+}
+
+}  // namespace tutti::impl::collective::local

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/scheduled_thread.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/thread.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+using impl::base::ScheduledThread;
+
+/// A thread that works while `busy` and sleeps otherwise, until it is destroyed.
+class Worker {
+ public:
+  Worker() : thread_([this] { work(); }) {
+    while (!known_.load())
+      std::this_thread::yield();
+  }
+  ~Worker() {
+    closing_.store(true);
+    busy_.store(true);
+    busy_.notify_all();
+    thread_.join();
+  }
+  const ScheduledThread &scheduled() const { return scheduled_; }
+  void work_from_now_on() {
+    busy_.store(true);
+    busy_.notify_all();
+  }
+  cpu_set_t mask() {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    assert_int_equal(pthread_getaffinity_np(thread_.native_handle(), sizeof mask, &mask), 0);
+    return mask;
+  }
+
+ private:
+  void work() {
+    scheduled_ = ScheduledThread::current();
+    known_.store(true);
+    busy_.wait(false);
+    while (!closing_.load()) {
+    }
+  }
+
+  std::atomic<bool> known_{false}, busy_{false}, closing_{false};
+  ScheduledThread scheduled_;
+  std::thread thread_;
+};
+
+static void test_processor_time_of_another_thread(void **) {
+  Worker worker;
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const int64_t asleep = worker.scheduled().processor_ns();
+  assert_true(asleep > 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  assert_int_equal(worker.scheduled().processor_ns(), asleep);
+  worker.work_from_now_on();
+  while (worker.scheduled().processor_ns() < asleep + 1'000'000)
+    std::this_thread::yield();
+}
+
+static void test_threads_are_told_apart(void **) {
+  Worker first, second;
+  assert_false(first.scheduled() == second.scheduled());
+  assert_true(ScheduledThread::current() == ScheduledThread::current());
+  assert_false(ScheduledThread::current() == first.scheduled());
+}
+
+static void test_moving_keeps_the_mask(void **) {
+  Worker worker;
+  const cpu_set_t before = worker.mask();
+  worker.scheduled().bring_here();
+  cpu_set_t after = worker.mask();
+  assert_true(CPU_EQUAL(&before, &after));
+  worker.work_from_now_on();
+  for (int i = 0; i < 100; ++i)
+    worker.scheduled().bring_here();
+  after = worker.mask();
+  assert_true(CPU_EQUAL(&before, &after));
+}
+
+static void test_leaves_the_core(void **) {
+  if (impl::base::available_cores() < 2) test_skip();
+  cpu_set_t before, after;
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  // The scheduler may move the thread back at any time.
+  bool moved = false;
+  for (int i = 0; i < 1000 && !moved; ++i) {
+    const int32_t core = ScheduledThread::core();
+    ScheduledThread::leave_core();
+    moved = ScheduledThread::core() != core;
+  }
+  assert_true(moved);
+  assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+  assert_true(CPU_EQUAL(&before, &after));
+}
+
+static void test_one_core_is_kept(void **) {
+  cpu_set_t before, one, after;
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(ScheduledThread::core()), &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  ScheduledThread::leave_core();
+  assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+  assert_true(CPU_EQUAL(&one, &after));
+}
+
+static void test_no_thread_is_nothing(void **) {
+  const ScheduledThread none;
+  assert_int_equal(none.processor_ns(), -1);
+  none.bring_here();
+  ScheduledThread ended;
+  std::thread([&] { ended = ScheduledThread::current(); }).join();
+  assert_int_equal(ended.processor_ns(), -1);
+  ended.bring_here();
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tutti::testing::test_processor_time_of_another_thread),
+    cmocka_unit_test(tutti::testing::test_threads_are_told_apart),
+    cmocka_unit_test(tutti::testing::test_moving_keeps_the_mask),
+    cmocka_unit_test(tutti::testing::test_leaves_the_core),
+    cmocka_unit_test(tutti::testing::test_one_core_is_kept),
+    cmocka_unit_test(tutti::testing::test_no_thread_is_nothing),
+};
+TEST_MAIN(tests)
