@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/inspect_plan.h"
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <tutti/tutti.hpp>
+
+#include "tool/table.h"
 
 namespace tutti::tool {
 
@@ -37,37 +36,26 @@ struct Request {
   bool as_json = false;
 };
 
-int64_t number(const std::string &name, const std::string &text) {
-  char *end = nullptr;
-  const long long value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || value < 0) throw UsageError{name + " takes a number, got '" + text + "'"};
-  return value;
-}
-
-Request parse(const std::vector<std::string> &arguments) {
+Request parse(const std::vector<std::string> &words) {
   Request request;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string &one = arguments[i];
-    const auto value = [&]() -> const std::string & {
-      if (i + 1 == arguments.size()) throw UsageError{one + " takes a value"};
-      return arguments[++i];
-    };
-    if (one == "--rows") {
-      request.rows = number(one, value());
-    } else if (one == "--time") {
-      request.timed_runs = number(one, value());
-    } else if (one == "--threads") {
-      request.threads = number(one, value());
-    } else if (one == "--determinism") {
-      request.determinism = value();
-    } else if (one == "--precision") {
-      request.precision = value();
-    } else if (one == "--json") {
+  for (Arguments arguments(words); !arguments.done();) {
+    const std::string word = arguments.take();
+    if (word == "--rows") {
+      request.rows = arguments.number_after(word);
+    } else if (word == "--time") {
+      request.timed_runs = arguments.number_after(word);
+    } else if (word == "--threads") {
+      request.threads = arguments.number_after(word);
+    } else if (word == "--determinism") {
+      request.determinism = arguments.value_after(word);
+    } else if (word == "--precision") {
+      request.precision = arguments.value_after(word);
+    } else if (word == "--json") {
       request.as_json = true;
-    } else if (one.compare(0, 2, "--") == 0 || !request.path.empty()) {
-      throw UsageError{"unknown argument '" + one + "'"};
+    } else if (is_option(word) || !request.path.empty()) {
+      throw UsageError{"unknown argument '" + word + "'"};
     } else {
-      request.path = one;
+      request.path = word;
     }
   }
   if (request.path.empty()) throw UsageError{"which checkpoint or model directory?"};
@@ -83,9 +71,6 @@ std::string plan_of(const Request &request) {
   return Predictor(request.path, strategy, context, options).plan(request.rows, request.timed_runs);
 }
 
-constexpr size_t kColumns = 6;
-using Row = std::array<std::string, kColumns>;
-
 std::string milliseconds(const json &object) {
   if (!object.contains("seconds")) return "";
   char text[32];
@@ -99,37 +84,18 @@ std::string text_in(const json &kernel, const char *key) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-void print_rows(const std::vector<Row> &rows) {
-  std::array<size_t, kColumns> widths{};
-  for (const Row &row : rows) {
-    for (size_t i = 0; i < kColumns; ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const Row &row : rows) {
-    std::string line;
-    for (size_t i = 0; i < kColumns; ++i) {
-      if (widths[i] == 0) continue;
-      const std::string padding(widths[i] - row[i].size(), ' ');
-      // Numbers end where their column ends.
-      line += (i >= 4 ? padding + row[i] : row[i] + padding) + "  ";
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    std::printf("%s\n", line.c_str());
-  }
-}
-
 void print_table(const json &plan) {
-  std::vector<Row> rows = {{"node", "op", "kernel", "layout", "bytes", plan.contains("seconds") ? "ms" : ""}};
+  Table table({"node", "op", "kernel", "layout", ">bytes", plan.contains("seconds") ? ">ms" : ">"});
   int64_t bytes = 0;
   for (const json &kernel : plan["kernels"]) {
-    rows.push_back({text_in(kernel, "node"), text_in(kernel, "op"), text_in(kernel, "kernel"),
-                    text_in(kernel, "layout"), text_in(kernel, "bytes"), milliseconds(kernel)});
+    table.add({text_in(kernel, "node"), text_in(kernel, "op"), text_in(kernel, "kernel"), text_in(kernel, "layout"),
+               text_in(kernel, "bytes"), milliseconds(kernel)});
     bytes += kernel.value("bytes", int64_t{0});
   }
-  rows.push_back({"total", "", "", "", std::to_string(bytes), milliseconds(plan)});
+  table.add({"total", "", "", "", std::to_string(bytes), milliseconds(plan)});
   std::printf("step %s, %s rows on %s, %s bytes of workspace\n", text_in(plan, "step").c_str(),
               text_in(plan, "rows").c_str(), text_in(plan, "device").c_str(), text_in(plan, "workspace_bytes").c_str());
-  print_rows(rows);
+  table.print();
 }
 
 }  // namespace

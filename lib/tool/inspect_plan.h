@@ -8,16 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tool/arguments.h"
+
 namespace tutti::tool {
 
 /// What follows "inspect plan" on the command line; the exit status. Wrong arguments throw UsageError, failures
 /// tutti::Error.
 int inspect_plan(const std::vector<std::string> &arguments);
-
-/// Wrong arguments: what() says how.
-struct UsageError {
-  std::string text;
-};
 
 /// The lines of its help.
 extern const char *const kInspectPlanUsage;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The `tutti` command: looks into what tutti wrote. Exit status 0 = done, 1 = it failed, 2 = wrong arguments.
+// The `tutti` command: looks into what tutti reads and wrote. Exit status 0 = done, 1 = it failed, 2 = wrong arguments.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <tutti/tutti.hpp>
 #include <vector>
 
+#include "tool/dataset_command.h"
 #include "tool/inspect_plan.h"
 
 namespace {
@@ -14,12 +15,14 @@ namespace {
 constexpr int kWrongArguments = 2;
 
 void print_usage(std::FILE *to) {
-  std::fprintf(to, "usage: tutti COMMAND\n\n%s  tutti version\n  tutti help\n", tutti::tool::kInspectPlanUsage);
+  std::fprintf(to, "usage: tutti COMMAND\n\n%s%s  tutti version\n  tutti help\n", tutti::tool::dataset_usage().c_str(),
+               tutti::tool::kInspectPlanUsage);
 }
 
 int run(const std::vector<std::string> &arguments) {
   const auto is = [&](size_t index, const char *word) { return index < arguments.size() && arguments[index] == word; };
   if (is(0, "inspect") && is(1, "plan")) return tutti::tool::inspect_plan({arguments.begin() + 2, arguments.end()});
+  if (is(0, "dataset")) return tutti::tool::dataset_command({arguments.begin() + 1, arguments.end()});
   if (is(0, "version")) {
     std::printf("%s\n", tutti_version());
     return EXIT_SUCCESS;

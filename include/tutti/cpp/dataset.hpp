@@ -19,6 +19,15 @@ class Dataset : public detail::Handle<tutti_dataset, tutti_dataset_ref, tutti_da
  public:
   using Handle::Handle;
   int64_t cardinality() const { return tutti_dataset_get_cardinality(get()); }
+  /// The components of an element: how many, and of each its name and role; all that is known of them, as JSON.
+  int64_t component_count() const { return tutti_dataset_get_component_count(get()); }
+  std::string component_name(int64_t index) const {
+    return detail::copied(tutti_dataset_get_component_name(get(), index));
+  }
+  int32_t component_role(int64_t index) const { return tutti_dataset_get_component_role(get(), index); }
+  std::string spec() const { return detail::copied(tutti_dataset_get_spec(get())); }
+  /// Well-known mistakes in the order of transforms, one per line.
+  std::string lint() const { return detail::copied(tutti_dataset_get_lint(get())); }
   /// The first `count` elements, and the rest.
   std::pair<Dataset, Dataset> split(int64_t count) const {
     tutti_dataset *first = nullptr, *rest = nullptr;
@@ -45,6 +54,12 @@ class Iterator : public detail::Handle<tutti_iterator, tutti_iterator_ref, tutti
     const char *state = nullptr;
     detail::check([&](tutti_error **err) { return tutti_iterator_save(get(), &state, err); });
     return detail::copied(state);
+  }
+  /// What the walk has cost until now, stage by stage, as JSON.
+  std::string report() {
+    const char *report = nullptr;
+    detail::check([&](tutti_error **err) { return tutti_iterator_get_report(get(), &report, err); });
+    return detail::copied(report);
   }
   void restore(const std::string &state) {
     detail::check([&](tutti_error **err) { return tutti_iterator_restore(get(), state.c_str(), err); });

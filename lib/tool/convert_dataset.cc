@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+#include "tool/dataset_command.h"
+#include "tool/progress.h"
+#include "tool/table.h"
+#include "tool/tensor_values.h"
+
+namespace tutti::tool {
+
+namespace {
+
+/// Where elements go; complete once close() has returned.
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual void add(const Dataset &dataset, const Iterator &element) = 0;
+  virtual void close() = 0;
+};
+
+bool ends_with(const std::string &text, const std::string &end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// "train.tfrecord" as file 3 of 10: "train-00003-of-00010.tfrecord".
+std::string shard_path(const std::string &path, int64_t shard, int64_t shards) {
+  if (shards == 1) return path;
+  char number[40];
+  std::snprintf(number, sizeof number, "-%05lld-of-%05lld", static_cast<long long>(shard),
+                static_cast<long long>(shards));
+  return path.substr(0, path.rfind(".tfrecord")) + number + path.substr(path.rfind(".tfrecord"));
+}
+
+class RecordFiles : public Target {
+ public:
+  RecordFiles(const DatasetRequest &request, const Context &context) {
+    const bool is_gzip = request.compression.empty() && ends_with(request.target, ".gz");
+    const std::string compression = is_gzip ? "gzip" : request.compression;
+    for (int64_t shard = 0; shard < request.shards; ++shard)
+      writers_.emplace_back(shard_path(request.target, shard, request.shards), compression.c_str(), context);
+  }
+  void add(const Dataset &dataset, const Iterator &element) override {
+    RecordWriter &writer = writers_[next_++ % writers_.size()];
+    for (int64_t i = 0; i < dataset.component_count(); ++i)
+      writer.feature(dataset.component_name(i).c_str(), element.component(i));
+    writer.write_example();
+  }
+  void close() override {
+    for (RecordWriter &writer : writers_)
+      writer.close();
+  }
+
+ private:
+  std::vector<RecordWriter> writers_;
+  size_t next_ = 0;
+};
+
+/// RFC 4180, with a header. Scalars only. The file gets its name when it is complete.
+class CsvFile : public Target {
+ public:
+  explicit CsvFile(const DatasetRequest &request) : path_(request.target), file_(nullptr, std::fclose) {
+    if (request.shards > 1 || !request.compression.empty()) {
+      throw UsageError{"--shards and --compression are for TFRecord files"};
+    }
+    file_.reset(std::fopen(temporary().c_str(), "w"));
+    if (file_ == nullptr) fail();
+  }
+  ~CsvFile() override {
+    if (file_ != nullptr) std::remove(temporary().c_str());
+  }
+  void add(const Dataset &dataset, const Iterator &element) override {
+    if (!has_header_) write_header(dataset);
+    std::string line;
+    for (int64_t i = 0; i < dataset.component_count(); ++i)
+      line += (i > 0 ? "," : "") + field(dataset.component_name(i), element.component(i));
+    write(line);
+  }
+  void close() override {
+    if (std::fclose(file_.release()) != 0 || std::rename(temporary().c_str(), path_.c_str()) != 0) fail();
+  }
+
+ private:
+  std::string temporary() const { return path_ + ".part"; }
+  [[noreturn]] void fail() const {
+    throw std::runtime_error("cannot write '" + path_ + "': " + std::generic_category().message(errno));
+  }
+  void write(const std::string &line) {
+    if (std::fprintf(file_.get(), "%s\r\n", line.c_str()) < 0) fail();
+  }
+  void write_header(const Dataset &dataset) {
+    std::string line;
+    for (int64_t i = 0; i < dataset.component_count(); ++i)
+      line += (i > 0 ? "," : "") + escaped(dataset.component_name(i));
+    write(line);
+    has_header_ = true;
+  }
+  static std::string escaped(std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+    std::string quoted_text = "\"";
+    for (const char c : text)
+      quoted_text += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return quoted_text + '"';
+  }
+  static std::string field(const std::string &name, const Tensor &value) {
+    if (value.element_count() != 1) {
+      throw std::runtime_error("a CSV file holds scalars, but '" + name + "' has the shape " + shape_text(value));
+    }
+    if (is_bytes(value)) return escaped(bytes_at(value, 0));
+    return exact_text(value);
+  }
+
+  const std::string path_;
+  std::unique_ptr<FILE, int (*)(FILE *)> file_;
+  bool has_header_ = false;
+};
+
+std::unique_ptr<Target> open_target(const DatasetRequest &request, const Context &context) {
+  if (request.target.find(".tfrecord") != std::string::npos) return std::make_unique<RecordFiles>(request, context);
+  if (ends_with(request.target, ".csv")) return std::make_unique<CsvFile>(request);
+  throw UsageError{"convert writes .tfrecord and .csv, got '" + request.target + "'"};
+}
+
+}  // namespace
+
+int convert_dataset(const DatasetRequest &request) {
+  const Context context;
+  const Dataset dataset = open_source(request.source, context);
+  const std::unique_ptr<Target> target = open_target(request, context);
+  Iterator iterator(dataset);
+  int64_t count = 0;
+  {
+    Progress progress(request.first >= 0 ? request.first : dataset.cardinality());
+    for (; (request.first < 0 || count < request.first) && iterator.next(); progress.at(++count))
+      target->add(dataset, iterator);
+  }
+  target->close();
+  std::printf("%s: %s elements\n", request.target.c_str(), with_commas(count).c_str());
+  return EXIT_SUCCESS;
+}
+
+}  // namespace tutti::tool

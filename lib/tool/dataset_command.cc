@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/dataset_command.h"
+
+#include <utility>
+
+namespace tutti::tool {
+
+namespace {
+
+DatasetRequest parse(Arguments &arguments, bool has_target) {
+  DatasetRequest request;
+  while (!arguments.done()) {
+    const std::string word = arguments.take();
+    if (request.source.take(word, arguments)) continue;
+    if (word == "--first") {
+      request.first = arguments.number_after(word);
+    } else if (word == "--json") {
+      request.as_json = true;
+    } else if (word == "--sheet") {
+      request.sheet = arguments.value_after(word);
+    } else if (word == "--compression") {
+      request.compression = arguments.value_after(word);
+    } else if (word == "--shards") {
+      request.shards = arguments.number_after(word);
+      if (request.shards == 0) throw UsageError{"--shards takes a number above 0"};
+    } else if (is_option(word)) {
+      throw UsageError{"unknown argument '" + word + "'"};
+    } else {
+      request.source.paths.push_back(word);
+    }
+  }
+  if (has_target && request.source.paths.size() > 1) {
+    request.target = std::move(request.source.paths.back());
+    request.source.paths.pop_back();
+  }
+  if (request.source.paths.empty()) throw UsageError{"which files?"};
+  if (has_target && request.target.empty()) throw UsageError{"convert takes a source and a target"};
+  return request;
+}
+
+}  // namespace
+
+int dataset_command(const std::vector<std::string> &words) {
+  Arguments arguments(words);
+  const std::string what = arguments.done() ? "" : arguments.take();
+  if (what == "inspect") return inspect_dataset(parse(arguments, false));
+  if (what == "stats") return print_statistics(parse(arguments, false));
+  if (what == "convert") return convert_dataset(parse(arguments, true));
+  throw UsageError{"dataset takes inspect, stats or convert, got '" + what + "'"};
+}
+
+std::string dataset_usage() {
+  return std::string(
+             "  tutti dataset inspect SOURCE... [--first N] [--sheet FILE.png] [--json]\n"
+             "      --first       elements that are shown (3), and images on the sheet (64)\n"
+             "      --sheet       writes a picture of the first images\n"
+             "  tutti dataset stats SOURCE... [--first N] [--json]\n"
+             "      --first       elements that are read (all)\n"
+             "  tutti dataset convert SOURCE... TARGET [--first N] [--shards N] [--compression gzip|zlib]\n"
+             "      TARGET        a name with .tfrecord (one tf.train.Example for each element) or .csv\n"
+             "      --shards      so many TFRecord files, NAME-00000-of-00004.tfrecord: element i goes to file i "
+             "modulo N\n") +
+         kSourceUsage;
+}
+
+}  // namespace tutti::tool

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tutti dataset`: looks into files of examples.
+//
+//   tutti dataset inspect SOURCE              what an element is, the first few, a picture of the first images
+//   tutti dataset stats SOURCE                what the values are like: range, mean, shapes, how often each class comes
+//   tutti dataset convert SOURCE TARGET       the same examples as TFRecord or CSV files
+#ifndef TUTTI_TOOL_DATASET_COMMAND_H_
+#define TUTTI_TOOL_DATASET_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "tool/dataset_source.h"
+
+namespace tutti::tool {
+
+/// What follows "dataset" on the command line; the exit status. Wrong arguments throw UsageError, failures
+/// std::exception.
+int dataset_command(const std::vector<std::string> &words);
+
+/// The lines of its help.
+std::string dataset_usage();
+
+/// What all its commands understand.
+struct DatasetRequest {
+  SourceRequest source;
+  int64_t first = -1;  // so many elements at most; negative = all
+  bool as_json = false;
+  std::string sheet;   // inspect: file for a picture
+  std::string target;  // convert
+  std::string compression;
+  int64_t shards = 1;
+};
+
+int inspect_dataset(const DatasetRequest &request);
+int print_statistics(const DatasetRequest &request);
+int convert_dataset(const DatasetRequest &request);
+
+}  // namespace tutti::tool
+
+#endif  // TUTTI_TOOL_DATASET_COMMAND_H_

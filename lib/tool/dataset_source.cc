@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/dataset_source.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "tool/example_features.h"
+#include "tool/tar_parts.h"
+
+namespace tutti::tool {
+
+const char *const kSourceUsage =
+    "      SOURCE        files, patterns (\"train-*.tfrecord\") or a directory with one directory for each class;\n"
+    "                    .tfrecord, .csv, .tsv, .npy, .npz, .tar, idx, and text for all others; .gz of each\n"
+    "      --format KIND what they are, when their names do not say: tfrecord, csv, npy, npz, tar, idx, image_folder,\n"
+    "                    text_lines, fixed_records\n"
+    "      --set KEY=VALUE\n"
+    "                    a parameter of the source, as in --set 'columns=age: f32'; again for one more text\n"
+    "      --feature 'NAME: TYPE[DIMENSIONS]'\n"
+    "                    a feature to read of examples in TFRecord files (all that the first hundred have)\n";
+
+namespace {
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+bool is_directory(const std::string &path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::string file_name(const std::string &path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+/// Of a numpy file: its name without the ending.
+std::string stem(const std::string &path) {
+  const std::string name = file_name(path);
+  return name.substr(0, name.find('.'));
+}
+
+/// The text as a truth value or number where it is one; in double quotes it is text in any case.
+void set_parameter(tutti_pipeline *pipeline, const std::string &key, const std::string &value) {
+  char *end = nullptr;
+  const long long number = std::strtoll(value.c_str(), &end, 10);
+  if (value == "true" || value == "false") {
+    tutti_pipeline_set_bool(pipeline, key.c_str(), value == "true");
+  } else if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
+    tutti_pipeline_set_string(pipeline, key.c_str(), value.substr(1, value.size() - 2).c_str());
+  } else if (!value.empty() && *end == '\0') {
+    tutti_pipeline_set_i64(pipeline, key.c_str(), number);
+  } else {
+    tutti_pipeline_set_string(pipeline, key.c_str(), value.c_str());
+  }
+}
+
+/// The files of MNIST and its like: one component each, labels by their name.
+void add_idx(const SourceRequest &request, Pipeline &pipeline) {
+  for (const std::string &path : request.paths) {
+    const bool is_label = contains(file_name(path), "label");
+    pipeline.idx(is_label ? "label" : "image", is_label ? TUTTI_ROLE_LABEL : TUTTI_ROLE_FEATURE, path);
+  }
+}
+
+void set_paths(const SourceRequest &request, const std::string &format, tutti_pipeline *pipeline) {
+  const bool takes_one = format == "image_folder" || format == "npz";
+  if (takes_one && request.paths.size() > 1) throw UsageError{format + " takes one path"};
+  for (const std::string &path : request.paths) {
+    if (takes_one) {
+      tutti_pipeline_set_string(pipeline, "path", path.c_str());
+    } else if (format == "npy") {
+      tutti_pipeline_set_string(pipeline, "arrays", (stem(path) + "=" + path).c_str());
+    } else {
+      tutti_pipeline_set_string(pipeline, "paths", path.c_str());
+    }
+  }
+}
+
+Dataset open_files(const SourceRequest &request, const std::string &format, const Context &context) {
+  Pipeline pipeline(context);
+  if (format == "idx") {
+    add_idx(request, pipeline);
+    return pipeline.build();
+  }
+  const bool is_tsv = format == "csv" && contains(file_name(request.paths.front()), ".tsv");
+  pipeline.transform(format.c_str(), 1, [&](tutti_pipeline *source) {
+    set_paths(request, format, source);
+    if (is_tsv) tutti_pipeline_set_string(source, "delimiter", "\t");
+    bool has_parts = false;
+    for (const auto &[key, value] : request.settings) {
+      set_parameter(source, key, value);
+      has_parts = has_parts || key == "parts";
+    }
+    if (format != "tar" || has_parts) return;
+    for (const std::string &part : find_tar_parts(request.paths.front()))
+      tutti_pipeline_set_string(source, "parts", part.c_str());
+  });
+  return pipeline.build();
+}
+
+Dataset parse_examples(const Dataset &records, const std::vector<std::string> &features, const Context &context) {
+  Pipeline pipeline(context);
+  pipeline.dataset(records);
+  pipeline.transform("parse_example", 1, [&](tutti_pipeline *parse) {
+    for (const std::string &feature : features)
+      tutti_pipeline_set_string(parse, "features", feature.c_str());
+  });
+  return pipeline.build();
+}
+
+}  // namespace
+
+bool SourceRequest::take(const std::string &word, Arguments &arguments) {
+  if (word == "--format") {
+    format = arguments.value_after(word);
+  } else if (word == "--feature") {
+    features.push_back(arguments.value_after(word));
+  } else if (word == "--set") {
+    const std::string setting = arguments.value_after(word);
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos) throw UsageError{"--set takes KEY=VALUE, got '" + setting + "'"};
+    settings.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::string format_of(const SourceRequest &request) {
+  if (!request.format.empty()) return request.format;
+  const std::string &path = request.paths.front();
+  std::string name = file_name(path);
+  if (is_directory(path)) return "image_folder";
+  if (ends_with(name, ".gz")) name.resize(name.size() - 3);
+  if (contains(name, "tfrecord")) return "tfrecord";
+  if (ends_with(name, ".csv") || ends_with(name, ".tsv")) return "csv";
+  if (ends_with(name, ".npy")) return "npy";
+  if (ends_with(name, ".npz")) return "npz";
+  if (ends_with(name, ".tar") || ends_with(name, ".tgz")) return "tar";
+  if (ends_with(name, "-ubyte") || ends_with(name, ".idx")) return "idx";
+  return "text_lines";
+}
+
+Dataset open_source(const SourceRequest &request, const Context &context) {
+  const std::string format = format_of(request);
+  Dataset dataset = open_files(request, format, context);
+  if (format != "tfrecord") return dataset;
+  const std::vector<std::string> features = request.features.empty() ? find_features(dataset) : request.features;
+  return features.empty() ? std::move(dataset) : parse_examples(dataset, features, context);
+}
+
+}  // namespace tutti::tool

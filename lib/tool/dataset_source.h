@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datasets named on a command line: files, and what is in them.
+#ifndef TUTTI_TOOL_DATASET_SOURCE_H_
+#define TUTTI_TOOL_DATASET_SOURCE_H_
+
+#include <string>
+#include <tutti/tutti.hpp>
+#include <utility>
+#include <vector>
+
+#include "tool/arguments.h"
+
+namespace tutti::tool {
+
+/// What the arguments say about a source.
+struct SourceRequest {
+  std::vector<std::string> paths;
+  std::string format;                                         // "" = by the name of the first path
+  std::vector<std::pair<std::string, std::string>> settings;  // parameters of the source
+  std::vector<std::string> features;  // of examples in TFRecord files; none = all that are found
+
+  /// Takes an option that is about the source; false for any other word.
+  bool take(const std::string &word, Arguments &arguments);
+};
+
+/// The lines of its help.
+extern const char *const kSourceUsage;
+
+/// The dataset of one pass over the files. Examples in TFRecord files become their features. Throws UsageError and
+/// tutti::Error.
+Dataset open_source(const SourceRequest &request, const Context &context);
+
+/// "tfrecord", "csv", ...: what files of this name are.
+std::string format_of(const SourceRequest &request);
+
+}  // namespace tutti::tool
+
+#endif  // TUTTI_TOOL_DATASET_SOURCE_H_
