@@ -23,6 +23,9 @@ type Result struct {
 	Seconds  float64
 	Loss     float64            // of the last step, or of the whole dataset; NaN when the model has none
 	Metrics  map[string]float64 // by name, without the loss
+
+	InputWait   float64 // seconds that training steps waited for their input
+	InputReport string  // what the newest walk over the training data has cost, as Iterator.Report gives it
 }
 
 // takeResult reads a C result and drops it; nil when there is none.
@@ -38,6 +41,9 @@ func takeResult(handle uintptr) *Result {
 		Seconds:  raw.Result_get_seconds(handle),
 		Loss:     raw.Result_get_loss(handle),
 		Metrics:  make(map[string]float64),
+
+		InputWait:   raw.Result_get_input_wait(handle),
+		InputReport: raw.Result_get_input_report(handle),
 	}
 	for i := int64(0); i < raw.Result_get_metric_count(handle); i++ {
 		name := raw.Result_get_metric_name(handle, i)

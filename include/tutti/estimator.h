@@ -113,6 +113,11 @@ TUTTI_API int32_t tutti_result_get_reason(const tutti_result *result);
 TUTTI_API int64_t tutti_result_get_step(const tutti_result *result);
 TUTTI_API int64_t tutti_result_get_examples(const tutti_result *result);
 TUTTI_API double tutti_result_get_seconds(const tutti_result *result);
+/* Seconds that training steps waited for their input; 0 for an evaluation. */
+TUTTI_API double tutti_result_get_input_wait(const tutti_result *result);
+/* What the newest walk over the training data has cost, stage by stage, and which stage limits it: the JSON of
+ * tutti_iterator_get_report. Empty for an evaluation; lent while the result lives. */
+TUTTI_API const char *tutti_result_get_input_report(const tutti_result *result);
 /* Of the last step for train, of the whole dataset for evaluate: the loss as the model would have it for one batch of
  * all examples, whatever the batch size and the number of replicas. NaN when the model has no loss. */
 TUTTI_API double tutti_result_get_loss(const tutti_result *result);

@@ -20,6 +20,8 @@ T from_result(const tutti_result *handle, T ResultObject::*member, T otherwise) 
   return object ? (*object).*member : otherwise;
 }
 
+std::string text_of(const base::Json &json) { return json.is_null() ? std::string() : json.dump(); }
+
 }  // namespace
 
 void ResultObject::take(const std::vector<estimator::NamedNumber> &values) {
@@ -37,6 +39,8 @@ ResultObject::ResultObject(const estimator::TrainResult &result, double elapsed)
     : reason(static_cast<int32_t>(result.reason)), step(result.step), examples(result.examples), seconds(elapsed) {
   take(result.metrics);
   loss = result.loss;
+  input_wait = result.input_wait_seconds;
+  input_report = text_of(result.input_report);
 }
 
 ResultObject::ResultObject(const estimator::EvaluateResult &result, double elapsed)
@@ -44,8 +48,13 @@ ResultObject::ResultObject(const estimator::EvaluateResult &result, double elaps
   take(result.values);
 }
 
-ResultObject::ResultObject(int32_t why, int64_t at_step, double last_loss, double elapsed)
-    : reason(why), step(at_step), seconds(elapsed), loss(last_loss) {}
+ResultObject::ResultObject(const estimator::SessionReport &report, double elapsed)
+    : reason(report.reason ? static_cast<int32_t>(*report.reason) : 0),
+      step(report.step),
+      seconds(elapsed),
+      loss(report.loss),
+      input_wait(report.input_wait_seconds),
+      input_report(text_of(report.input_report)) {}
 
 Status emit_result(Ref<ResultObject> result, tutti_result **out) {
   return out != nullptr ? emit(std::move(result), result_handles, out) : Status();
@@ -70,6 +79,15 @@ int64_t tutti_result_get_examples(const tutti_result *result) {
 
 double tutti_result_get_seconds(const tutti_result *result) {
   return from_result(result, &ResultObject::seconds, kNotANumber);
+}
+
+double tutti_result_get_input_wait(const tutti_result *result) {
+  return from_result(result, &ResultObject::input_wait, kNotANumber);
+}
+
+const char *tutti_result_get_input_report(const tutti_result *result) {
+  const Ref<ResultObject> object = peek(result, result_handles);
+  return object ? object->input_report.c_str() : nullptr;
 }
 
 double tutti_result_get_loss(const tutti_result *result) {

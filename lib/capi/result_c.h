@@ -12,6 +12,7 @@
 
 #include "capi/handles.h"
 #include "estimator/requests.h"
+#include "estimator/train_session.h"
 
 namespace tutti::impl::capi {
 
@@ -19,13 +20,15 @@ class ResultObject : public base::Object {
  public:
   ResultObject(const estimator::TrainResult &result, double seconds);
   ResultObject(const estimator::EvaluateResult &result, double seconds);
-  ResultObject(int32_t reason, int64_t step, double loss, double seconds);
+  ResultObject(const estimator::SessionReport &report, double seconds);
 
   int32_t reason = 0;
   int64_t step = 0;
   int64_t examples = 0;
   double seconds = 0;
   double loss = 0;
+  double input_wait = 0;
+  std::string input_report;  // JSON
   std::vector<std::pair<std::string, double>> metrics;
 
  private:

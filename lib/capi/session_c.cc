@@ -46,8 +46,7 @@ int32_t tutti_session_run(tutti_session *session, int64_t steps, tutti_result **
     if (steps < 1) return base::invalid_argument("argument 'steps' must be 1 or more, got ", steps);
     return with_session(session, [&](SessionObject &object) -> Status {
       TUTTI_ASSIGN(const estimator::SessionReport report, object.session()->run({.steps = steps}));
-      const int32_t reason = report.reason ? static_cast<int32_t>(*report.reason) : 0;
-      return emit_result(base::make_ref<ResultObject>(reason, report.step, report.loss, object.seconds()), result);
+      return emit_result(base::make_ref<ResultObject>(report, object.seconds()), result);
     });
   });
 }

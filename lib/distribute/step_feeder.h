@@ -10,8 +10,8 @@
 //   replicas            wait_ready(n) -> agree -> rank 0: start(n) -> wait_complete(n) -> input(n) until step n + 1
 //   begins feeder              peek -> ready(n) ... started(n) -> take -> complete(n) -> peek ...
 //
-// Step numbers count from 0 since attach(). Threads: attach, allow, state by the session's caller while no step runs;
-// the waits by the replicas; they wait for no lock. Internal to this folder.
+// Step numbers count from 0 since attach(). Threads: attach, allow, state, report by the session's caller while no step
+// runs; the waits by the replicas; they wait for no lock. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_STEP_FEEDER_H_
 #define TUTTI_DISTRIBUTE_STEP_FEEDER_H_
 
@@ -51,6 +51,8 @@ class StepFeeder {
   /// State of the iterator after the steps that were started. Interrupts a look ahead, but waits for the rest of a step
   /// that has begun.
   base::Result<base::Json> state();
+  /// What the walk has cost; null without input.
+  base::Json report() const { return iterator_ != nullptr ? iterator_->report() : base::Json(); }
 
   /// Steps below `limit` may be read from now on.
   void allow(int64_t limit);

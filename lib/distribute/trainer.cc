@@ -56,6 +56,7 @@ class TrainerSession : public Trainer {
   Status restore(const checkpoint::WeightVersion &version) override;
   Status attach_input(std::unique_ptr<data::Iterator> iterator) override;
   Result<base::Json> input_state() override { return feeder_->state(); }
+  base::Json input_report() const override { return feeder_->report(); }
   Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) override;
   void request_stop() override { replicas_->request_stop(*feeder_); }
 

@@ -159,6 +159,8 @@ class Trainer : public TrainerVariables, public TrainerProgress {
   /// Position of the input after the last completed step, for attach_input + restore. Batches that were read ahead do
   /// not count.
   virtual base::Result<base::Json> input_state() = 0;
+  /// What the walk over the input has cost (data::Iterator::report); null without input.
+  virtual base::Json input_report() const = 0;
 
   /// Up to `steps` steps (negative = until the input ends or a stop). CANCELLED leaves the trainer usable: the step
   /// under way is finished, unless it waits for its input, or longer than cancel_grace_ms for another replica; then it

@@ -50,6 +50,8 @@ struct TrainResult {
   int64_t examples = 0;              // rows of this call
   double loss = 0;                   // of the last step; NaN before the first one
   std::vector<NamedNumber> metrics;  // loss, learning rate and metrics of the last step
+  double input_wait_seconds = 0;     // how long steps of this call waited for their input
+  base::Json input_report;           // what the newest walk over the input has cost (data::Iterator::report)
 };
 
 struct EvaluateRequest {

@@ -48,7 +48,7 @@ Result<SessionReport> TrainSession::run(const RunLimit &limit) {
 }
 
 Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
-  const int64_t begin = step();
+  const int64_t begin = step(), waited = input_wait_ns_;
   const int64_t end = limit.steps < 0 || limit.steps > INT64_MAX - begin ? INT64_MAX : begin + limit.steps;
   for (bool paused = false; !reason_ && !paused;) {
     TUTTI_TRY(pump());
@@ -63,7 +63,12 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
       paused = pass_ended && limit.until_epoch_end;
     }
   }
-  return SessionReport{reason_, step(), step() - begin, loss_of(values_)};
+  return SessionReport{reason_,
+                       step(),
+                       step() - begin,
+                       loss_of(values_),
+                       1e-9 * static_cast<double>(input_wait_ns_ - waited),
+                       trainer_->input_report()};
 }
 
 // Runs to the next step that somebody wants to see. True when it ended a pass.
@@ -109,7 +114,10 @@ void TrainSession::account(const distribute::RunReport *report) {
   run_.examples += examples;
   state_->completed_steps.store(trainer_->step(), std::memory_order_relaxed);
   if (examples > 0 && (report == nullptr || report->steps > 0)) values_ = trainer_->report();
-  if (report == nullptr || report->steps == 0) return;
+  if (report == nullptr) return;
+  input_wait_ns_ += report->input_wait_ns;
+  run_ns_ += report->total_ns;
+  if (report->steps == 0) return;
   secs_per_step_ = std::max(1e-9, static_cast<double>(report->total_ns) * 1e-9 / static_cast<double>(report->steps));
 }
 
@@ -273,6 +281,7 @@ Result<TrainResult> TrainSession::close() {
   }
   closed_ = true;
   const TrainResult all = result();
+  log_input_wait();
   release(true);
   return all;
 }
@@ -332,7 +341,18 @@ TrainResult TrainSession::result() const {
   all.examples = examples_;
   all.loss = loss_of(values_);
   all.metrics = values_;
+  all.input_wait_seconds = 1e-9 * static_cast<double>(input_wait_ns_);
+  all.input_report = trainer_->input_report();
   return all;
+}
+
+// Worth a line: a second and a tenth of the time.
+void TrainSession::log_input_wait() const {
+  if (input_wait_ns_ < 1'000'000'000 || input_wait_ns_ < run_ns_ / 10) return;
+  const Json report = trainer_->input_report();
+  if (report.is_null()) return;
+  state_->logger().info("training waited for input ", 100 * input_wait_ns_ / run_ns_, " % of the time\n",
+                        base::JsonReader(report, "report").get_string("text").value_or(""));
 }
 
 // Gives back what belongs to the estimator. The saver goes first: its thread calls into this object.

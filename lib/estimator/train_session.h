@@ -47,8 +47,10 @@ struct RunLimit {
 struct SessionReport {
   std::optional<EndReason> reason;  // set: the run has reached its goal or was stopped, there is no more to do
   int64_t step = 0;
-  int64_t steps = 0;  // of this run()
-  double loss = 0;    // of the last step
+  int64_t steps = 0;              // of this run()
+  double loss = 0;                // of the last step
+  double input_wait_seconds = 0;  // of this run()
+  base::Json input_report;        // as in TrainResult
 };
 
 class TrainSession : private RunControl {
@@ -111,6 +113,7 @@ class TrainSession : private RunControl {
   base::Status finish();
   void keep_for_resuming();
   TrainResult result() const;
+  void log_input_wait() const;
   void release(bool keep_trainer);
 
   // RunControl
@@ -140,10 +143,11 @@ class TrainSession : private RunControl {
   bool closed_ = false;
 
   int64_t first_step_ = 0;
-  int64_t examples_ = 0;             // rows in this session
-  int64_t counted_examples_ = 0;     // of the trainer's counter
-  std::vector<NamedNumber> values_;  // report of the last step
-  double secs_per_step_ = 0;         // of the last chunk; 0 = not known
+  int64_t examples_ = 0;                    // rows in this session
+  int64_t counted_examples_ = 0;            // of the trainer's counter
+  std::vector<NamedNumber> values_;         // report of the last step
+  int64_t input_wait_ns_ = 0, run_ns_ = 0;  // of all runs
+  double secs_per_step_ = 0;                // of the last chunk; 0 = not known
 
   // What the newest checkpoint on disk, or on its way there, says.
   int64_t saved_step_ = -1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables of an estimator and training sessions through the C interface. */
+#include <time.h>
+
+#include "dataset_fixtures.h"
 #include "estimator_fixtures.h"
 
 static int has_variable(tutti_estimator *estimator, const char *name) {
@@ -59,6 +62,48 @@ static void test_frozen_variables(void **state) {
   assert_error(TUTTI_FAILED_PRECONDITION, "before", tutti_estimator_set_trainable(estimator, "*", 1, &err));
   tutti_estimator_unref(estimator);
   tutti_dataset_unref(dataset);
+}
+
+/* A map that takes five milliseconds. */
+static int32_t slow_map(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
+                        tutti_error **error) {
+  (void)user, (void)error;
+  const struct timespec pause = {0, 5000000};
+  nanosleep(&pause, NULL);
+  for (int64_t i = 0; i < count; i++)
+    tutti_tensor_ref(outputs[i] = inputs[i]);
+  return TUTTI_OK;
+}
+
+static void test_waiting_for_input_is_told(void **state) {
+  (void)state;
+  struct line line = {0};
+  tutti_dataset *quick = line_dataset(1), *slow = NULL;
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_dataset(pipeline, quick);
+  tutti_pipeline_map(pipeline, slow_map, NULL, NULL, 1);
+  slow = build(pipeline);
+  tutti_estimator *estimator = line_estimator(&line);
+  tutti_session *session = NULL;
+  tutti_result *result = NULL;
+  assert_ok(tutti_session_open(estimator, slow, NULL, NULL, NULL, &session, &err));
+  assert_ok(tutti_session_run(session, 2, &result, &err));
+  const double waited = tutti_result_get_input_wait(result);
+  assert_true(waited > 0.004 && waited <= tutti_result_get_seconds(result));
+  assert_contains(tutti_result_get_input_report(result), "\"stage\":\"map_callback\"");
+  assert_contains(tutti_result_get_input_report(result), "\"limit\"");
+  tutti_result_unref(result);
+  assert_ok(tutti_session_close(session, &result, &err));
+  assert_true(tutti_result_get_input_wait(result) >= waited);
+  assert_contains(tutti_result_get_input_report(result), "map_callback");
+  tutti_result_unref(result);
+  assert_ok(tutti_estimator_evaluate(estimator, quick, 1, NULL, &result, &err));
+  assert_true(tutti_result_get_input_wait(result) == 0);
+  assert_string_equal(tutti_result_get_input_report(result), "");
+  tutti_result_unref(result);
+  tutti_session_unref(session), tutti_estimator_unref(estimator);
+  tutti_dataset_unref(slow), tutti_dataset_unref(quick);
 }
 
 static void test_session(void **state) {
@@ -124,6 +169,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_session_whose_run_failed),
     cmocka_unit_test(test_variables),
     cmocka_unit_test(test_frozen_variables),
+    cmocka_unit_test(test_waiting_for_input_is_told),
     cmocka_unit_test(test_session),
 };
 CAPI_TEST_MAIN(tests)

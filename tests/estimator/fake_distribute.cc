@@ -120,6 +120,7 @@ class FakeTrainer : public Trainer {
     iterator_ = std::move(iterator);
     return Status();
   }
+  base::Json input_report() const override { return base::Json(); }
   Result<base::Json> input_state() override { return iterator_->save(); }
 
   Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) override {

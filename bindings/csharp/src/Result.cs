@@ -29,6 +29,8 @@ namespace Tutti
             Examples = Raw.result_get_examples(number);
             Seconds = Raw.result_get_seconds(number);
             Loss = Raw.result_get_loss(number);
+            InputWait = Raw.result_get_input_wait(number);
+            InputReport = Raw.result_get_input_report(number);
             var metrics = new Dictionary<string, double>();
             for (long i = 0; i < Raw.result_get_metric_count(number); i++)
             {
@@ -64,6 +66,13 @@ namespace Tutti
 
         /// <summary>How long it took.</summary>
         public double Seconds { get; private set; }
+
+        /// <summary>Seconds that training steps waited for their input.</summary>
+        public double InputWait { get; private set; }
+
+        /// <summary>What the newest walk over the training data has cost, as Iterator.Report gives it; empty for an
+        /// evaluation.</summary>
+        public string InputReport { get; private set; }
 
         /// <summary>The loss of the last step, or of the whole dataset; NaN when the model has none.</summary>
         public double Loss { get; private set; }

@@ -46,6 +46,9 @@ class Result : public detail::Handle<tutti_result, tutti_result_ref, tutti_resul
   int64_t step() const { return tutti_result_get_step(get()); }
   int64_t examples() const { return tutti_result_get_examples(get()); }
   double seconds() const { return tutti_result_get_seconds(get()); }
+  /// Seconds that training steps waited for their input, and what the walk over it has cost, as JSON.
+  double input_wait() const { return tutti_result_get_input_wait(get()); }
+  std::string input_report() const { return detail::copied(tutti_result_get_input_report(get())); }
   double loss() const { return tutti_result_get_loss(get()); }
   double metric(const char *name) const { return tutti_result_get_metric(get(), name); }
 };

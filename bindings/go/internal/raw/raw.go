@@ -183,27 +183,27 @@ typedef long long swig_type_150;
 typedef _gostring_ swig_type_151;
 typedef long long swig_type_152;
 typedef long long swig_type_153;
-typedef long long swig_type_154;
-typedef _gostring_ swig_type_155;
-typedef long long swig_type_156;
-typedef _gostring_ swig_type_157;
+typedef _gostring_ swig_type_154;
+typedef long long swig_type_155;
+typedef _gostring_ swig_type_156;
+typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
 typedef _gostring_ swig_type_159;
-typedef long long swig_type_160;
-typedef _gostring_ swig_type_161;
-typedef long long swig_type_162;
+typedef _gostring_ swig_type_160;
+typedef long long swig_type_161;
+typedef _gostring_ swig_type_162;
 typedef long long swig_type_163;
 typedef long long swig_type_164;
-typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
-typedef _gostring_ swig_type_167;
+typedef long long swig_type_165;
+typedef _gostring_ swig_type_166;
+typedef long long swig_type_167;
 typedef _gostring_ swig_type_168;
 typedef _gostring_ swig_type_169;
-typedef _goslice_ swig_type_170;
-typedef _gostring_ swig_type_171;
-typedef long long swig_type_172;
-typedef _goslice_ swig_type_173;
-typedef long long swig_type_174;
+typedef _gostring_ swig_type_170;
+typedef _goslice_ swig_type_171;
+typedef _gostring_ swig_type_172;
+typedef long long swig_type_173;
+typedef _goslice_ swig_type_174;
 typedef long long swig_type_175;
 typedef long long swig_type_176;
 typedef long long swig_type_177;
@@ -211,19 +211,20 @@ typedef long long swig_type_178;
 typedef long long swig_type_179;
 typedef long long swig_type_180;
 typedef long long swig_type_181;
-typedef _goslice_ swig_type_182;
-typedef long long swig_type_183;
-typedef _goslice_ swig_type_184;
+typedef long long swig_type_182;
+typedef _goslice_ swig_type_183;
+typedef long long swig_type_184;
 typedef _goslice_ swig_type_185;
-typedef long long swig_type_186;
+typedef _goslice_ swig_type_186;
 typedef long long swig_type_187;
 typedef long long swig_type_188;
-typedef _goslice_ swig_type_189;
-typedef _gostring_ swig_type_190;
+typedef long long swig_type_189;
+typedef _goslice_ swig_type_190;
 typedef _gostring_ swig_type_191;
 typedef _gostring_ swig_type_192;
-typedef long long swig_type_193;
+typedef _gostring_ swig_type_193;
 typedef long long swig_type_194;
+typedef long long swig_type_195;
 extern void _wrap_Swig_free_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_a1945a8695ad2986(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_a1945a8695ad2986(void);
@@ -402,17 +403,19 @@ extern int _wrap_result_get_reason_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_type_152 _wrap_result_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_type_153 _wrap_result_get_examples_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_result_get_input_wait_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_154 _wrap_result_get_input_report_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_154 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_155 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_156 arg2);
-extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_157 arg2);
-extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_158 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_155 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_156 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_157 arg2);
+extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_158 arg2);
+extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_159 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_159 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_160 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_161 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_160 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_161 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_162 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -421,36 +424,36 @@ extern void _wrap_prediction_stream_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_162 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_163 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_164 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_165 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_166 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2);
-extern int _wrap_record_writer_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_168 arg2, swig_type_169 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_163 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_164 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_165 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_166 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_168 arg2);
+extern int _wrap_record_writer_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_169 arg2, swig_type_170 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_171 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_171 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_172 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_172 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_173 arg1);
-extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_175 arg2, swig_type_176 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_177 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3);
-extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_180 arg2);
-extern void _wrap_pipeline_set_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_181 arg2);
-extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_186 arg2);
+extern swig_type_173 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_174 arg1);
+extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_178 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3);
+extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_181 arg2);
+extern void _wrap_pipeline_set_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_182 arg2);
+extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_187 arg2);
 extern void _wrap_map_queue_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_map_queue_take_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_187 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_188 arg2);
-extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_189 arg3, int arg4, uintptr_t arg5);
-extern swig_type_190 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_191 _wrap_iterator_get_report_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_192 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_188 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_189 arg2);
+extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_190 arg3, int arg4, uintptr_t arg5);
+extern swig_type_191 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_192 _wrap_iterator_get_report_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_193 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2156,6 +2159,23 @@ func Result_get_seconds(arg1 uintptr) (_swig_ret float64) {
 	return swig_r
 }
 
+func Result_get_input_wait(arg1 uintptr) (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_result_get_input_wait_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_result_get_input_report_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
 func Result_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
@@ -2174,7 +2194,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2185,7 +2205,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2200,7 +2220,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2233,7 +2253,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2342,7 +2362,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2353,7 +2373,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2367,7 +2387,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2392,7 +2412,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2405,7 +2425,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2431,7 +2451,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_173)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_174)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2446,7 +2466,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2456,7 +2476,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1), C.swig_type_176(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1), C.swig_type_177(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2466,7 +2486,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2474,19 +2494,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1), C.swig_type_179(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1), C.swig_type_180(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2496,7 +2516,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.swig_type_183(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.swig_type_184(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2511,7 +2531,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2525,7 +2545,7 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1)))
 	return swig_r
 }
 
@@ -2552,7 +2572,7 @@ func Map_work_get_input(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1)))
 	return swig_r
 }
 
@@ -2562,7 +2582,7 @@ func Map_queue_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 int32, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2597,7 +2617,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1), C.swig_type_194(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1), C.swig_type_195(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

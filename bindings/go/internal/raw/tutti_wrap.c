@@ -3187,6 +3187,32 @@ double _wrap_result_get_seconds_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
 }
 
 
+double _wrap_result_get_input_wait_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+  tutti_result *arg1 = (tutti_result *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
+  
+  result = (double)tutti_result_get_input_wait((struct tutti_result const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_result_get_input_report_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+  tutti_result *arg1 = (tutti_result *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
+  
+  result = (char *)tutti_result_get_input_report((struct tutti_result const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
 double _wrap_result_get_loss_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;

@@ -13,9 +13,12 @@ import java.util.Map;
  * @param seconds how long it took
  * @param loss of the last step, or of the whole dataset; NaN when the model has none
  * @param metrics by name, without the loss
+ * @param inputWait seconds that training steps waited for their input
+ * @param inputReport what the newest walk over the training data has cost, as {@code Iterator.report()} gives it; empty
+ *     for an evaluation
  */
 public record Result(Reason reason, long step, long examples, double seconds, double loss,
-    Map<String, Double> metrics) {
+    Map<String, Double> metrics, double inputWait, String inputReport) {
 
     /** Reads a C result and drops it. */
     static Result take(long number) {
@@ -27,7 +30,8 @@ public record Result(Reason reason, long step, long examples, double seconds, do
             }
             return new Result(Reason.of(Raw.result_get_reason(number)), Raw.result_get_step(number),
                 Raw.result_get_examples(number), Raw.result_get_seconds(number), Raw.result_get_loss(number),
-                Collections.unmodifiableMap(metrics));
+                Collections.unmodifiableMap(metrics), Raw.result_get_input_wait(number),
+                Raw.result_get_input_report(number));
         } finally {
             Raw.result_unref(number);
         }
