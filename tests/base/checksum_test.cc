@@ -24,17 +24,38 @@ void known_answers(void **) {
   assert_int_equal(crc32c_portable("123456789", 9), 0xe3069283u);
 }
 
-void both_ways_agree_for_all_lengths_and_places(void **) {
+// The definition: the remainder of a division, bit by bit.
+uint32_t crc_by_bits(const unsigned char *data, size_t size, uint32_t crc) {
+  uint32_t state = ~crc;
+  for (size_t i = 0; i < size; ++i) {
+    state ^= data[i];
+    for (int bit = 0; bit < 8; ++bit)
+      state = (state >> 1) ^ ((state & 1) != 0 ? 0x82f63b78u : 0);
+  }
+  return ~state;
+}
+
+void all_ways_agree_for_all_lengths_and_places(void **) {
   RandomStream stream(RandomKey::of(4, 4, 4));
-  std::vector<unsigned char> data(20000);
+  std::vector<unsigned char> data(300000);
   for (unsigned char &byte : data)
     byte = static_cast<unsigned char>(stream.next());
-  for (size_t size = 0; size < 200; ++size) {
-    assert_int_equal(crc32c(&data[size % 9], size), crc32c_portable(&data[size % 9], size));
+  const auto check = [&](size_t place, size_t size, uint32_t crc) {
+    const uint32_t expected = crc_by_bits(&data[place], size, crc);
+    assert_int_equal(crc32c(&data[place], size, crc), expected);
+    assert_int_equal(crc32c_portable(&data[place], size, crc), expected);
+  };
+  for (size_t place = 0; place < 16; ++place) {
+    for (size_t size = 0; size <= 300; ++size)
+      check(place, size, static_cast<uint32_t>(place));
   }
-  for (const size_t size : {3071, 3072, 3073, 6144, 10000, 19990}) {
-    assert_int_equal(crc32c(&data[3], size, 77), crc32c_portable(&data[3], size, 77));
+  // Around the borders of blocks, strands and registers.
+  for (const size_t border : {512, 768, 1024, 2048, 2816, 3072, 5632, 5888, 8448, 10000}) {
+    for (size_t size = border - 70; size <= border + 70; size += 7)
+      check(size % 16, size, 77);
   }
+  for (const size_t size : {65536, 262144, 299984})
+    check(15, size, 0xffffffffu);
 }
 
 void pieces_continue(void **) {
@@ -61,7 +82,7 @@ void fnv(void **) {
 
 const CMUnitTest tests[] = {
     cmocka_unit_test(known_answers),
-    cmocka_unit_test(both_ways_agree_for_all_lengths_and_places),
+    cmocka_unit_test(all_ways_agree_for_all_lengths_and_places),
     cmocka_unit_test(pieces_continue),
     cmocka_unit_test(masks_invert),
     cmocka_unit_test(fnv),
