@@ -37,8 +37,7 @@ Result<ByteStream> ByteStream::open(Ref<const ReadableFile> file, Compression co
   ByteStream stream(std::move(file));
   // A small file needs no large buffer.
   const int64_t size = std::clamp<int64_t>(stream.file_->size_bytes() + 1, 64, int64_t{kBufferBytes});
-  stream.capacity_ = static_cast<size_t>(size);
-  stream.buffer_.reset(new char[stream.capacity_]);
+  TUTTI_TRY(stream.allocate(static_cast<size_t>(size)));
   TUTTI_TRY(stream.choose(compression));
   return stream;
 }
@@ -55,9 +54,10 @@ Status ByteStream::choose(Compression compression) {
   TUTTI_ASSIGN(base::Inflater inflater, base::Inflater::create({INT64_MAX, kMostRatio}));
   inflater_.emplace(std::move(inflater));
   // What was read is the compressed form; it is read again into a buffer of its own.
-  packed_capacity_ = std::exchange(capacity_, kBufferBytes);
-  packed_ = std::exchange(buffer_, std::unique_ptr<char[]>(new char[capacity_]));
+  packed_capacity_ = capacity_;
+  packed_.reset(new char[packed_capacity_]);
   begin_ = end_ = 0;
+  TUTTI_TRY(allocate(kBufferBytes));
   file_offset_ = 0;
   ended_ = false;
   return Status();
@@ -70,24 +70,34 @@ Status ByteStream::fail(const Status &status) {
   return failure_;
 }
 
-void ByteStream::make_room() {
-  if (begin_ > 0) {
-    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
-    end_ -= std::exchange(begin_, 0);
-  }
-  if (end_ < capacity_) return;
-  std::unique_ptr<char[]> larger(new char[capacity_ * 2]);
-  std::memcpy(larger.get(), buffer_.get(), end_);
+// Moves what the old buffer holds to a new one.
+Status ByteStream::allocate(size_t capacity) {
+  TUTTI_ASSIGN(Ref<tensor::Buffer> larger, tensor::Buffer::allocate(static_cast<int64_t>(kFrontBytes + capacity)));
+  if (end_ > begin_) std::memcpy(static_cast<char *>(larger->data()) + kFrontBytes, data() + begin_, end_ - begin_);
+  end_ -= std::exchange(begin_, 0);
   buffer_ = std::move(larger);
-  capacity_ *= 2;
+  capacity_ = capacity;
+  views_ = 0;
+  return Status();
 }
 
-Status ByteStream::fill() {
+Status ByteStream::make_room() {
+  if (without_views_ > 0) --without_views_;
+  const bool is_held = buffer_->reference_count() > 1;
+  if (is_held) without_views_ = kWithoutViews;
+  if (end_ - begin_ == capacity_) return allocate(capacity_ * 2);
+  if (is_held) return allocate(capacity_);
+  if (begin_ > 0 && end_ > begin_) std::memmove(data(), data() + begin_, end_ - begin_);
+  end_ -= std::exchange(begin_, 0);
+  views_ = 0;
+  return Status();
+}
+
+Status ByteStream::fill(size_t most) {
   TUTTI_TRY(failure_);
-  if (begin_ == end_) begin_ = end_ = 0;
-  make_room();
-  char *const target = buffer_.get() + end_;
-  const size_t room = capacity_ - end_;
+  TUTTI_TRY(make_room());
+  char *const target = data() + end_;
+  const size_t room = std::min(capacity_ - end_, most);
   Result<size_t> got = inflater_ ? inflate(target, room) : file_->read_at(file_offset_, {target, room});
   if (!got.ok()) return fail(got.status());
   if (!inflater_) file_offset_ += static_cast<int64_t>(*got);
@@ -114,16 +124,30 @@ Result<size_t> ByteStream::inflate(char *target, size_t size) {
   }
 }
 
-Result<std::string_view> ByteStream::peek(size_t size) {
+Result<std::string_view> ByteStream::peek(size_t size, size_t most_ahead) {
   while (end_ - begin_ < size && !ended_)
-    TUTTI_TRY(fill());
+    TUTTI_TRY(fill(std::max(most_ahead, size - (end_ - begin_))));
   if (end_ - begin_ < size) TUTTI_TRY(failure_);
   return buffered();
 }
 
+bool ByteStream::view(size_t skip, size_t size, tensor::Tensor &view) {
+  if (without_views_ > 0 || views_ == kMostViews) return false;
+  const size_t place = views_ * 2 * sizeof(int64_t);
+  auto *const offsets = reinterpret_cast<int64_t *>(static_cast<char *>(buffer_->data()) + place);
+  offsets[0] = static_cast<int64_t>(kFrontBytes + begin_ + skip);
+  offsets[1] = offsets[0] + static_cast<int64_t>(size);
+  Result<tensor::Tensor> made =
+      tensor::Tensor::from_buffer(tensor::DType::bytes, {}, buffer_, static_cast<int64_t>(place));
+  if (!made.ok()) return false;
+  view = made.take();
+  ++views_;
+  return true;
+}
+
 Result<size_t> ByteStream::read(char *target, size_t size) {
   size_t done = std::min(size, end_ - begin_);
-  if (done > 0) std::memcpy(target, buffer_.get() + begin_, done);
+  if (done > 0) std::memcpy(target, data() + begin_, done);
   consume(done);
   while (done < size && !ended_) {
     TUTTI_TRY(failure_);
@@ -151,7 +175,7 @@ Result<bool> ByteStream::read_line(std::string_view &line) {
     }
     seen = here.size();
     if (ended_) break;
-    TUTTI_TRY(fill());
+    TUTTI_TRY(fill(SIZE_MAX));
   }
   TUTTI_TRY(failure_);
   line = buffered();

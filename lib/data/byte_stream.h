@@ -9,7 +9,8 @@
 //     if (!more) break;
 //   }
 //
-// The buffer grows with what is really read, never with what a file promises. An error is final for the stream, and
+// The buffer grows with what is really read, never with what a file promises. Tensors of dtype bytes may be views of it
+// (view()); as long as one lives, what it shows stays where it is. An error is final for the stream, and
 // comes when all that could be read before it has been given out.
 //
 // Threads: one at a time.
@@ -26,6 +27,8 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "data/file_system.h"
+#include "tensor/buffer.h"
+#include "tensor/tensor.h"
 
 namespace tutti::impl::data {
 
@@ -54,15 +57,19 @@ class ByteStream {
   bool has_failed() const { return !failure_.ok(); }
 
   /// At least `size` bytes of what comes next, fewer only at the end. They stay next, and lie there until the next
-  /// call.
-  base::Result<std::string_view> peek(size_t size);
+  /// call. Where less lies in the buffer, so many bytes are read ahead at most.
+  base::Result<std::string_view> peek(size_t size, size_t most_ahead = SIZE_MAX);
   /// What lies in the buffer; nothing is read.
-  std::string_view buffered() const { return {buffer_.get() + begin_, end_ - begin_}; }
+  std::string_view buffered() const { return {data() + begin_, end_ - begin_}; }
   /// Moves behind `size` bytes that peek() showed.
   void consume(size_t size) {
     begin_ += size;
     offset_ += static_cast<int64_t>(size);
   }
+  /// Bytes that peek() showed, `size` of them after the first `skip`, as a scalar of dtype bytes that shares the
+  /// buffer. False where a copy is better: when there are too many, and for a while after views were still held when
+  /// their buffer was used up, since each keeps all of it from being used again.
+  bool view(size_t skip, size_t size, tensor::Tensor &view);
   /// Up to `size` bytes straight to `target`; fewer only at the end.
   base::Result<size_t> read(char *target, size_t size);
   /// The next line without its "\n" or "\r\n"; false at the end. A last line may lack its end.
@@ -78,14 +85,25 @@ class ByteStream {
 
   base::Status choose(Compression compression);
   /// Reads more into the buffer, which must not have ended.
-  base::Status fill();
-  void make_room();
+  base::Status fill(size_t most);
+  base::Status make_room();
+  base::Status allocate(size_t capacity);
+  char *data() const { return static_cast<char *>(buffer_->data()) + kFrontBytes; }
   base::Result<size_t> inflate(char *target, size_t size);
   base::Status fail(const base::Status &status);
 
+  // The offsets of views stand before the contents.
+  static constexpr size_t kMostViews = 128;
+  static constexpr size_t kFrontBytes = kMostViews * 2 * sizeof(int64_t);
+  // Buffers without views after one whose views were held: what is held in vain is a small part of what is held.
+  static constexpr int kWithoutViews = 64;
+
   base::Ref<const ReadableFile> file_;
-  std::unique_ptr<char[]> buffer_, packed_;
-  size_t capacity_ = 0, begin_ = 0, end_ = 0;  // of the buffer
+  base::Ref<tensor::Buffer> buffer_;  // kFrontBytes and the contents
+  std::unique_ptr<char[]> packed_;
+  size_t views_ = 0;                           // given of this buffer
+  int without_views_ = 0;                      // buffers
+  size_t capacity_ = 0, begin_ = 0, end_ = 0;  // of the contents
   size_t packed_capacity_ = 0, packed_begin_ = 0, packed_end_ = 0;
   int64_t file_offset_ = 0;  // of what is read next
   int64_t offset_ = 0;

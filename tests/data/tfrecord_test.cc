@@ -2,6 +2,7 @@
 //
 // Records against files that TensorFlow wrote (golden/make_golden.py), and against every kind of damage.
 #include "base/gzip.h"
+#include "base/memory.h"
 #include "base/philox.h"
 #include "data/format/record.h"
 #include "sample_files.h"
@@ -10,6 +11,7 @@ using namespace tutti::impl;
 using namespace tutti::testing;
 using data::Compression;
 using data::RecordWriter;
+using tensor::Tensor;
 
 namespace {
 
@@ -161,6 +163,75 @@ void large_damage_is_found(void **) {
                   "at offset 500037: expected a record of 300000 bytes, the file ends before it does");
 }
 
+// Sizes on both sides of those that are copied, viewed in the stream's buffer and read by themselves.
+Strings mixed_records(size_t count) {
+  base::RandomStream random(base::RandomKey::of(5, 6, 7));
+  Strings records;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t most[] = {300, 3000, 20000, 70000, 300000};
+    std::string record(random.next() % most[i % 5], '\0');
+    for (size_t k = 0; k < record.size(); k += 1 + k / 50)
+      record[k] = static_cast<char>(random.next());
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+// Memory is used again only when nobody holds it, whichever of the records are held, and for how long.
+void records_that_are_held_stay(void **) {
+  const TemporaryDirectory folder;
+  const Strings records = mixed_records(300);
+  for (const Compression compression : {Compression::none, Compression::gzip}) {
+    write_records(folder / "f", records, compression);
+    const auto dataset = assert_ok_value(records_in({folder / "f"}));
+    for (const size_t held_for : {0, 1, 3, 40, 1000}) {
+      auto iterator = assert_ok_value(dataset->make_iterator({}));
+      std::vector<Tensor> held(records.size());
+      data::Element element;
+      for (size_t i = 0; i < records.size(); ++i) {
+        assert_true(assert_ok_value(iterator->next(element)));
+        if (i % 3 == 0) held[i] = element.components[0];
+        assert_true(tensor::bytes_at(element.components[0], 0) == records[i]);
+        if (i >= held_for) {
+          Tensor last = std::move(held[i - held_for]);
+          assert_true(last.empty() || tensor::bytes_at(last, 0) == records[i - held_for]);
+        }
+      }
+      for (size_t i = 0; i < records.size(); ++i)
+        assert_true(held[i].empty() || tensor::bytes_at(held[i], 0) == records[i]);
+    }
+  }
+}
+
+void records_dropped_in_time_cost_no_allocations(void **) {
+  const TemporaryDirectory folder;
+  for (const size_t size : {200, 3000, 30000, 300000}) {
+    write_records(folder / "f", Strings(100, std::string(size, 'x')));
+    auto iterator = assert_ok_value(assert_ok_value(records_in({folder / "f"}))->make_iterator({}));
+    data::Element element;
+    assert_true(assert_ok_value(iterator->next(element)));
+    const int64_t before = base::allocation_count().calls;
+    while (assert_ok_value(iterator->next(element))) {
+    }
+    assert_int_equal(base::allocation_count().calls, before);
+  }
+}
+
+// A record that is held does not hold the buffer it was read into with it, but for a small share of them.
+void records_that_are_held_take_their_own_memory(void **) {
+  const TemporaryDirectory folder;
+  write_records(folder / "f", Strings(20000, std::string(3000, 'x')));
+  auto iterator = assert_ok_value(assert_ok_value(records_in({folder / "f"}))->make_iterator({}));
+  std::vector<Tensor> held;
+  data::Element element;
+  const int64_t before = base::allocation_count().live_bytes;
+  for (int i = 0; assert_ok_value(iterator->next(element)); ++i) {
+    if (i % 60 == 0) held.push_back(element.components[0]);
+  }
+  assert_in_range(base::allocation_count().live_bytes - before, 3000 * held.size(),
+                  (3000 + 200) * held.size() + 6 * data::ByteStream::kBufferBytes);
+}
+
 void writers_leave_whole_files_or_none(void **) {
   const TemporaryDirectory folder;
   {
@@ -194,6 +265,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_flipped_bit_is_found),
     cmocka_unit_test(every_cut_is_found),
     cmocka_unit_test(large_damage_is_found),
+    cmocka_unit_test(records_that_are_held_stay),
+    cmocka_unit_test(records_dropped_in_time_cost_no_allocations),
+    cmocka_unit_test(records_that_are_held_take_their_own_memory),
     cmocka_unit_test(writers_leave_whole_files_or_none),
 };
 TEST_MAIN(tests)

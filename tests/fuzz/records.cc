@@ -31,12 +31,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto stream = data::open_record_stream(data::memory_file(bytes, "fuzz"), data::Compression::automatic);
   if (!stream.ok()) return 0;
   data::RecordReader reader;
+  tensor::Tensor record;
   for (size_t total = 0;;) {
-    const auto record = reader.read(*stream);
-    if (record.ok() && !*record) return 0;
-    if (!record.ok() && (stream->has_failed() || !reader.can_go_on())) return 0;
-    if (!record.ok()) continue;
-    const std::string_view text = tensor::bytes_at(**record, 0);
+    const auto more = reader.read(*stream, record);
+    if (more.ok() && !*more) return 0;
+    if (!more.ok() && (stream->has_failed() || !reader.can_go_on())) return 0;
+    if (!more.ok()) continue;
+    const std::string_view text = tensor::bytes_at(record, 0);
     total += text.size() + 16;
     if (total > size * 1032 + 16) std::abort();
     read_example(text);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/format/record.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "base/checksum.h"
-#include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {
 
@@ -18,14 +19,25 @@ namespace {
 
 constexpr size_t kHeaderBytes = 12;
 constexpr size_t kFooterBytes = 4;
+// Smaller records are copied from the stream's buffer: that costs no more than sharing it.
+constexpr size_t kViewedFrom = 2048;
 // Larger records do not pass through the stream's buffer.
-constexpr uint64_t kThroughBuffer = ByteStream::kBufferBytes / 2;
+constexpr uint64_t kThroughBuffer = ByteStream::kBufferBytes / 4;
+// They come in pieces, whose checksum is made while they are in the cache; and with the header behind one, no more than
+// this is read.
+constexpr size_t kPieceBytes = ByteStream::kBufferBytes;
+constexpr size_t kAheadOfLarge = 64;
+// A scalar of dtype bytes is two offsets and the data (bytes_tensor.h).
+constexpr size_t kOffsetBytes = 16;
 
 template <typename Number>
 Number load(const char *from) {
   Number value = 0;
-  for (size_t i = sizeof(Number); i-- > 0;)
-    value = static_cast<Number>(value << 8 | static_cast<unsigned char>(from[i]));
+  std::memcpy(&value, from, sizeof(Number));
+  if constexpr (std::endian::native == std::endian::big) {
+    auto *const bytes = reinterpret_cast<char *>(&value);
+    std::reverse(bytes, bytes + sizeof(Number));
+  }
   return value;
 }
 
@@ -61,11 +73,13 @@ Result<ByteStream> open_record_stream(Ref<const ReadableFile> file, Compression 
   return plain;
 }
 
-Result<std::optional<Tensor>> RecordReader::read(ByteStream &stream) {
+Result<bool> RecordReader::read(ByteStream &stream, Tensor &record) {
   can_go_on_ = false;
+  // A view must go before its buffer is asked for more; memory of the last record may stay where it is.
+  if (!is_last(record)) record = Tensor();
   const int64_t start = stream.offset();
-  TUTTI_ASSIGN(const std::string_view header, stream.peek(kHeaderBytes));
-  if (header.empty()) return std::optional<Tensor>();
+  TUTTI_ASSIGN(const std::string_view header, stream.peek(kHeaderBytes, most_ahead_));
+  if (header.empty()) return false;
   if (header.size() < kHeaderBytes) {
     return corrupt(stream, start, "expected the 12 bytes before a record, the file ends after ", header.size());
   }
@@ -77,48 +91,78 @@ Result<std::optional<Tensor>> RecordReader::read(ByteStream &stream) {
   if (length > most || most - length < kHeaderBytes + kFooterBytes) {
     return corrupt(stream, start, "expected a record of ", length, " bytes, the file ends before it does");
   }
-  TUTTI_ASSIGN(Tensor record, read_data(stream, start, length));
-  return std::optional<Tensor>(std::move(record));
-}
-
-// A scalar of dtype bytes is two offsets and the data (bytes_tensor.h).
-Result<Tensor> RecordReader::read_data(ByteStream &stream, int64_t start, uint64_t length) {
-  const auto size = static_cast<size_t>(length);
-  const auto ends_early = [&] { return corrupt(stream, start, "the file ends within the record of ", size, " bytes"); };
-  const auto make = [&]() -> Result<Ref<tensor::Buffer>> {
-    TUTTI_ASSIGN(Ref<tensor::Buffer> buffer, tensor::Buffer::allocate(static_cast<int64_t>(size + 16)));
-    auto *const offsets = static_cast<int64_t *>(buffer->data());
-    offsets[0] = 16;
-    offsets[1] = static_cast<int64_t>(size + 16);
-    return buffer;
-  };
   // In a compressed stream nothing but reading on tells whether the data are there.
-  if (length <= kThroughBuffer || stream.is_compressed()) {
-    TUTTI_ASSIGN(const std::string_view all, stream.peek(kHeaderBytes + size + kFooterBytes));
-    if (all.size() < kHeaderBytes + size + kFooterBytes) return ends_early();
-    const std::string_view data = all.substr(kHeaderBytes, size);
-    Status status = check_data(stream, start, data, data.data() + size);
-    TUTTI_ASSIGN(Ref<tensor::Buffer> buffer, make());
-    if (size > 0) std::memcpy(static_cast<char *>(buffer->data()) + 16, data.data(), size);
-    stream.consume(kHeaderBytes + size + kFooterBytes);
-    TUTTI_TRY(status);
-    return Tensor::from_buffer(tensor::DType::bytes, {}, std::move(buffer));
-  }
-  TUTTI_ASSIGN(Ref<tensor::Buffer> buffer, make());
-  char *const target = static_cast<char *>(buffer->data()) + 16;
-  char stored[kFooterBytes];
-  stream.consume(kHeaderBytes);
-  TUTTI_ASSIGN(const size_t got, stream.read(target, size));
-  TUTTI_ASSIGN(const size_t footer, stream.read(stored, kFooterBytes));
-  if (got < size || footer < kFooterBytes) return ends_early();
-  TUTTI_TRY(check_data(stream, start, {target, size}, stored));
-  return Tensor::from_buffer(tensor::DType::bytes, {}, std::move(buffer));
+  const bool is_large = length > kThroughBuffer && !stream.is_compressed();
+  most_ahead_ = is_large ? kAheadOfLarge : SIZE_MAX;
+  const auto size = static_cast<size_t>(length);
+  TUTTI_TRY(is_large ? read_large(stream, start, size, record) : read_buffered(stream, start, size, record));
+  return true;
 }
 
-Status RecordReader::check_data(const ByteStream &stream, int64_t start, std::string_view data, const char *stored) {
+Status RecordReader::read_buffered(ByteStream &stream, int64_t start, size_t size, Tensor &record) {
+  const size_t whole = kHeaderBytes + size + kFooterBytes;
+  TUTTI_ASSIGN(const std::string_view all, stream.peek(whole));
+  if (all.size() < whole) return corrupt(stream, start, "the file ends within the record of ", size, " bytes");
+  const char *const data = all.data() + kHeaderBytes;
+  Status status = check_data(stream, start, size, base::crc32c(data, size), data + size);
+  if (status.ok() && !(size >= kViewedFrom && stream.view(kHeaderBytes, size, record))) {
+    TUTTI_ASSIGN(char *const target, make_room(size, record));
+    if (size > 0) std::memcpy(target, data, size);
+  }
+  stream.consume(whole);
+  return status;
+}
+
+Status RecordReader::read_large(ByteStream &stream, int64_t start, size_t size, Tensor &record) {
+  TUTTI_ASSIGN(char *const target, make_room(size, record));
+  stream.consume(kHeaderBytes);
+  const auto ends_early = [&] { return corrupt(stream, start, "the file ends within the record of ", size, " bytes"); };
+  uint32_t crc = 0;
+  for (size_t done = 0; done < size;) {
+    const size_t piece = std::min(kPieceBytes, size - done);
+    TUTTI_ASSIGN(const size_t got, stream.read(target + done, piece));
+    if (got < piece) return ends_early();
+    crc = base::crc32c(target + done, piece, crc);
+    done += piece;
+  }
+  TUTTI_ASSIGN(const std::string_view footer, stream.peek(kFooterBytes, most_ahead_));
+  if (footer.size() < kFooterBytes) return ends_early();
+  char stored[kFooterBytes];
+  std::memcpy(stored, footer.data(), kFooterBytes);
+  stream.consume(kFooterBytes);
+  return check_data(stream, start, size, crc, stored);
+}
+
+bool RecordReader::is_last(const Tensor &record) const {
+  return record && record.buffer() == last_.buffer() && record.rank() == 0 && record.offset_bytes() == 0;
+}
+
+// A record of this size with memory of its own, which is last_ too; gives where its data go.
+Result<char *> RecordReader::make_room(size_t size, Tensor &record) {
+  const auto needed = static_cast<int64_t>(size + kOffsetBytes);
+  const bool is_shared = is_last(record);
+  const int64_t capacity = last_ ? last_.buffer()->size_bytes() : 0;
+  const bool fits =
+      capacity >= needed && capacity / 4 <= needed && last_.buffer()->reference_count() == (is_shared ? 2 : 1);
+  if (!fits) {
+    record = last_ = Tensor();
+    TUTTI_ASSIGN(Ref<tensor::Buffer> buffer, tensor::Buffer::allocate(needed));
+    auto *const first = static_cast<int64_t *>(buffer->data());
+    first[0] = first[1] = kOffsetBytes;
+    TUTTI_ASSIGN(last_, Tensor::from_buffer(tensor::DType::bytes, {}, std::move(buffer)));
+  }
+  if (!fits || !is_shared) record = last_;
+  auto *const offsets = static_cast<int64_t *>(last_.buffer()->data());
+  offsets[0] = kOffsetBytes;
+  offsets[1] = needed;
+  return reinterpret_cast<char *>(offsets) + kOffsetBytes;
+}
+
+Status RecordReader::check_data(const ByteStream &stream, int64_t start, size_t size, uint32_t crc,
+                                const char *stored) {
   can_go_on_ = true;
-  if (load<uint32_t>(stored) == masked_crc(data.data(), data.size())) return Status();
-  return corrupt(stream, start, "the data of the record, ", data.size(), " bytes, do not have their checksum");
+  if (load<uint32_t>(stored) == base::mask_crc(crc)) return Status();
+  return corrupt(stream, start, "the data of the record, ", size, " bytes, do not have their checksum");
 }
 
 Result<RecordWriter> RecordWriter::create(const std::string &path, Compression compression) {

@@ -28,18 +28,25 @@ namespace tutti::impl::data {
 /// length is taken for the first bytes of a compressed stream.
 base::Result<ByteStream> open_record_stream(base::Ref<const ReadableFile> file, Compression compression);
 
-/// Reads record by record.
+/// Reads record by record. Memory of records that nobody holds any more is used again: whoever drops a record before it
+/// asks for the next one, or has it replaced, reads without allocations.
 class RecordReader {
  public:
-  /// The next record as a scalar of dtype bytes; nothing at the end. DATA_LOSS names file and offset.
-  base::Result<std::optional<tensor::Tensor>> read(ByteStream &stream);
+  /// The next record as a scalar of dtype bytes, in place of what `record` was; false at the end. DATA_LOSS names file
+  /// and offset.
+  base::Result<bool> read(ByteStream &stream, tensor::Tensor &record);
   /// After an error: was only the data damaged, so that the stream stands at the next record?
   bool can_go_on() const { return can_go_on_; }
 
  private:
-  base::Result<tensor::Tensor> read_data(ByteStream &stream, int64_t start, uint64_t length);
-  base::Status check_data(const ByteStream &stream, int64_t start, std::string_view data, const char *stored);
+  base::Status read_buffered(ByteStream &stream, int64_t start, size_t size, tensor::Tensor &record);
+  base::Status read_large(ByteStream &stream, int64_t start, size_t size, tensor::Tensor &record);
+  bool is_last(const tensor::Tensor &record) const;
+  base::Result<char *> make_room(size_t size, tensor::Tensor &record);
+  base::Status check_data(const ByteStream &stream, int64_t start, size_t size, uint32_t crc, const char *stored);
 
+  tensor::Tensor last_;           // the last record that has memory of its own
+  size_t most_ahead_ = SIZE_MAX;  // what may be read with a header
   bool can_go_on_ = true;
 };
 

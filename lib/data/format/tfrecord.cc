@@ -14,11 +14,8 @@ namespace {
 class RecordFileReader : public FileReader {
  public:
   Result<bool> read(ByteStream &stream, Element &element) override {
-    TUTTI_ASSIGN(std::optional<tensor::Tensor> record, reader_.read(stream));
-    if (!record) return false;
     element.components.resize(1);
-    element.components[0] = std::move(*record);
-    return true;
+    return reader_.read(stream, element.components[0]);
   }
   bool can_go_on() const override { return reader_.can_go_on(); }
 
