@@ -24,8 +24,10 @@ type Result struct {
 	Loss     float64            // of the last step, or of the whole dataset; NaN when the model has none
 	Metrics  map[string]float64 // by name, without the loss
 
-	InputWait   float64 // seconds that training steps waited for their input
-	InputReport string  // what the newest walk over the training data has cost, as Iterator.Report gives it
+	// Seconds that training steps waited for their input.
+	InputWait float64
+	// What the newest walk over the training data has cost, as Iterator.Report gives it; not after one run of a session.
+	InputReport string
 }
 
 // takeResult reads a C result and drops it; nil when there is none.

@@ -116,7 +116,8 @@ TUTTI_API double tutti_result_get_seconds(const tutti_result *result);
 /* Seconds that training steps waited for their input; 0 for an evaluation. */
 TUTTI_API double tutti_result_get_input_wait(const tutti_result *result);
 /* What the newest walk over the training data has cost, stage by stage, and which stage limits it: the JSON of
- * tutti_iterator_get_report. Empty for an evaluation; lent while the result lives. */
+ * tutti_iterator_get_report. Empty for an evaluation and for a run of a session, for which the result of
+ * tutti_session_close has it; lent while the result lives. */
 TUTTI_API const char *tutti_result_get_input_report(const tutti_result *result);
 /* Of the last step for train, of the whole dataset for evaluate: the loss as the model would have it for one batch of
  * all examples, whatever the batch size and the number of replicas. NaN when the model has no loss. */

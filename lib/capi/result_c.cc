@@ -53,8 +53,7 @@ ResultObject::ResultObject(const estimator::SessionReport &report, double elapse
       step(report.step),
       seconds(elapsed),
       loss(report.loss),
-      input_wait(report.input_wait_seconds),
-      input_report(text_of(report.input_report)) {}
+      input_wait(report.input_wait_seconds) {}
 
 Status emit_result(Ref<ResultObject> result, tutti_result **out) {
   return out != nullptr ? emit(std::move(result), result_handles, out) : Status();

@@ -63,12 +63,8 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
       paused = pass_ended && limit.until_epoch_end;
     }
   }
-  return SessionReport{reason_,
-                       step(),
-                       step() - begin,
-                       loss_of(values_),
-                       1e-9 * static_cast<double>(input_wait_ns_ - waited),
-                       trainer_->input_report()};
+  return SessionReport{reason_, step(), step() - begin, loss_of(values_),
+                       1e-9 * static_cast<double>(input_wait_ns_ - waited)};
 }
 
 // Runs to the next step that somebody wants to see. True when it ended a pass.

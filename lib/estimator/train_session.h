@@ -50,7 +50,6 @@ struct SessionReport {
   int64_t steps = 0;              // of this run()
   double loss = 0;                // of the last step
   double input_wait_seconds = 0;  // of this run()
-  base::Json input_report;        // as in TrainResult
 };
 
 class TrainSession : private RunControl {

@@ -91,12 +91,12 @@ static void test_waiting_for_input_is_told(void **state) {
   assert_ok(tutti_session_run(session, 2, &result, &err));
   const double waited = tutti_result_get_input_wait(result);
   assert_true(waited > 0.004 && waited <= tutti_result_get_seconds(result));
-  assert_contains(tutti_result_get_input_report(result), "\"stage\":\"map_callback\"");
-  assert_contains(tutti_result_get_input_report(result), "\"limit\"");
+  assert_string_equal(tutti_result_get_input_report(result), "");
   tutti_result_unref(result);
   assert_ok(tutti_session_close(session, &result, &err));
   assert_true(tutti_result_get_input_wait(result) >= waited);
-  assert_contains(tutti_result_get_input_report(result), "map_callback");
+  assert_contains(tutti_result_get_input_report(result), "\"stage\":\"map_callback\"");
+  assert_contains(tutti_result_get_input_report(result), "\"limit\"");
   tutti_result_unref(result);
   assert_ok(tutti_estimator_evaluate(estimator, quick, 1, NULL, &result, &err));
   assert_true(tutti_result_get_input_wait(result) == 0);

@@ -71,7 +71,7 @@ namespace Tutti
         public double InputWait { get; private set; }
 
         /// <summary>What the newest walk over the training data has cost, as Iterator.Report gives it; empty for an
-        /// evaluation.</summary>
+        /// evaluation and for one run of a session.</summary>
         public string InputReport { get; private set; }
 
         /// <summary>The loss of the last step, or of the whole dataset; NaN when the model has none.</summary>

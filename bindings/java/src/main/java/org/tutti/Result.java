@@ -15,7 +15,7 @@ import java.util.Map;
  * @param metrics by name, without the loss
  * @param inputWait seconds that training steps waited for their input
  * @param inputReport what the newest walk over the training data has cost, as {@code Iterator.report()} gives it; empty
- *     for an evaluation
+ *     for an evaluation and for one run of a session
  */
 public record Result(Reason reason, long step, long examples, double seconds, double loss,
     Map<String, Double> metrics, double inputWait, String inputReport) {
