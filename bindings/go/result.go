@@ -26,7 +26,7 @@ type Result struct {
 
 	// Seconds that training steps waited for their input.
 	InputWait float64
-	// What the newest walk over the training data has cost, as Iterator.Report gives it; not after one run of a session.
+	// What the newest walk over the training data has cost, as Iterator.Report gives it; not after a run of a session.
 	InputReport string
 }
 
