@@ -15,6 +15,7 @@
 #include "backend/backend.h"
 #include "base/log.h"
 #include "capi/handles.h"
+#include "data/file_system.h"
 #include "data/graph_runner.h"
 #include "distribute/strategy.h"
 
@@ -27,6 +28,8 @@ struct ContextCore {
   backend::BackendRef reference;
   Ref<base::Logger> logger;
   std::shared_ptr<data::GraphRunner> graph_runner;
+  /// Those of paths with a scheme.
+  Ref<data::FileSystems> file_systems = base::make_ref<data::FileSystems>();
   int32_t threads = 1;
   std::vector<std::string> device_names;
   std::vector<std::string> device_descriptions;  ///< JSON

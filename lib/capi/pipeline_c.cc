@@ -53,7 +53,7 @@ void PipelineObject::start_from(data::DatasetRef dataset) {
 
 Result<data::DatasetRef> PipelineObject::source() {
   if (!slices_.empty()) return data::from_slices(std::move(slices_));
-  if (!files_.empty()) return data::from_idx_files(files_);
+  if (!files_.empty()) return data::from_idx_files(files_, core_->file_systems.get());
   return base::failed_precondition(
       "the pipeline has no source: begin with slices, IDX files, a feed, a dataset or an entry of the registry of "
       "sources");
@@ -67,7 +67,8 @@ data::Pipeline *PipelineObject::pipeline() {
 }
 
 data::Pipeline *PipelineObject::pipeline_to_begin() {
-  if (ok() && !pipeline_ && slices_.empty() && files_.empty()) pipeline_.emplace();
+  if (ok() && !pipeline_ && slices_.empty() && files_.empty())
+    pipeline_.emplace(data::SourceServices{core_->file_systems});
   return pipeline();
 }
 

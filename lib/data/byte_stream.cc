@@ -64,6 +64,7 @@ Status ByteStream::choose(Compression compression) {
 }
 
 Status ByteStream::fail(const Status &status) {
+  if (base::is_interrupt(status)) return status;
   ended_ = true;
   failure_ = status.wrap(base::concat("cannot read file ", base::quoted(path(), 400), " beyond offset ",
                                       offset_ + static_cast<int64_t>(end_ - begin_)));

@@ -10,8 +10,9 @@
 //   }
 //
 // The buffer grows with what is really read, never with what a file promises. Tensors of dtype bytes may be views of it
-// (view()); as long as one lives, what it shows stays where it is. An error is final for the stream, and
-// comes when all that could be read before it has been given out.
+// (view()); as long as one lives, what it shows stays where it is. An error is final for the stream, and comes when all
+// that could be read before it has been given out. An interrupt of the file (file_system.h) is not: after peek() and
+// read_line() nothing has changed, after the others offset() tells.
 //
 // Threads: one at a time.
 #ifndef TUTTI_DATA_BYTE_STREAM_H_

@@ -35,13 +35,15 @@ class FileDataset : public Dataset {
 
 }  // namespace
 
-Result<FileList> FileList::make(const std::vector<std::string> &paths, const std::string &compression) {
+Result<FileList> FileList::make(const std::vector<std::string> &paths, const std::string &compression,
+                                const Ref<const FileSystems> &file_systems) {
   FileList list;
   TUTTI_ASSIGN(list.compression, parse_compression(compression));
-  TUTTI_ASSIGN(list.paths, expand_paths(paths));
+  list.file_systems = file_systems;
+  TUTTI_ASSIGN(list.paths, expand_paths(paths, file_systems.get()));
   // What cannot be opened at all is told at once.
   for (const std::string &path : list.paths)
-    TUTTI_TRY(open_file(path));
+    TUTTI_TRY(open_file(path, file_systems.get()));
   return list;
 }
 
@@ -57,9 +59,15 @@ Result<bool> FileStage::step(Read read) {
   TUTTI_TRY(base::check(cancel_.get()));
   while (file_ < files_.paths.size()) {
     if (!stream_) {
-      if (Status status = open(); !status.ok()) return fail(std::move(status), false);
+      if (Status status = open(); !status.ok()) {
+        if (!base::is_interrupt(status)) return fail(std::move(status), false);
+        stream_.reset();  // offset_ and place_ still say where to go
+        return status;
+      }
     }
+    const int64_t offset = stream_->offset(), place = reader_->place();
     Result<bool> more = read();
+    if (base::is_interrupt(more.status())) return interrupted(more.status(), offset, place);
     if (!more.ok()) return fail(more.status(), !stream_->has_failed() && reader_->can_go_on());
     if (*more) {
       ++position_;
@@ -89,7 +97,7 @@ Status FileStage::next_rows(std::span<const RowTarget> targets, int64_t count, i
 }
 
 Status FileStage::open() {
-  TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(files_.paths[file_]));
+  TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(files_.paths[file_], files_.file_systems.get(), cancel_));
   TUTTI_ASSIGN(ByteStream stream, files_.open(std::move(file), files_.compression));
   stream_.emplace(std::move(stream));
   TUTTI_TRY(reader_->begin(*stream_));
@@ -104,6 +112,18 @@ Status FileStage::fail(Status status, bool goes_on) {
   status = status.with_detail("file", files_.paths[file_]).with_detail("element", base::concat(position_));
   ++position_;
   if (!goes_on) leave_file();
+  return status;
+}
+
+// Nothing is consumed. A stream that stands where the element began can go on; another one is opened there again.
+Status FileStage::interrupted(Status status, int64_t offset, int64_t place) {
+  if (stream_->offset() == offset) {
+    reader_->set_place(place);
+    return status;
+  }
+  stream_.reset();
+  offset_ = offset;
+  place_ = place;
   return status;
 }
 

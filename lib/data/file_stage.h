@@ -5,7 +5,8 @@
 //
 // Position: the file and the offset in it, so a restored walk opens one file and goes there. Errors: an element that
 // fails is consumed, and the walk goes on where the reader left the stream; when the stream or the reader can go no
-// further, with the next file. A file that cannot be opened is one failing element.
+// further, with the next file. A file that cannot be opened is one failing element. An interrupt takes the walk back to
+// where the element began; what lies in the stream's buffer by then stays there.
 //
 // Threads: as for Stage.
 #ifndef TUTTI_DATA_FILE_STAGE_H_
@@ -40,19 +41,21 @@ class FileReader {
   virtual bool can_go_on() const { return true; }
   /// The number of the line, or the like, that belongs to the stream's offset; saved with it.
   virtual int64_t place() const { return 0; }
-  /// Called after begin(), when the stream has been moved to a saved offset.
+  /// Called after begin(), when the stream stands at an offset where place() was this.
   virtual void set_place(int64_t) {}
 };
 
 /// The files of a source and how to open them.
 struct FileList {
   std::vector<std::string> paths;
+  base::Ref<const FileSystems> file_systems;
   Compression compression = Compression::automatic;
   /// Where the compression is to be told from the contents by other means than Compression::automatic.
   base::Result<ByteStream> (*open)(base::Ref<const ReadableFile> file, Compression compression) = ByteStream::open;
 
   /// Expands patterns (file_system.h) and reads the name of the compression.
-  static base::Result<FileList> make(const std::vector<std::string> &paths, const std::string &compression);
+  static base::Result<FileList> make(const std::vector<std::string> &paths, const std::string &compression,
+                                     const base::Ref<const FileSystems> &file_systems);
   /// Differs, most likely, between different lists.
   int64_t fingerprint() const;
 };
@@ -74,6 +77,7 @@ class FileStage : public Stage {
   base::Result<bool> step(Read read);
   base::Status open();
   base::Status fail(base::Status status, bool goes_on);
+  base::Status interrupted(base::Status status, int64_t offset, int64_t place);
   void leave_file();
 
   const char *const kind_;

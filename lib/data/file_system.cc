@@ -39,7 +39,7 @@ class LocalFile : public ReadableFile {
 
 class LocalFileSystem : public FileSystem {
  public:
-  Result<Ref<const ReadableFile>> open(const std::string &path) const override {
+  Result<Ref<const ReadableFile>> open(const std::string &path, const Ref<base::CancelToken> &) const override {
     TUTTI_ASSIGN(base::RandomAccessFile file, base::RandomAccessFile::open(path));
     return Ref<const ReadableFile>(base::make_ref<LocalFile>(std::move(file)));
   }
@@ -70,28 +70,68 @@ class MemoryFile : public ReadableFile {
   std::string_view bytes_;
 };
 
+bool is_scheme(std::string_view text) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+  });
+}
+
 }  // namespace
+
+Result<size_t> ReadableFile::read_whole(int64_t offset, std::span<char> target) const {
+  size_t done = 0;
+  while (done < target.size()) {
+    TUTTI_ASSIGN(const size_t got, read_at(offset + static_cast<int64_t>(done), target.subspan(done)));
+    if (got == 0) break;
+    done += got;
+  }
+  return done;
+}
 
 Result<Ref<tensor::Buffer>> ReadableFile::contents() const {
   TUTTI_ASSIGN(Ref<tensor::Buffer> buffer, tensor::Buffer::allocate(size_bytes()));
   TUTTI_ASSIGN(const size_t got,
-               read_at(0, {static_cast<char *>(buffer->data()), static_cast<size_t>(buffer->size_bytes())}));
+               read_whole(0, {static_cast<char *>(buffer->data()), static_cast<size_t>(buffer->size_bytes())}));
   return tensor::Buffer::slice(std::move(buffer), 0, static_cast<int64_t>(got));
 }
 
-Result<const FileSystem *> file_system_of(std::string_view path) {
-  static const LocalFileSystem *const local = new LocalFileSystem;
-  const size_t scheme = path.find("://");
-  if (scheme != std::string_view::npos && path.substr(0, scheme).find('/') == std::string_view::npos) {
-    return base::unimplemented("cannot open ", base::quoted(path, 400), ": there is no file system for '",
-                               path.substr(0, scheme), "://'");
+Status FileSystems::add(const std::string &scheme, std::shared_ptr<const FileSystem> system) {
+  if (!is_scheme(scheme)) {
+    return base::invalid_argument("scheme ", base::quoted(scheme),
+                                  ": expected small letters, digits, '+', '-' and '.', beginning with a letter");
   }
-  return local;
+  const std::lock_guard lock(mutex_);
+  if (systems_.emplace(scheme, std::move(system)).second) return Status();
+  return Status(base::Code::already_exists, base::concat("there is a file system for '", scheme, "://' already"));
 }
 
-Result<Ref<const ReadableFile>> open_file(const std::string &path) {
-  TUTTI_ASSIGN(const FileSystem *system, file_system_of(path));
-  return system->open(path);
+std::shared_ptr<const FileSystem> FileSystems::find(std::string_view scheme) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = systems_.find(scheme);
+  return found != systems_.end() ? found->second : nullptr;
+}
+
+std::string_view scheme_of(std::string_view path) {
+  const size_t end = path.find("://");
+  if (end == std::string_view::npos || path.substr(0, end).find('/') != std::string_view::npos) return {};
+  return path.substr(0, end);
+}
+
+Result<std::shared_ptr<const FileSystem>> file_system_of(std::string_view path, const FileSystems *systems) {
+  static const auto *const local = new std::shared_ptr<const FileSystem>(std::make_shared<LocalFileSystem>());
+  const std::string_view scheme = scheme_of(path);
+  if (scheme.empty()) return *local;
+  std::shared_ptr<const FileSystem> system = systems != nullptr ? systems->find(scheme) : nullptr;
+  if (system != nullptr) return system;
+  return base::unimplemented("cannot open ", base::quoted(path, 400), ": there is no file system for '", scheme,
+                             "://'; one can be added to the context");
+}
+
+Result<Ref<const ReadableFile>> open_file(const std::string &path, const FileSystems *systems,
+                                          const Ref<base::CancelToken> &cancel) {
+  TUTTI_ASSIGN(const std::shared_ptr<const FileSystem> system, file_system_of(path, systems));
+  return system->open(path, cancel);
 }
 
 Ref<const ReadableFile> memory_file(std::string_view bytes, std::string path) {

@@ -10,18 +10,18 @@ SOURCE_HEAD = HEAD.replace("transforms", "sources")
 def header(sources):
     out = [SOURCE_HEAD, "#ifndef TUTTI_DATA_SOURCE_PARAMETERS_H_", "#define TUTTI_DATA_SOURCE_PARAMETERS_H_", "",
            "#include <cstdint>", "#include <optional>", "#include <string>", "#include <vector>", "", '#include "base/status.h"',
-           '#include "data/dataset.h"', "", "namespace tutti::impl::data {", ""]
+           '#include "data/dataset.h"', '#include "data/pipeline.h"', "", "namespace tutti::impl::data {", ""]
     for source in sources:
         struct = camel(source["name"]) + "Parameters"
-        out += parameter_struct(struct, source)
+        out += [line.replace(f"struct {struct} {{", f"struct {struct} : SourceServices {{") for line in parameter_struct(struct, source)]
         out += [f"base::Result<DatasetRef> make_{source['name']}(const {struct} &parameters);", ""]
     return "\n".join(out + ["}  // namespace tutti::impl::data", "", "#endif  // TUTTI_DATA_SOURCE_PARAMETERS_H_", ""])
 
 
 def make_function(source):
     name = source["name"]
-    return [f"Result<DatasetRef> call_{name}(const Attributes &attributes) {{", *read_parameters(source),
-            f"  return make_{name}(parameters);", "}", ""]
+    return [f"Result<DatasetRef> call_{name}(const Attributes &attributes, const SourceServices &services) {{",
+            *read_parameters(source), "  static_cast<SourceServices &>(parameters) = services;", f"  return make_{name}(parameters);", "}", ""]
 
 
 def table(sources):

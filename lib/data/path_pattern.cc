@@ -61,11 +61,6 @@ std::string without_backslashes(std::string_view text) {
   return plain;
 }
 
-std::string join_path(const std::string &directory, std::string_view name) {
-  if (directory.empty()) return std::string(name);
-  return base::concat(directory, directory.back() == '/' ? "" : "/", name);
-}
-
 class Expansion {
  public:
   explicit Expansion(const FileSystem &system) : system_(system) {}
@@ -108,17 +103,20 @@ class Expansion {
   std::vector<std::string> found_;
 };
 
-Result<std::vector<std::string>> expand(const std::string &pattern) {
-  TUTTI_ASSIGN(const FileSystem *system, file_system_of(pattern));
+Result<std::vector<std::string>> expand(const FileSystem &system, const std::string &pattern) {
   std::vector<std::string_view> parts;
   std::string_view left = pattern;
-  const std::string root = left.starts_with('/') ? "/" : "";
+  const std::string_view scheme = scheme_of(pattern);
+  std::string root;
+  if (!scheme.empty()) root = base::concat(scheme, "://");
+  left.remove_prefix(root.size());
+  if (left.starts_with('/')) root += '/';
   while (!left.empty()) {
     const size_t end = std::min(left.find('/'), left.size());
     if (end > 0) parts.push_back(left.substr(0, end));
     left.remove_prefix(std::min(end + 1, left.size()));
   }
-  Expansion expansion(*system);
+  Expansion expansion(system);
   TUTTI_TRY(expansion.walk(root, parts, 0));
   std::vector<std::string> found = expansion.take();
   if (found.empty()) return base::not_found("no file matches the pattern ", base::quoted(pattern, 400));
@@ -126,6 +124,11 @@ Result<std::vector<std::string>> expand(const std::string &pattern) {
 }
 
 }  // namespace
+
+std::string join_path(std::string_view directory, std::string_view name) {
+  if (directory.empty()) return std::string(name);
+  return base::concat(directory, directory.back() == '/' ? "" : "/", name);
+}
 
 bool is_pattern(std::string_view path) {
   for (size_t i = 0; i < path.size(); ++i) {
@@ -165,15 +168,20 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*') == std::string_view::npos;
 }
 
-Result<std::vector<std::string>> expand_paths(const std::vector<std::string> &paths) {
+Result<std::vector<std::string>> expand_paths(const std::vector<std::string> &paths, const FileSystems *systems) {
   std::vector<std::string> all;
   for (const std::string &path : paths) {
     if (path.empty()) return base::invalid_argument("expected paths of files, got an empty text");
+    TUTTI_ASSIGN(const std::shared_ptr<const FileSystem> system, file_system_of(path, systems));
+    if (!system->can_list()) {
+      all.push_back(path);
+      continue;
+    }
     if (!is_pattern(path)) {
       all.push_back(without_backslashes(path));
       continue;
     }
-    TUTTI_ASSIGN(std::vector<std::string> found, expand(path));
+    TUTTI_ASSIGN(std::vector<std::string> found, expand(*system, path));
     std::move(found.begin(), found.end(), std::back_inserter(all));
   }
   if (all.empty()) return base::invalid_argument("expected paths of files, got none");

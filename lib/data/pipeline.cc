@@ -63,7 +63,7 @@ Pipeline &Pipeline::begin(std::string_view name, const Attributes &attributes, i
   const auto attempt = [&]() -> Result<DatasetRef> {
     if (const SourceDefinition *definition = find_source(name, revision)) {
       TUTTI_TRY(check_parameters(definition->parameters, attributes));
-      return definition->make(attributes);
+      return definition->make(attributes, services_);
     }
     if (find_transform(name) != nullptr) {
       return base::failed_precondition("it is a transform, and the pipeline has no source yet");

@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "data/file_system.h"
 #include "graph/attribute.h"
 #include "graph/graph.h"
 
@@ -50,10 +51,16 @@ struct TransformArguments {
   std::optional<ElementSpec> output_spec = {};  ///< map_callback, flat_map, ...: what it yields; nothing = as its input
 };
 
+/// What a source takes besides its parameters.
+struct SourceServices {
+  base::Ref<const FileSystems> file_systems = nullptr;  ///< of paths with a scheme; null = none
+};
+
 class Pipeline {
  public:
   /// Without a source: the first apply() must name one of sources.yaml.
   Pipeline() = default;
+  explicit Pipeline(SourceServices services) : services_(std::move(services)) {}
   /// Starts from a source; a bad result becomes the deferred error.
   explicit Pipeline(base::Result<DatasetRef> source);
 
@@ -86,6 +93,7 @@ class Pipeline {
   Pipeline &begin(std::string_view name, const graph::Attributes &attributes, int32_t revision);
   base::Status check_source() const;
 
+  SourceServices services_;
   DatasetRef dataset_;
   base::Status status_;
   int32_t applied_ = 0;
@@ -122,7 +130,7 @@ struct SourceDefinition {
   int32_t revision;
   const char *documentation;
   std::span<const ParameterDefinition> parameters;
-  base::Result<DatasetRef> (*make)(const graph::Attributes &attributes);
+  base::Result<DatasetRef> (*make)(const graph::Attributes &attributes, const SourceServices &services);
 };
 // As for transforms.
 std::span<const SourceDefinition> source_definitions();

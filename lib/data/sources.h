@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/element.h"
+#include "data/file_system.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {
@@ -54,7 +55,7 @@ struct IdxFile {
 };
 
 /// The slices of one or more IDX files. DATA_LOSS "corrupt IDX" names file, offset and what was expected there.
-base::Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files);
+base::Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files, const FileSystems *systems = nullptr);
 
 /// A feed: the host pushes elements, one walk takes them out. Bounded: push() waits while `capacity` elements are
 /// waiting to be taken.

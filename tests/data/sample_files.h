@@ -24,8 +24,9 @@ inline void write_bytes(const std::string &path, std::string_view bytes) {
 }
 
 /// A pipeline that begins with a source of the registry.
-inline impl::data::Pipeline begin_with(std::string_view source, impl::graph::Attributes attributes) {
-  impl::data::Pipeline pipeline;
+inline impl::data::Pipeline begin_with(std::string_view source, impl::graph::Attributes attributes,
+                                       impl::data::SourceServices services = {}) {
+  impl::data::Pipeline pipeline(std::move(services));
   return std::move(pipeline.apply(source, std::move(attributes)));
 }
 

@@ -138,7 +138,7 @@ class CsvFileReader : public FileReader {
 
 // Every column of the first file's header, as texts.
 Result<std::vector<std::string>> columns_of(const FileList &files, char delimiter) {
-  TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(files.paths[0]));
+  TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(files.paths[0], files.file_systems.get()));
   TUTTI_ASSIGN(ByteStream stream, ByteStream::open(std::move(file), files.compression));
   CsvReader reader(delimiter);
   TUTTI_TRY(reader.begin(stream));
@@ -153,7 +153,7 @@ Result<std::vector<std::string>> columns_of(const FileList &files, char delimite
 }  // namespace
 
 Result<DatasetRef> make_csv(const CsvParameters &parameters) {
-  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression));
+  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters.file_systems));
   if (parameters.delimiter.size() != 1 || parameters.delimiter.find_first_of("\"\r\n") != std::string::npos)
     return base::invalid_argument("delimiter: expected one character, got ", base::quoted(parameters.delimiter));
   auto columns = std::make_shared<CsvColumns>();

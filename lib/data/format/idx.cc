@@ -177,15 +177,16 @@ Result<Tensor> decode_idx(std::string_view bytes, std::string_view name) {
   return tensor;
 }
 
-Result<Tensor> read_idx(const std::string &path) {
-  TUTTI_ASSIGN(const std::string bytes, base::read_file(path));
-  return decode_idx(bytes, path);
+Result<Tensor> read_idx(const std::string &path, const FileSystems *systems) {
+  TUTTI_ASSIGN(const base::Ref<const ReadableFile> file, open_file(path, systems));
+  TUTTI_ASSIGN(const base::Ref<tensor::Buffer> contents, file->contents());
+  return decode_idx({static_cast<const char *>(contents->data()), static_cast<size_t>(contents->size_bytes())}, path);
 }
 
-Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files) {
+Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files, const FileSystems *systems) {
   std::vector<NamedTensor> tensors;
   for (const IdxFile &file : files) {
-    TUTTI_ASSIGN(Tensor tensor, read_idx(file.path));
+    TUTTI_ASSIGN(Tensor tensor, read_idx(file.path, systems));
     tensors.push_back({file.name, std::move(tensor), file.role});
   }
   return from_slices(std::move(tensors));

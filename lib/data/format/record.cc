@@ -68,7 +68,7 @@ Result<ByteStream> open_record_stream(Ref<const ReadableFile> file, Compression 
   if (is_header(start)) return plain;
   for (const Compression one : {Compression::gzip, Compression::zlib}) {
     Result<ByteStream> stream = ByteStream::open(file, one);
-    if (stream.ok()) return stream;
+    if (stream.ok() || base::is_interrupt(stream.status())) return stream;
   }
   return plain;
 }

@@ -157,7 +157,7 @@ Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
     const size_t start = end;
     const Result<bool> more = find_member(stream, start, member);
     // Damage behind a sample is for the next call, which begins there.
-    if (!sample.parts.empty() && !more.ok()) break;
+    if (!sample.parts.empty() && !more.ok() && !base::is_interrupt(more.status())) break;
     TUTTI_TRY(more);
     if (!*more) break;
     std::string key, part;

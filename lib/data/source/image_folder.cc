@@ -2,7 +2,7 @@
 //
 // A directory with one directory of files for each class. Classes are numbered, and files ordered, by name.
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "data/file_system.h"
@@ -27,24 +27,40 @@ struct ClassFile {
 struct ImageFolder {
   std::vector<ClassFile> files;
   std::vector<std::string> classes;
+  Ref<const FileSystems> file_systems;
   bool gives_contents = true, gives_class = false;
 };
 
-Result<Tensor> read_contents(const std::string &path) {
-  TUTTI_ASSIGN(const Ref<const ReadableFile> file, open_file(path));
-  const int64_t size = file->size_bytes();
-  TUTTI_ASSIGN(Ref<tensor::Buffer> buffer, tensor::Buffer::allocate(16 + size));
-  auto *const offsets = static_cast<int64_t *>(buffer->data());
-  TUTTI_ASSIGN(const size_t got,
-               file->read_at(0, {static_cast<char *>(buffer->data()) + 16, static_cast<size_t>(size)}));
-  offsets[0] = 16;
-  offsets[1] = 16 + static_cast<int64_t>(got);
-  return Tensor::from_buffer(tensor::DType::bytes, {}, std::move(buffer));
-}
+// A file on its way into a text. What has come stays there when an interrupt ends the call.
+class FileText {
+ public:
+  explicit FileText(Ref<const ReadableFile> file) : file_(std::move(file)) {}
+
+  Result<Tensor> read() {
+    const auto size = static_cast<size_t>(file_->size_bytes());
+    if (buffer_ == nullptr) {
+      TUTTI_ASSIGN(buffer_, tensor::Buffer::allocate(16 + file_->size_bytes()));
+    }
+    char *const begin = static_cast<char *>(buffer_->data()) + 16;
+    for (size_t got = 1; got > 0 && done_ < size; done_ += got) {
+      TUTTI_ASSIGN(got, file_->read_at(static_cast<int64_t>(done_), {begin + done_, size - done_}));
+    }
+    auto *const offsets = static_cast<int64_t *>(buffer_->data());
+    offsets[0] = 16;
+    offsets[1] = 16 + static_cast<int64_t>(done_);
+    return Tensor::from_buffer(tensor::DType::bytes, {}, std::move(buffer_));
+  }
+
+ private:
+  const Ref<const ReadableFile> file_;
+  Ref<tensor::Buffer> buffer_;
+  size_t done_ = 0;
+};
 
 class ImageFolderAccess : public RandomAccess {
  public:
-  explicit ImageFolderAccess(const ImageFolder &folder) : folder_(folder) {}
+  ImageFolderAccess(const ImageFolder &folder, Ref<base::CancelToken> cancel)
+      : folder_(folder), cancel_(std::move(cancel)) {}
 
   int64_t size() const override { return static_cast<int64_t>(folder_.files.size()); }
   int64_t lineage(int64_t position) const override { return position; }
@@ -55,7 +71,7 @@ class ImageFolderAccess : public RandomAccess {
     const ClassFile &file = folder_.files[static_cast<size_t>(position)];
     element.components.resize(folder_.gives_class ? 3 : 2);
     if (folder_.gives_contents) {
-      TUTTI_ASSIGN(element.components[0], read_contents(file.path));
+      TUTTI_ASSIGN(element.components[0], contents_of(position));
     } else {
       TUTTI_ASSIGN(element.components[0], tensor::make_bytes_tensor({}, {file.path}));
     }
@@ -67,7 +83,23 @@ class ImageFolderAccess : public RandomAccess {
   }
 
  private:
+  Result<Tensor> contents_of(int64_t position) {
+    if (!begun_ || begun_position_ != position) {
+      begun_.reset();
+      const std::string &path = folder_.files[static_cast<size_t>(position)].path;
+      TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(path, folder_.file_systems.get(), cancel_));
+      begun_.emplace(std::move(file));
+      begun_position_ = position;
+    }
+    Result<Tensor> text = begun_->read();
+    if (!base::is_interrupt(text.status())) begun_.reset();
+    return text;
+  }
+
   const ImageFolder &folder_;  // the dataset's
+  const Ref<base::CancelToken> cancel_;
+  std::optional<FileText> begun_;
+  int64_t begun_position_ = 0;
 };
 
 class ImageFolderDataset : public Dataset {
@@ -79,8 +111,8 @@ class ImageFolderDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     return open_indexed(*this, context);
   }
-  Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &, Access) const override {
-    return std::unique_ptr<RandomAccess>(std::make_unique<ImageFolderAccess>(folder_));
+  Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access) const override {
+    return std::unique_ptr<RandomAccess>(std::make_unique<ImageFolderAccess>(folder_, context.cancel));
   }
 
  private:
@@ -100,20 +132,22 @@ bool has_extension(std::string_view name, const std::vector<std::string> &extens
 }  // namespace
 
 Result<DatasetRef> make_image_folder(const ImageFolderParameters &parameters) {
-  TUTTI_ASSIGN(const FileSystem *system, file_system_of(parameters.path));
+  TUTTI_ASSIGN(const std::shared_ptr<const FileSystem> system,
+               file_system_of(parameters.path, parameters.file_systems.get()));
   std::vector<std::string> extensions = parameters.extensions;
   if (extensions.empty()) extensions = {"jpg", "jpeg", "png", "bmp", "gif", "webp"};
   ImageFolder folder;
+  folder.file_systems = parameters.file_systems;
   folder.gives_contents = parameters.contents;
   folder.gives_class = !parameters.class_name.empty();
   TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system->list(parameters.path));
   for (const FileSystem::Entry &entry : entries) {
     if (!entry.is_directory || entry.name.starts_with('.')) continue;
-    const std::string directory = base::concat(parameters.path, "/", entry.name);
+    const std::string directory = join_path(parameters.path, entry.name);
     TUTTI_ASSIGN(const std::vector<FileSystem::Entry> files, system->list(directory));
     for (const FileSystem::Entry &file : files) {
       if (file.is_directory || file.name.starts_with('.') || !has_extension(file.name, extensions)) continue;
-      folder.files.push_back({base::concat(directory, "/", file.name), static_cast<int32_t>(folder.classes.size())});
+      folder.files.push_back({join_path(directory, file.name), static_cast<int32_t>(folder.classes.size())});
     }
     folder.classes.push_back(entry.name);
   }
