@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/plugin_loader.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <memory>
 #include <utility>
 
+#include "runtime/module.h"
 #include "runtime/plugin_directory.h"
 
 namespace tutti::impl::runtime {
@@ -27,29 +26,20 @@ Result<std::string> plugin_path(std::string_view name) {
   const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_';
   });
-  if (!is_plain) return base::invalid_argument("'", base::quoted(name), "' is not the name of a backend");
+  if (!is_plain) return base::invalid_argument("'", base::quoted(name), "' is not the name of a plug-in");
   return base::concat(plugin_directory(), "/tutti-", name, ".so");
 }
 
 namespace {
 
-struct CloseModule {
-  void operator()(void *module) const { dlclose(module); }
-};
-
 Result<BackendRef> load(const std::string &path, std::string_view options_json, backend::HostOptions host,
                         std::string_view build_id) {
-  if (path.empty() || path[0] != '/') return base::invalid_argument("plug-in path '", path, "' is not absolute");
-  if (access(path.c_str(), F_OK) != 0) return base::not_found("there is no plug-in '", path, "'");
-  std::unique_ptr<void, CloseModule> module(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (module == nullptr) return base::unavailable("plug-in '", path, "' cannot be loaded: ", std::string(dlerror()));
-  void *const symbol = dlsym(module.get(), TUTTI_BACKEND_ENTRY_NAME);
-  if (symbol == nullptr)
-    return base::unavailable("'", path, "' is not a tutti backend: it does not export " TUTTI_BACKEND_ENTRY_NAME);
+  TUTTI_ASSIGN(Module module, Module::load(path));
+  TUTTI_ASSIGN(void *const symbol, module.symbol(TUTTI_BACKEND_ENTRY_NAME, "backend"));
   const auto entry = reinterpret_cast<tutti_backend_entry_function>(symbol);
   TUTTI_ASSIGN(BackendRef backend, backend::Backend::create(entry, options_json, std::move(host), build_id));
   // Never unloaded: code of the module may be on other threads' stacks, and many libraries cannot be unloaded at all.
-  (void)module.release();
+  module.keep();
   return backend;
 }
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/module.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace tutti::impl::runtime {
+
+using base::Result;
+
+void Module::Close::operator()(void *handle) const { dlclose(handle); }
+
+Result<Module> Module::load(const std::string &path) {
+  if (path.empty() || path[0] != '/') return base::invalid_argument("plug-in path '", path, "' is not absolute");
+  if (access(path.c_str(), F_OK) != 0) return base::not_found("there is no plug-in '", path, "'");
+  void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return base::unavailable("plug-in '", path, "' cannot be loaded: ", std::string(dlerror()));
+  return Module(path, handle);
+}
+
+Result<void *> Module::symbol(const char *name, std::string_view kind) const {
+  void *const found = dlsym(handle_.get(), name);
+  if (found != nullptr) return found;
+  return base::unavailable("'", path_, "' is not a tutti ", kind, ": it does not export ", name);
+}
+
+}  // namespace tutti::impl::runtime
