@@ -106,6 +106,22 @@ func (c *Context) LogError() error {
 	return sink.err
 }
 
+// LoadFileSystem adds the file systems of a shared module, whose paths the sources then read: "http", or the absolute
+// path of a module. Settings are a JSON object in the module's own words; "" = its defaults.
+func (c *Context) LoadFileSystem(module, settings string) error {
+	var use uses
+	defer use.leave()
+	number := use.of(c.ref())
+	if use.err != nil {
+		return use.err
+	}
+	if settings == "" {
+		settings = "{}"
+	}
+	var failure uintptr
+	return fromC(raw.Context_load_file_system(number, module, settings, &failure), failure)
+}
+
 // Devices are the names of the context's devices, such as "cpu:0".
 func (c *Context) Devices() ([]string, error) {
 	return c.texts(raw.Context_get_device_name)

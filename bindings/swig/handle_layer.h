@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tutti/file_system.h>
 #include <tutti/predictor.h>
 #include <tutti/record.h>
 #include <tutti/version.h>

@@ -61,12 +61,14 @@ TUTTI_HANDLE(tensor)
 
 /* Out of reach: what the library would call on threads of its own at any time. */
 %ignore tutti_tensor_take_memory;
+%ignore tutti_context_add_file_system;
 
 %include <tutti/status.h>
 %include <tutti/version.h>
 %include <tutti/cancel.h>
 %include <tutti/options.h>
 %include <tutti/context.h>
+%include <tutti/file_system.h>
 %include <tutti/tensor.h>
 %include <tutti/graph.h>
 %include <tutti/dataset.h>

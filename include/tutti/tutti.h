@@ -10,6 +10,7 @@
 #include <tutti/context.h>
 #include <tutti/dataset.h>
 #include <tutti/estimator.h>
+#include <tutti/file_system.h>
 #include <tutti/graph.h>
 #include <tutti/hook.h>
 #include <tutti/ops.h>

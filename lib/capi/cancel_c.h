@@ -18,6 +18,8 @@ namespace tutti::impl::capi {
 class CancelObject : public base::Object {
  public:
   CancelObject() : token_(base::CancelToken::create()), waits_(base::CancelToken::create()) {}
+  /// A handle on a token of the library, for functions of the host.
+  explicit CancelObject(const Ref<base::CancelToken> &token) : token_(token), waits_(token) {}
   const Ref<base::CancelToken> &token() const { return token_; }
   const Ref<base::CancelToken> &waits() const { return waits_; }
   void stop();

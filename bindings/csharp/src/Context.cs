@@ -90,6 +90,18 @@ namespace Tutti
             }
         }
 
+        /// <summary>Adds the file systems of a shared module, whose paths the sources then read: "http", or the
+        /// absolute path of a module. Settings are a JSON object in the module's own words; null = its defaults.</summary>
+        public void LoadFileSystem(string module, string settings = null)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                int code = Raw.context_load_file_system(use.Of(this), module, settings ?? "{}", out failure);
+                Errors.Check(code, failure);
+            }
+        }
+
         private static IReadOnlyList<string> Texts(Context context, Func<IntPtr, long, string> get)
         {
             using (var use = new Uses())

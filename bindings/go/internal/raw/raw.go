@@ -71,11 +71,11 @@ typedef _gostring_ swig_type_38;
 typedef long long swig_type_39;
 typedef _gostring_ swig_type_40;
 typedef long long swig_type_41;
-typedef _goslice_ swig_type_42;
-typedef _goslice_ swig_type_43;
+typedef _gostring_ swig_type_42;
+typedef _gostring_ swig_type_43;
 typedef _goslice_ swig_type_44;
-typedef long long swig_type_45;
-typedef long long swig_type_46;
+typedef _goslice_ swig_type_45;
+typedef _goslice_ swig_type_46;
 typedef long long swig_type_47;
 typedef long long swig_type_48;
 typedef long long swig_type_49;
@@ -83,148 +83,150 @@ typedef long long swig_type_50;
 typedef long long swig_type_51;
 typedef long long swig_type_52;
 typedef long long swig_type_53;
-typedef _gostring_ swig_type_54;
+typedef long long swig_type_54;
 typedef long long swig_type_55;
 typedef _gostring_ swig_type_56;
 typedef long long swig_type_57;
 typedef _gostring_ swig_type_58;
-typedef _gostring_ swig_type_59;
-typedef long long swig_type_60;
-typedef long long swig_type_61;
-typedef _gostring_ swig_type_62;
+typedef long long swig_type_59;
+typedef _gostring_ swig_type_60;
+typedef _gostring_ swig_type_61;
+typedef long long swig_type_62;
 typedef long long swig_type_63;
 typedef _gostring_ swig_type_64;
 typedef long long swig_type_65;
 typedef _gostring_ swig_type_66;
-typedef _gostring_ swig_type_67;
-typedef long long swig_type_68;
+typedef long long swig_type_67;
+typedef _gostring_ swig_type_68;
 typedef _gostring_ swig_type_69;
-typedef _gostring_ swig_type_70;
+typedef long long swig_type_70;
 typedef _gostring_ swig_type_71;
 typedef _gostring_ swig_type_72;
-typedef _goslice_ swig_type_73;
+typedef _gostring_ swig_type_73;
 typedef _gostring_ swig_type_74;
 typedef _goslice_ swig_type_75;
 typedef _gostring_ swig_type_76;
-typedef long long swig_type_77;
-typedef _goslice_ swig_type_78;
-typedef _gostring_ swig_type_79;
-typedef long long swig_type_80;
-typedef long long swig_type_81;
+typedef _goslice_ swig_type_77;
+typedef _gostring_ swig_type_78;
+typedef long long swig_type_79;
+typedef _goslice_ swig_type_80;
+typedef _gostring_ swig_type_81;
 typedef long long swig_type_82;
-typedef _gostring_ swig_type_83;
+typedef long long swig_type_83;
 typedef long long swig_type_84;
 typedef _gostring_ swig_type_85;
-typedef _goslice_ swig_type_86;
+typedef long long swig_type_86;
 typedef _gostring_ swig_type_87;
-typedef long long swig_type_88;
-typedef long long swig_type_89;
+typedef _goslice_ swig_type_88;
+typedef _gostring_ swig_type_89;
 typedef long long swig_type_90;
-typedef _goslice_ swig_type_91;
-typedef _goslice_ swig_type_92;
-typedef long long swig_type_93;
-typedef long long swig_type_94;
+typedef long long swig_type_91;
+typedef long long swig_type_92;
+typedef _goslice_ swig_type_93;
+typedef _goslice_ swig_type_94;
 typedef long long swig_type_95;
 typedef long long swig_type_96;
 typedef long long swig_type_97;
 typedef long long swig_type_98;
-typedef _gostring_ swig_type_99;
-typedef _gostring_ swig_type_100;
+typedef long long swig_type_99;
+typedef long long swig_type_100;
 typedef _gostring_ swig_type_101;
 typedef _gostring_ swig_type_102;
 typedef _gostring_ swig_type_103;
 typedef _gostring_ swig_type_104;
-typedef long long swig_type_105;
+typedef _gostring_ swig_type_105;
 typedef _gostring_ swig_type_106;
-typedef _gostring_ swig_type_107;
+typedef long long swig_type_107;
 typedef _gostring_ swig_type_108;
 typedef _gostring_ swig_type_109;
-typedef _goslice_ swig_type_110;
+typedef _gostring_ swig_type_110;
 typedef _gostring_ swig_type_111;
 typedef _goslice_ swig_type_112;
 typedef _gostring_ swig_type_113;
-typedef long long swig_type_114;
-typedef long long swig_type_115;
-typedef _gostring_ swig_type_116;
+typedef _goslice_ swig_type_114;
+typedef _gostring_ swig_type_115;
+typedef long long swig_type_116;
 typedef long long swig_type_117;
-typedef long long swig_type_118;
-typedef _gostring_ swig_type_119;
-typedef _gostring_ swig_type_120;
-typedef long long swig_type_121;
-typedef long long swig_type_122;
+typedef _gostring_ swig_type_118;
+typedef long long swig_type_119;
+typedef long long swig_type_120;
+typedef _gostring_ swig_type_121;
+typedef _gostring_ swig_type_122;
 typedef long long swig_type_123;
-typedef _gostring_ swig_type_124;
+typedef long long swig_type_124;
 typedef long long swig_type_125;
 typedef _gostring_ swig_type_126;
-typedef _goslice_ swig_type_127;
-typedef _goslice_ swig_type_128;
-typedef _gostring_ swig_type_129;
-typedef long long swig_type_130;
+typedef long long swig_type_127;
+typedef _gostring_ swig_type_128;
+typedef _goslice_ swig_type_129;
+typedef _goslice_ swig_type_130;
 typedef _gostring_ swig_type_131;
 typedef long long swig_type_132;
 typedef _gostring_ swig_type_133;
 typedef long long swig_type_134;
-typedef long long swig_type_135;
+typedef _gostring_ swig_type_135;
 typedef long long swig_type_136;
-typedef _gostring_ swig_type_137;
-typedef _gostring_ swig_type_138;
-typedef long long swig_type_139;
-typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
+typedef long long swig_type_137;
+typedef long long swig_type_138;
+typedef _gostring_ swig_type_139;
+typedef _gostring_ swig_type_140;
+typedef long long swig_type_141;
 typedef long long swig_type_142;
-typedef long long swig_type_143;
-typedef _gostring_ swig_type_144;
+typedef _gostring_ swig_type_143;
+typedef long long swig_type_144;
 typedef long long swig_type_145;
 typedef _gostring_ swig_type_146;
-typedef _gostring_ swig_type_147;
+typedef long long swig_type_147;
 typedef _gostring_ swig_type_148;
 typedef _gostring_ swig_type_149;
-typedef long long swig_type_150;
+typedef _gostring_ swig_type_150;
 typedef _gostring_ swig_type_151;
 typedef long long swig_type_152;
-typedef long long swig_type_153;
-typedef _gostring_ swig_type_154;
+typedef _gostring_ swig_type_153;
+typedef long long swig_type_154;
 typedef long long swig_type_155;
 typedef _gostring_ swig_type_156;
 typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
-typedef _gostring_ swig_type_159;
+typedef long long swig_type_159;
 typedef _gostring_ swig_type_160;
-typedef long long swig_type_161;
+typedef _gostring_ swig_type_161;
 typedef _gostring_ swig_type_162;
 typedef long long swig_type_163;
-typedef long long swig_type_164;
+typedef _gostring_ swig_type_164;
 typedef long long swig_type_165;
-typedef _gostring_ swig_type_166;
+typedef long long swig_type_166;
 typedef long long swig_type_167;
 typedef _gostring_ swig_type_168;
-typedef _gostring_ swig_type_169;
+typedef long long swig_type_169;
 typedef _gostring_ swig_type_170;
-typedef _goslice_ swig_type_171;
+typedef _gostring_ swig_type_171;
 typedef _gostring_ swig_type_172;
-typedef long long swig_type_173;
-typedef _goslice_ swig_type_174;
+typedef _goslice_ swig_type_173;
+typedef _gostring_ swig_type_174;
 typedef long long swig_type_175;
-typedef long long swig_type_176;
+typedef _goslice_ swig_type_176;
 typedef long long swig_type_177;
 typedef long long swig_type_178;
 typedef long long swig_type_179;
 typedef long long swig_type_180;
 typedef long long swig_type_181;
 typedef long long swig_type_182;
-typedef _goslice_ swig_type_183;
+typedef long long swig_type_183;
 typedef long long swig_type_184;
 typedef _goslice_ swig_type_185;
-typedef _goslice_ swig_type_186;
-typedef long long swig_type_187;
-typedef long long swig_type_188;
+typedef long long swig_type_186;
+typedef _goslice_ swig_type_187;
+typedef _goslice_ swig_type_188;
 typedef long long swig_type_189;
-typedef _goslice_ swig_type_190;
-typedef _gostring_ swig_type_191;
-typedef _gostring_ swig_type_192;
+typedef long long swig_type_190;
+typedef long long swig_type_191;
+typedef _goslice_ swig_type_192;
 typedef _gostring_ swig_type_193;
-typedef long long swig_type_194;
-typedef long long swig_type_195;
+typedef _gostring_ swig_type_194;
+typedef _gostring_ swig_type_195;
+typedef long long swig_type_196;
+typedef long long swig_type_197;
 extern void _wrap_Swig_free_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_a1945a8695ad2986(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_a1945a8695ad2986(void);
@@ -272,150 +274,151 @@ extern void _wrap_context_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_type_37 _wrap_context_get_device_count_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_type_38 _wrap_context_get_device_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_39 arg2);
 extern swig_type_40 _wrap_context_describe_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_41 arg2);
-extern int _wrap_tensor_create_raw_a1945a8695ad2986(int arg1, swig_type_42 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_tensor_from_data_raw_a1945a8695ad2986(int arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_context_load_file_system_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_voidp arg4);
+extern int _wrap_tensor_create_raw_a1945a8695ad2986(int arg1, swig_type_44 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_tensor_from_data_raw_a1945a8695ad2986(int arg1, swig_type_45 arg2, swig_type_46 arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_tensor_take_dlpack_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern int _wrap_tensor_to_dlpack_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_tensor_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_tensor_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_tensor_get_dtype_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_45 _wrap_tensor_get_rank_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_46 _wrap_tensor_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_47 arg2);
-extern swig_type_48 _wrap_tensor_get_element_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_49 _wrap_tensor_get_size_bytes_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_47 _wrap_tensor_get_rank_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_48 _wrap_tensor_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_49 arg2);
+extern swig_type_50 _wrap_tensor_get_element_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_51 _wrap_tensor_get_size_bytes_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_tensor_get_data_raw_a1945a8695ad2986(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_element_data_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_50 arg2);
-extern swig_type_51 _wrap_tensor_get_element_size_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_52 arg2);
+extern uintptr_t _wrap_tensor_get_element_data_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_52 arg2);
+extern swig_type_53 _wrap_tensor_get_element_size_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_54 arg2);
 extern int _wrap_tensor_get_mutable_data_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_53 _wrap_graph_get_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_54 arg2);
-extern swig_type_55 _wrap_graph_get_label_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_56 arg2);
-extern swig_type_57 _wrap_graph_get_sample_weight_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_58 arg2);
+extern swig_type_55 _wrap_graph_get_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_56 arg2);
+extern swig_type_57 _wrap_graph_get_label_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_58 arg2);
+extern swig_type_59 _wrap_graph_get_sample_weight_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_60 arg2);
 extern int _wrap_graph_get_mode_raw_a1945a8695ad2986(uintptr_t arg1);
-extern void _wrap_graph_set_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3);
-extern void _wrap_graph_set_loss_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_61 arg2);
-extern void _wrap_graph_add_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
+extern void _wrap_graph_set_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3);
+extern void _wrap_graph_set_loss_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_63 arg2);
+extern void _wrap_graph_add_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
 extern void _wrap_graph_set_gradient_clip_norm_raw_a1945a8695ad2986(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_64 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_65 arg2);
-extern void _wrap_graph_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_66 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3);
-extern void _wrap_graph_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_69 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
-extern void _wrap_graph_set_i64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_72 arg2, swig_type_73 arg3);
-extern void _wrap_graph_set_f64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
-extern void _wrap_graph_set_tensor_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_76 arg2, uintptr_t arg3);
-extern swig_type_77 _wrap_graph_end_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_78 arg2);
-extern void _wrap_graph_push_scope_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_79 arg2);
+extern void _wrap_graph_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_66 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_67 arg2);
+extern void _wrap_graph_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_68 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3);
+extern void _wrap_graph_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_71 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_72 arg2, swig_type_73 arg3);
+extern void _wrap_graph_set_i64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
+extern void _wrap_graph_set_f64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
+extern void _wrap_graph_set_tensor_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_78 arg2, uintptr_t arg3);
+extern swig_type_79 _wrap_graph_end_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_80 arg2);
+extern void _wrap_graph_push_scope_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_81 arg2);
 extern void _wrap_graph_pop_scope_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_80 _wrap_graph_constant_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_81 _wrap_graph_constant_tensor_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_82 _wrap_graph_host_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_83 arg2, double arg3);
-extern swig_type_84 _wrap_graph_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_85 arg2, int arg3, swig_type_86 arg4, swig_type_87 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3);
-extern void _wrap_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_type_92 arg3);
-extern int _wrap_graph_get_dtype_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_93 arg2);
-extern swig_type_94 _wrap_graph_get_rank_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_95 arg2);
-extern swig_type_96 _wrap_graph_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
+extern swig_type_82 _wrap_graph_constant_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_83 _wrap_graph_constant_tensor_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_84 _wrap_graph_host_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_85 arg2, double arg3);
+extern swig_type_86 _wrap_graph_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_87 arg2, int arg3, swig_type_88 arg4, swig_type_89 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_assign_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3);
+extern void _wrap_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_92 arg2, swig_type_93 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_type_94 arg3);
+extern int _wrap_graph_get_dtype_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_95 arg2);
+extern swig_type_96 _wrap_graph_get_rank_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_97 arg2);
+extern swig_type_98 _wrap_graph_get_dim_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3);
 extern int _wrap_graph_check_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_a1945a8695ad2986(void);
 extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_a1945a8695ad2986(void);
 extern int _wrap_pipeline_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_pipeline_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_pipeline_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_99 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_100 arg2, int arg3, swig_type_101 arg4);
+extern void _wrap_pipeline_add_slices_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_101 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_102 arg2, int arg3, swig_type_103 arg4);
 extern void _wrap_pipeline_add_feed_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_102 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_103 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
-extern void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_106 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3);
-extern void _wrap_pipeline_set_i64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3);
-extern void _wrap_pipeline_set_f64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3);
-extern void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_113 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_begin_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_104 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_105 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
+extern void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_108 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3);
+extern void _wrap_pipeline_set_i64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3);
+extern void _wrap_pipeline_set_f64s_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
+extern void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_115 arg2, uintptr_t arg3);
 extern void _wrap_pipeline_end_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_pipeline_build_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_dataset_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_dataset_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_114 _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_115 _wrap_dataset_get_component_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_116 _wrap_dataset_get_component_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_117 arg2);
-extern int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_118 arg2);
-extern swig_type_119 _wrap_dataset_get_spec_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_120 _wrap_dataset_get_lint_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_121 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_iterator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_122 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_116 _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_117 _wrap_dataset_get_component_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_118 _wrap_dataset_get_component_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_119 arg2);
+extern int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_120 arg2);
+extern swig_type_121 _wrap_dataset_get_spec_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_122 _wrap_dataset_get_lint_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_123 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_iterator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_124 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_iterator_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_iterator_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_iterator_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_123 arg2);
-extern int _wrap_iterator_restore_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_124 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_125 arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_125 arg2);
+extern int _wrap_iterator_restore_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_126 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_127 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_feed_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_126 arg2, int arg3, int arg4, swig_type_127 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_128 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_declare_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_128 arg2, int arg3, int arg4, swig_type_129 arg5, swig_voidp arg6);
+extern int _wrap_feed_push_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_130 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, swig_type_129 arg3, swig_voidp arg4);
-extern swig_type_130 _wrap_feed_get_position_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_131 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_a1945a8695ad2986(uintptr_t arg1, int arg2, swig_type_131 arg3, swig_voidp arg4);
+extern swig_type_132 _wrap_feed_get_position_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_133 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_strategy_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_132 _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_133 _wrap_strategy_get_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_134 arg2);
+extern swig_type_134 _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_135 _wrap_strategy_get_device_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_136 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_a1945a8695ad2986(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_a1945a8695ad2986(void);
 extern int _wrap_hooks_create_raw_a1945a8695ad2986(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_135 _wrap_hook_event_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_136 _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_137 _wrap_hook_event_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_138 _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_137 arg2);
-extern swig_type_138 _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_139 arg2);
+extern swig_type_140 _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_139 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_140 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_141 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_142 _wrap_estimator_get_global_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_143 _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_144 _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_145 arg2);
-extern int _wrap_estimator_read_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_146 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_147 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_148 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_149 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_141 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_142 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_143 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_144 _wrap_estimator_get_global_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_145 _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_146 _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_147 arg2);
+extern int _wrap_estimator_read_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_148 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_149 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_150 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_151 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_session_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_session_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_session_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_150 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_151 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_152 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_153 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_result_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_152 _wrap_result_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_153 _wrap_result_get_examples_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_154 _wrap_result_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_155 _wrap_result_get_examples_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_154 _wrap_result_get_input_report_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_156 _wrap_result_get_input_report_raw_a1945a8695ad2986(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_155 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_156 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_157 arg2);
-extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_158 arg2);
-extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_159 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_157 _wrap_result_get_metric_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_158 _wrap_result_get_metric_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_159 arg2);
+extern double _wrap_result_get_metric_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_160 arg2);
+extern int _wrap_predictor_open_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_161 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_160 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_161 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_162 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_162 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_163 _wrap_predictor_get_step_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_164 _wrap_predictor_get_signature_raw_a1945a8695ad2986(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -424,36 +427,36 @@ extern void _wrap_prediction_stream_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_163 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_164 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_165 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_166 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_167 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_168 arg2);
-extern int _wrap_record_writer_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_169 arg2, swig_type_170 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_165 _wrap_batch_get_first_row_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_166 _wrap_batch_get_row_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_167 _wrap_batch_get_output_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern swig_type_168 _wrap_batch_get_output_name_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_169 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_170 arg2);
+extern int _wrap_record_writer_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_a1945a8695ad2986(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_171 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_172 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_173 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_173 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_174 arg1);
-extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_178 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3);
-extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_181 arg2);
-extern void _wrap_pipeline_set_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_182 arg2);
-extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_187 arg2);
+extern swig_type_175 _wrap_callback_take_released_raw_a1945a8695ad2986(swig_type_176 arg1);
+extern int _wrap_estimator_create_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_177 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_180 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_181 arg2, swig_type_182 arg3);
+extern void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_183 arg2);
+extern void _wrap_pipeline_set_graph_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_184 arg2);
+extern int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_189 arg2);
 extern void _wrap_map_queue_unref_raw_a1945a8695ad2986(uintptr_t arg1);
 extern uintptr_t _wrap_map_queue_take_raw_a1945a8695ad2986(uintptr_t arg1);
-extern swig_type_188 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
-extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_189 arg2);
-extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_190 arg3, int arg4, uintptr_t arg5);
-extern swig_type_191 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_192 _wrap_iterator_get_report_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_193 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_190 _wrap_map_work_get_count_raw_a1945a8695ad2986(uintptr_t arg1);
+extern uintptr_t _wrap_map_work_get_input_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_191 arg2);
+extern void _wrap_map_queue_finish_raw_a1945a8695ad2986(uintptr_t arg1, uintptr_t arg2, swig_type_192 arg3, int arg4, uintptr_t arg5);
+extern swig_type_193 _wrap_iterator_save_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_194 _wrap_iterator_get_report_raw_a1945a8695ad2986(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_195 _wrap_predictor_describe_plan_raw_a1945a8695ad2986(uintptr_t arg1, swig_type_196 arg2, swig_type_197 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -943,6 +946,22 @@ func Context_describe_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	return swig_r_1
 }
 
+func Context_load_file_system(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_context_load_file_system_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
 const DTYPE_F32 = 1
 const DTYPE_F64 = 2
 const DTYPE_I32 = 3
@@ -964,7 +983,7 @@ func Tensor_create(arg1 int32, arg2 []int64, arg3 *uintptr, arg4 *uintptr) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_tensor_create_raw_a1945a8695ad2986(C.int(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_tensor_create_raw_a1945a8695ad2986(C.int(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -978,7 +997,7 @@ func Tensor_from_data(arg1 int32, arg2 []int64, arg3 []byte, arg4 *uintptr, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_tensor_from_data_raw_a1945a8695ad2986(C.int(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_tensor_from_data_raw_a1945a8695ad2986(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1034,7 +1053,7 @@ func Tensor_get_dim(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_dim_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_dim_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1)))
 	return swig_r
 }
 
@@ -1063,7 +1082,7 @@ func Tensor_get_element_data(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1)))
 	return swig_r
 }
 
@@ -1071,7 +1090,7 @@ func Tensor_get_element_size(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1)))
 	return swig_r
 }
 
@@ -1094,7 +1113,7 @@ func Graph_get_feature(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1105,7 +1124,7 @@ func Graph_get_label(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_label_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_label_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1116,7 +1135,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1134,7 +1153,7 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), C.swig_type_60(_swig_i_2))
+	C._wrap_graph_set_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), C.swig_type_62(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1143,14 +1162,14 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_loss(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_loss_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1))
+	C._wrap_graph_set_loss_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1))
 }
 
 func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_add_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), C.swig_type_63(_swig_i_2))
+	C._wrap_graph_add_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.swig_type_65(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1166,7 +1185,7 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1175,14 +1194,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
+	C._wrap_graph_add_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1192,7 +1211,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.swig_type_68(_swig_i_2))
+	C._wrap_graph_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.swig_type_70(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1202,7 +1221,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1212,7 +1231,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1225,7 +1244,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1238,7 +1257,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1251,7 +1270,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1261,7 +1280,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1271,7 +1290,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1304,7 +1323,7 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1320,7 +1339,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1337,7 +1356,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1), C.swig_type_89(_swig_i_2))
+	C._wrap_graph_assign_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.swig_type_91(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1345,7 +1364,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1355,7 +1374,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1365,7 +1384,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1)))
 	return swig_r
 }
 
@@ -1373,7 +1392,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1)))
 	return swig_r
 }
 
@@ -1382,7 +1401,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.swig_type_98(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_type_100(_swig_i_2)))
 	return swig_r
 }
 
@@ -1438,7 +1457,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1449,7 +1468,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1474,7 +1493,7 @@ func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1484,7 +1503,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1494,7 +1513,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.swig_type_105(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.swig_type_107(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1504,7 +1523,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1514,7 +1533,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1527,7 +1546,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1540,7 +1559,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1553,7 +1572,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1601,7 +1620,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1612,7 +1631,7 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1)))
 	return swig_r
 }
 
@@ -1643,7 +1662,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1653,7 +1672,7 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1681,7 +1700,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1)))
 	return swig_r
 }
 
@@ -1690,7 +1709,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1703,7 +1722,7 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1725,7 +1744,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1741,7 +1760,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1762,7 +1781,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1782,7 +1801,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1810,7 +1829,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1904,7 +1923,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1957,7 +1976,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_139(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_141(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1972,7 +1991,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_140(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_142(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -1982,7 +2001,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2007,7 +2026,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2020,7 +2039,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2033,7 +2052,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2046,7 +2065,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2059,7 +2078,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2095,7 +2114,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2105,7 +2124,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2194,7 +2213,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2205,7 +2224,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2220,7 +2239,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2253,7 +2272,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2362,7 +2381,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2373,7 +2392,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2387,7 +2406,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2412,7 +2431,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2425,7 +2444,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2451,7 +2470,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_174)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_a1945a8695ad2986(*(*C.swig_type_176)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2466,7 +2485,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2476,7 +2495,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1), C.swig_type_177(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1), C.swig_type_179(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2486,7 +2505,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2494,19 +2513,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1), C.swig_type_180(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1), C.swig_type_182(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2516,7 +2535,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.swig_type_184(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.swig_type_186(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2531,7 +2550,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2545,7 +2564,7 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1)))
 	return swig_r
 }
 
@@ -2572,7 +2591,7 @@ func Map_work_get_input(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1)))
 	return swig_r
 }
 
@@ -2582,7 +2601,7 @@ func Map_queue_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 int32, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	C._wrap_map_queue_finish_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2617,7 +2636,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1), C.swig_type_195(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_a1945a8695ad2986(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1), C.swig_type_197(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -203,6 +203,7 @@ static void* Swig_malloc(int c) {
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tutti/file_system.h>
 #include <tutti/predictor.h>
 #include <tutti/record.h>
 #include <tutti/version.h>
@@ -1225,6 +1226,27 @@ _gostring_ _wrap_context_describe_device_raw_a1945a8695ad2986(tutti_context *_sw
   
   result = (char *)tutti_context_describe_device(arg1,arg2);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+int _wrap_context_load_file_system_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_context_load_file_system(arg1,(char const *)arg2,(char const *)arg3,arg4);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  free((void *)arg3); 
   return _swig_go_result;
 }
 

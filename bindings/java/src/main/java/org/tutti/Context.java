@@ -69,6 +69,19 @@ public final class Context extends NativeObject {
         return log;
     }
 
+    /** Adds the file systems of a shared module, whose paths the sources then read.
+     *
+     * @param module "http", or the absolute path of a module
+     * @param settings a JSON object in the module's own words; null = its defaults
+     */
+    public void loadFileSystem(String module, String settings) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            String json = settings == null ? "{}" : settings;
+            TuttiException.check(Raw.context_load_file_system(use.of(this), module, json, failure), failure);
+        }
+    }
+
     /** What the function of {@link #setLog} threw first.
      *
      * @return that same object; null when it threw nothing

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * File systems: where sources find files whose paths have a scheme, such as "store://bucket/part-1.csv". Paths without
+ * one are files of the machine. A file system is a table of functions (plugin/file_system.h), of the program or of a
+ * shared module, and belongs to a context.
+ *
+ * Threads: every function is safe from any thread. Sources look for a file system when they are added to a pipeline.
+ */
+#ifndef TUTTI_FILE_SYSTEM_H_
+#define TUTTI_FILE_SYSTEM_H_
+
+#include <tutti/plugin/file_system.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Adds a file system for the scheme (small letters, digits, "+", "-" and "."; "store" for "store://..."). The table is
+ * copied, `user` is handed to its functions, and `destroy` (NULL = nothing) gets it once: when the context and all that
+ * was made with it is gone, or before the call returns if it fails. TUTTI_ALREADY_EXISTS when the context has a file
+ * system for the scheme. */
+TUTTI_API int32_t tutti_context_add_file_system(tutti_context *context, const char *scheme,
+                                                const tutti_file_system *functions, void *user,
+                                                tutti_destroy_fn destroy, tutti_error **err);
+
+/* Adds the file systems of a shared module: the absolute path of one, or the name of one of those that come with tutti
+ * ("http", for http:// and https://). `settings` is a JSON object in the module's own words; NULL = its defaults.
+ * TUTTI_NOT_FOUND when there is no such module here, TUTTI_UNAVAILABLE when it cannot be used. A module is never
+ * unloaded. */
+TUTTI_API int32_t tutti_context_load_file_system(tutti_context *context, const char *module, const char *settings,
+                                                 tutti_error **err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_FILE_SYSTEM_H_ */
