@@ -91,7 +91,8 @@ namespace Tutti
         }
 
         /// <summary>Adds the file systems of a shared module, whose paths the sources then read: "http", or the
-        /// absolute path of a module. Settings are a JSON object in the module's own words; null = its defaults.</summary>
+        /// absolute path of a module. Settings are a JSON object in the module's own words; null = its
+        /// defaults.</summary>
         public void LoadFileSystem(string module, string settings = null)
         {
             using (var use = new Uses())
