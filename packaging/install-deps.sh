@@ -12,8 +12,9 @@ packages_of() {
         echo build-essential meson ninja-build pkg-config python3 python3-yaml
         echo libdnnl-dev libhwy-dev libprotozero-dev nlohmann-json3-dev zlib1g-dev
         echo libjpeg62-turbo-dev libspng-dev
+        echo libcurl4-openssl-dev
         ;;
-    test) echo libcmocka-dev abigail-tools dataset-fashion-mnist ;;
+    test) echo libcmocka-dev abigail-tools dataset-fashion-mnist openssl ;;
     example) echo dataset-fashion-mnist ;;
     go) echo golang-go swig ;;
     java) echo default-jdk-headless junit4 swig ;;

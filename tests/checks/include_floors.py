@@ -27,8 +27,11 @@ FLOORS = {
     "estimator": 8,
     "runtime": 9,
     "capi": 10,
+    "http": 11,
     "tool": 11,
 }
+# Folders that are programs and modules of their own: they use the public headers only.
+OUTSIDE = ("http", "tool")
 # Subfolders that may look into one sibling: devices share kernels.
 SHARED_SIBLINGS = {("backend/cuda", "backend/gpu"), ("backend/hip", "backend/gpu")}
 # Public headers that lower floors may use: the plug-in tables and what only has types.
@@ -54,7 +57,7 @@ def include_problem(folder, bracket, target):
     """Why a file in this folder of lib/ may not include the target, or None."""
     top = folder.split("/")[0]
     if bracket == "<":
-        if target.startswith("tutti/") and top not in ("capi", "tool") and not target.startswith(PUBLIC_FOR_ALL):
+        if target.startswith("tutti/") and top not in ("capi", *OUTSIDE) and not target.startswith(PUBLIC_FOR_ALL):
             return f"includes <{target}>: of the public headers the floors below capi/ use only the plug-in tables"
         return None
     target_folder = os.path.dirname(target)
@@ -65,8 +68,8 @@ def include_problem(folder, bracket, target):
         if is_within(folder, target_folder) or (folder, target_folder) in SHARED_SIBLINGS:
             return None
         return f'includes "{target}": a folder may include itself and its parents, not {target_folder}/'
-    if top == "tool":
-        return f'includes "{target}": tool/ uses the public headers only'
+    if top in OUTSIDE:
+        return f'includes "{target}": {top}/ uses the public headers only'
     if FLOORS[target_top] < FLOORS[top]:
         return None
     return f'includes "{target}": {target_top}/ (floor {FLOORS[target_top]}) is not below {top}/ (floor {FLOORS[top]})'
@@ -132,7 +135,7 @@ def naming_problems(root):
         folder = os.path.dirname(path).removeprefix("lib").lstrip("/")
         top = folder.split("/")[0]
         code = house.without_comments(house.read(root, path))
-        if top not in ("capi", "tool"):
+        if top not in ("capi", *OUTSIDE):
             for name in sorted(set(re.findall(r"\b(tutti_\w+)\s*\(", code)) & public.keys()):
                 problems.append(f"{path}: names {name}(): only capi/ names functions of the C ABI")
         if not any(is_within(folder, gpu) for gpu in GPU_FOLDERS) and not path.endswith("_gpu.cu"):

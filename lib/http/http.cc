@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The module of http:// and https://, loaded by tutti_context_load_file_system(context, "http", settings, &err).
+#include <curl/curl.h>
+#include <tutti/file_system.h>
+
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "http/remote_file.h"
+#include "http/settings.h"
+#include "http/transfers.h"
+
+namespace tutti::impl::http {
+namespace {
+
+int32_t fail(tutti_error **err, int32_t code, const std::string &message) {
+  (void)tutti_error_create(code, "http", message.c_str(), nullptr, err, nullptr);
+  return code;
+}
+
+// No exception leaves the module.
+template <typename Body>
+int32_t guard(tutti_error **err, Body body) noexcept {
+  try {
+    const Outcome outcome = body();
+    return outcome.code == TUTTI_OK ? TUTTI_OK : fail(err, outcome.code, outcome.message);
+  } catch (const std::bad_alloc &) {
+    return tutti_error_set(err, TUTTI_RESOURCE_EXHAUSTED, "out of memory");
+  } catch (const std::exception &exception) {
+    return tutti_error_set(err, TUTTI_INVALID_ARGUMENT, exception.what());
+  }
+}
+
+RemoteFile::IsCancelled asks(const tutti_cancel *cancel) {
+  return [cancel] { return cancel != nullptr && tutti_cancel_get_state(cancel) != TUTTI_CANCEL_NONE; };
+}
+
+// What both schemes share.
+using SharedTransfers = std::shared_ptr<Transfers>;
+
+int32_t open_file(void *user, const char *path, tutti_cancel *cancel, void **file, int64_t *size_bytes,
+                  tutti_error **err) {
+  return guard(err, [&] {
+    auto opened = std::make_unique<RemoteFile>(**static_cast<SharedTransfers *>(user), path);
+    Outcome outcome = opened->open(asks(cancel));
+    if (outcome.code != TUTTI_OK) return outcome;
+    *size_bytes = opened->size_bytes();
+    *file = opened.release();
+    return outcome;
+  });
+}
+
+int32_t read_file(void *, void *file, int64_t offset, void *target, int64_t size, tutti_cancel *cancel,
+                  int64_t *read_bytes, tutti_error **err) {
+  return guard(err, [&] {
+    auto &opened = *static_cast<RemoteFile *>(file);
+    return opened.read(offset, static_cast<char *>(target), size, *read_bytes, asks(cancel));
+  });
+}
+
+void close_file(void *, void *file) { delete static_cast<RemoteFile *>(file); }
+
+void destroy(void *user) { delete static_cast<SharedTransfers *>(user); }
+
+Outcome add(tutti_context *context, const char *scheme, const SharedTransfers &transfers, tutti_error **err) {
+  tutti_file_system functions = {};
+  functions.struct_size = sizeof(functions);
+  functions.open = open_file;
+  functions.read = read_file;
+  functions.close = close_file;
+  // A server says nothing about what else it has, so there is no list.
+  auto *const user = new SharedTransfers(transfers);
+  return {tutti_context_add_file_system(context, scheme, &functions, user, destroy, err), ""};
+}
+
+}  // namespace
+}  // namespace tutti::impl::http
+
+extern "C" TUTTI_API int32_t tutti_file_system_entry(tutti_context *context, const char *settings, tutti_error **err);
+
+int32_t tutti_file_system_entry(tutti_context *context, const char *settings, tutti_error **err) {
+  using namespace tutti::impl::http;
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (ready != CURLE_OK) return fail(err, TUTTI_UNAVAILABLE, curl_easy_strerror(ready));
+  tutti_error *added = nullptr;
+  const int32_t code = guard(err, [&]() -> Outcome {
+    const auto transfers = std::make_shared<Transfers>(Settings::parse(settings));
+    for (const char *scheme : {"http", "https"}) {
+      if (add(context, scheme, transfers, &added).code != TUTTI_OK) break;
+    }
+    return {};
+  });
+  if (added == nullptr) return code;
+  const int32_t why = tutti_error_get_code(added);
+  if (err != nullptr) {
+    *err = added;
+  } else {
+    tutti_error_unref(added);
+  }
+  return why;
+}
