@@ -228,6 +228,47 @@ func (p *Pipeline) ParseExample(features []string, options ...ParseExampleOption
 	return p
 }
 
+// ParseSequenceExampleOptions are what ParseSequenceExample may be told; the zero value means the defaults.
+type ParseSequenceExampleOptions struct {
+	// Features of the whole to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT.
+	Context []string
+	// Components that are labels.
+	Labels []string
+	// Components that are weights.
+	Weights []string
+	// Component that holds the examples; need not be said where only one is of dtype bytes. Default: .
+	Input string
+}
+
+// ParseSequenceExample: Reads a tf.train.SequenceExample, in place of the component that holds its bytes. Other
+// components stay. A feature list becomes a component with the steps as its first dimension. sequences: Feature
+// lists to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT of one step, as in "frames: f32[128]", "label: i64 = -1"
+// or, with any number of values in a step, "words: bytes[?]". Then all steps are filled up to the longest with 0 or
+// empty texts, and a component NAME_lengths tells how much of each is real.
+func (p *Pipeline) ParseSequenceExample(sequences []string, options ...ParseSequenceExampleOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "parse_sequence_example", 1)
+	for _, text := range sequences {
+		raw.Pipeline_set_string(p.handle, "sequences", text)
+	}
+	o := first(options)
+	for _, text := range o.Context {
+		raw.Pipeline_set_string(p.handle, "context", text)
+	}
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	if o.Input != "" {
+		raw.Pipeline_set_string(p.handle, "input", o.Input)
+	}
+	p.end()
+	return p
+}
+
 // PrefetchOptions are what Prefetch may be told; the zero value means the defaults.
 type PrefetchOptions struct {
 	// Elements held; 0 = automatic. Default: 0.

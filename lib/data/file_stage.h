@@ -68,6 +68,7 @@ class FileStage : public Stage {
 
   base::Result<bool> next(Element &element) final;
   base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) final;
+  const std::string *file() const final { return file_ < files_.paths.size() ? &files_.paths[file_] : nullptr; }
   void save(State &state) const final;
   base::Status restore(const base::JsonReader &state) final;
 

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/json.h"
@@ -69,6 +70,9 @@ class Stage {
   /// Gives the next `count` elements (fewer at the end, at least one) as one batch of views if they already lie
   /// together in memory, aligned, without errors; false means that nothing happened.
   virtual bool next_view(int64_t count, Element &batch);
+
+  /// The file that the last element came from, for errors; null where no single file is known.
+  virtual const std::string *file() const { return nullptr; }
 
   /// Appends one object that describes the state after the elements given out so far.
   virtual void save(State &state) const = 0;

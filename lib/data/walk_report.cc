@@ -75,6 +75,7 @@ class CountedStage : public Stage {
     if (any) counters_.add_call(batch.rows(), bytes_of(batch), timed.elapsed_ns());
     return any;
   }
+  const std::string *file() const override { return stage_->file(); }
   void save(State &state) const override { stage_->save(state); }
   Status restore(const base::JsonReader &state) override { return stage_->restore(state); }
 

@@ -44,6 +44,7 @@ class Files {
     write_records("a.tfrecord", data::Compression::none, 7);
     write_records("b.tfrecord", data::Compression::none, 0);
     write_records("c.tfrecord", data::Compression::gzip, 5);
+    write_large_records();
     std::string damaged = assert_ok_value(base::read_file(folder_ / "a.tfrecord"));
     damaged[damaged.size() / 2] ^= 1;
     write_bytes(folder_ / "damaged.record", damaged);
@@ -63,6 +64,14 @@ class Files {
       const auto words = assert_ok_value(tensor::make_bytes_tensor({i}, Strings(static_cast<size_t>(i), name)));
       assert_ok(writer.write(assert_ok_value(data::encode_example({{"x", x}, {"words", words}}))));
     }
+    assert_ok(writer.close());
+  }
+
+  // Some that are views of a buffer, and some with memory of their own; more than a buffer of them.
+  void write_large_records() {
+    data::RecordWriter writer = assert_ok_value(data::RecordWriter::create(folder_ / "large", data::Compression::none));
+    for (char i = 0; i < 12; ++i)
+      assert_ok(writer.write(std::string(i % 4 == 3 ? 100000 : 20000, static_cast<char>('a' + i))));
     assert_ok(writer.close());
   }
 
@@ -112,6 +121,11 @@ std::vector<DatasetCase> record_cases(const Files &files) {
   const auto parsed = [=](const std::string &pattern, Strings features) {
     return std::move(records(pattern).apply("parse_example", {{"features", std::move(features)}}));
   };
+  const auto sequences = [](Strings lists) {
+    return std::move(
+        begin_with("tfrecord", {{"paths", Strings{GOLDEN_FOLDER "/sequence_examples.tfrecord"}}})
+            .apply("parse_sequence_example", {{"sequences", std::move(lists)}, {"context", Strings{"id: i64"}}}));
+  };
   return {
       of("tfrecord", [=] { return records("*.tfrecord"); }),
       of("tfrecord, shuffle, batch, repeat",
@@ -124,6 +138,13 @@ std::vector<DatasetCase> record_cases(const Files &files) {
          [=] {
            return std::move(parsed("*.tfrecord", {"x: f32[2]", "z: i64 = 3"}).batch(5).repeat(2).prefetch(1));
          }),
+      of("tfrecord, large records", [=] { return std::move(records("large").repeat(2)); }),
+      of("tfrecord, large records, shuffle", [=] { return std::move(records("large").shuffle(3)); }),
+      of("parse_sequence_example",
+         [=] {
+           return std::move(sequences({"letters: bytes[?]", "frames: f32[2]"}).repeat(3));
+         }),
+      failing(of("parse_sequence_example, missing", [=] { return sequences({"letters: bytes"}); })),
       failing(of("tfrecord, damaged data", [=] { return records("damaged.record"); })),
       failing(of("tfrecord, damaged and cut", [=] { return std::move(records("*.record").batch(2)); })),
       failing(of("parse_example, missing", [=] { return parsed("*.tfrecord", {"words: bytes[3]"}); })),

@@ -5,6 +5,7 @@
 
 #include "data/format/example.h"
 #include "data/format/record.h"
+#include "data/format/sequence_example.h"
 #include "tensor/bytes_tensor.h"
 
 using namespace tutti::impl;
@@ -23,11 +24,25 @@ void read_example(std::string_view bytes) {
   (void)parser().parse(bytes, tensors);
 }
 
+const data::SequenceExampleParser &sequence_parser() {
+  static const auto *const made = new data::SequenceExampleParser(
+      data::SequenceExampleParser::create(
+          {"id: i64 = 0"}, {"frames: f32[2] = 1", "word: bytes = x", "letters: bytes[?]", "tokens: u8[?, 2]"})
+          .value());
+  return *made;
+}
+
+void read_sequence_example(std::string_view bytes) {
+  std::vector<tensor::Tensor> tensors(sequence_parser().components().size());
+  (void)sequence_parser().parse(bytes, tensors);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   read_example(bytes);
+  read_sequence_example(bytes);
   auto stream = data::open_record_stream(data::memory_file(bytes, "fuzz"), data::Compression::automatic);
   if (!stream.ok()) return 0;
   data::RecordReader reader;
@@ -41,5 +56,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     total += text.size() + 16;
     if (total > size * 1032 + 16) std::abort();
     read_example(text);
+    read_sequence_example(text);
   }
 }

@@ -18,10 +18,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "data/element.h"
+#include "data/format/feature_values.h"
 #include "data/format/field.h"
 #include "data/stage.h"
 #include "tensor/tensor.h"
@@ -43,12 +45,12 @@ class ExampleParser {
   base::Status parse_row(std::string_view example, std::span<const RowTarget> targets, int64_t row) const;
 
  private:
-  explicit ExampleParser(std::vector<Field> fields);
+  explicit ExampleParser(std::vector<Field> fields) : fields_(std::move(fields)), by_name_(fields_) {}
   /// Where in the example each field's Feature is; empty where it is missing.
-  base::Status find(std::string_view example, std::span<std::string_view> found) const;
+  void find(std::string_view example, std::span<std::string_view> found) const;
 
   std::vector<Field> fields_;
-  std::vector<size_t> by_name_;  // fields ordered by name
+  FieldsByName by_name_;
 };
 
 /// An Example of tensors: bytes become a bytes list, floats a float list, integers and booleans an int64 list, each

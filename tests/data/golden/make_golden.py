@@ -62,6 +62,55 @@ def write_examples():
             writer.write(example.SerializeToString(deterministic=True))
 
 
+def steps(*features):
+    return tf.train.FeatureList(feature=features)
+
+
+# sequence_example_test.cc: three, of which the second has lists without steps and the third lacks some.
+SEQUENCES = [
+    ({'id': integers(7), 'speaker': texts(b'anna')},
+     {'frames': steps(floats(0.5, -1.5), floats(2, 1e30), floats(0, -0.0)), 'label': steps(integers(1), integers(-2), integers(2**63 - 1)),
+      'word': steps(texts(b'a'), texts(b''), texts(bytes(range(256)))), 'letters': steps(texts(b'x', b'yy'), texts(), texts(b'', b'z', b'last')),
+      'tokens': steps(integers(5), integers(), integers(-1, -2, 2**40)), 'points': steps(floats(1, 2, 3, 4), floats(), floats(5, 6))}),
+    ({'id': integers(8)},
+     {'frames': steps(), 'label': steps(), 'word': steps(), 'letters': steps(), 'tokens': steps(), 'points': steps()}),
+    ({'id': integers(9), 'speaker': texts(b'')},
+     {'frames': steps(*[floats(i, i / 4) for i in range(300)]), 'label': steps(integers(4)), 'word': steps(texts(b'one'))}),
+]
+
+
+def write_sequence_examples():
+    kinds = {'frames': tf.io.FixedLenSequenceFeature([2], tf.float32), 'label': tf.io.FixedLenSequenceFeature([], tf.int64),
+             'word': tf.io.FixedLenSequenceFeature([], tf.string), 'letters': tf.io.RaggedFeature(tf.string),
+             'tokens': tf.io.RaggedFeature(tf.int64), 'points': tf.io.RaggedFeature(tf.float32)}
+    context = {'id': tf.io.FixedLenFeature([], tf.int64), 'speaker': tf.io.FixedLenFeature([], tf.string, b'nobody')}
+    read = []
+    with tf.io.TFRecordWriter(path('sequence_examples.tfrecord')) as writer:
+        for features, lists in SEQUENCES:
+            example = tf.train.SequenceExample(context=tf.train.Features(feature=features),
+                                               feature_lists=tf.train.FeatureLists(feature_list=lists))
+            record = example.SerializeToString(deterministic=True)
+            writer.write(record)
+            read.append(described(*tf.io.parse_single_sequence_example(record, context, kinds)))
+    with open(path('sequence_examples.json'), 'w', encoding='utf-8') as file:
+        json.dump(read, file)
+        file.write('\n')
+
+
+# What TensorFlow read: ragged ones filled up, with their lengths. Texts are written in hexadecimal digits, numbers as texts.
+def described(context, lists):
+    def values(array):
+        return [value.hex() if isinstance(value, bytes) else repr(value) for value in np.asarray(array).reshape(-1).tolist()]
+
+    shown = {name: {'shape': [], 'values': values(tensor.numpy())} for name, tensor in context.items()}
+    for name, tensor in lists.items():
+        if isinstance(tensor, tf.RaggedTensor):
+            shown[name + '_lengths'] = {'shape': [int(tensor.nrows())], 'values': values(tensor.row_lengths().numpy())}
+            tensor = tensor.to_tensor()
+        shown[name] = {'shape': tensor.shape.as_list(), 'values': values(tensor.numpy())}
+    return shown
+
+
 # npy_test.cc: the same values.
 def write_arrays():
     counted = np.arange(12)
@@ -123,4 +172,5 @@ if __name__ == '__main__':
     write_csv()
     write_records()
     write_examples()
+    write_sequence_examples()
     write_arrays()
