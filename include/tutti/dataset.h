@@ -13,6 +13,7 @@
 #ifndef TUTTI_DATASET_H_
 #define TUTTI_DATASET_H_
 
+#include <tutti/arrow.h>
 #include <tutti/graph.h>
 
 #ifdef __cplusplus
@@ -57,6 +58,10 @@ TUTTI_API void tutti_pipeline_declare(tutti_pipeline *pipeline, const char *name
                                       const int64_t *dims, int64_t rank);
 TUTTI_API void tutti_pipeline_add_generator(tutti_pipeline *pipeline, tutti_generator_fn next, void *user,
                                             tutti_destroy_fn destroy);
+/* What the source "arrow" (tutti_source_arrow) reads, set before it is begun: an Arrow C stream of record batches.
+ * Takes the stream in every case: it is released when it was read, or with the pipeline. Compute callbacks: arrays are
+ * released on the thread that drops the last tensor over them. */
+TUTTI_API void tutti_pipeline_set_arrow_stream(tutti_pipeline *pipeline, struct ArrowArrayStream *stream);
 /* Starts from what a feed receives, or from an existing dataset. */
 TUTTI_API void tutti_pipeline_add_feed(tutti_pipeline *pipeline, tutti_feed *feed);
 TUTTI_API void tutti_pipeline_add_dataset(tutti_pipeline *pipeline, const tutti_dataset *dataset);
@@ -133,6 +138,14 @@ TUTTI_API const char *tutti_dataset_get_lint(const tutti_dataset *dataset);
 /* Two datasets: the first `count` elements, and the rest. */
 TUTTI_API int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_dataset **first,
                                       tutti_dataset **rest, tutti_error **err);
+
+/* A walk over the dataset as an Arrow C stream of record batches: those of the dataset, or `batch_rows` elements at a
+ * time where elements are single examples. Numbers and texts (as large binary) are not copied; dimensions become
+ * fixed-size lists. `cancel` may be NULL; it is kept as long as the stream and ends its get_next, which may be called
+ * from one thread at a time. *out is overwritten and belongs to the caller, who releases it; nothing is to be released
+ * after a failure. */
+TUTTI_API int32_t tutti_dataset_to_arrow(const tutti_dataset *dataset, int64_t seed, int64_t batch_rows,
+                                         tutti_cancel *cancel, struct ArrowArrayStream *out, tutti_error **err);
 
 /* --- iterators ---------------------------------------------------------------------------------------------------- */
 

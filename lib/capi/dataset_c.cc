@@ -7,6 +7,7 @@
 #include "capi/cancel_c.h"
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
+#include "data/format/arrow.h"
 
 namespace tutti::impl::capi {
 
@@ -139,6 +140,18 @@ int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_d
       *first = nullptr;
     }
     return status;
+  });
+}
+
+int32_t tutti_dataset_to_arrow(const tutti_dataset *dataset, int64_t seed, int64_t batch_rows, tutti_cancel *cancel,
+                               struct ArrowArrayStream *out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(require(out, "out"));
+    out->release = nullptr;
+    TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
+    TUTTI_ASSIGN(Ref<base::CancelToken> token, wait_token(cancel));
+    return data::write_arrow(object->dataset(), iterator_context(*object->core(), seed, std::move(token)), batch_rows,
+                             out);
   });
 }
 

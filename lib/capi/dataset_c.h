@@ -49,6 +49,8 @@ class PipelineObject : public base::Object {
   /// A component of what a generator gives.
   void declare(data::ComponentSpec component);
   const data::ElementSpec &declared() const { return declared_; }
+  /// What the source "arrow" reads.
+  void set_arrow_stream(std::shared_ptr<data::ArrowStream> stream);
   /// What a function gives, of the declared components.
   void start_from(data::GeneratorFunction function);
   /// A whole dataset as the source; nothing else may have been added.
@@ -78,6 +80,7 @@ class PipelineObject : public base::Object {
   std::vector<data::NamedTensor> slices_;
   std::vector<data::IdxFile> files_;
   data::ElementSpec declared_;
+  std::shared_ptr<data::ArrowStream> arrow_stream_;
   std::optional<data::Pipeline> pipeline_;
 };
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
+#include "data/format/arrow.h"
 
 namespace tutti::impl::capi {
 
@@ -35,6 +36,10 @@ void PipelineObject::add_idx(std::string name, data::Role role, std::string path
 void PipelineObject::declare(data::ComponentSpec component) {
   if (!can_add_source("a component")) return;
   declared_.components.push_back(std::move(component));
+}
+
+void PipelineObject::set_arrow_stream(std::shared_ptr<data::ArrowStream> stream) {
+  if (can_add_source("an Arrow stream")) arrow_stream_ = std::move(stream);
 }
 
 void PipelineObject::start_from(data::GeneratorFunction function) {
@@ -68,7 +73,7 @@ data::Pipeline *PipelineObject::pipeline() {
 
 data::Pipeline *PipelineObject::pipeline_to_begin() {
   if (ok() && !pipeline_ && slices_.empty() && files_.empty())
-    pipeline_.emplace(data::SourceServices{core_->file_systems});
+    pipeline_.emplace(data::SourceServices{core_->file_systems, std::exchange(arrow_stream_, nullptr)});
   return pipeline();
 }
 
@@ -79,6 +84,7 @@ Result<data::DatasetRef> PipelineObject::build() {
   slices_.clear();
   files_.clear();
   declared_ = {};
+  arrow_stream_.reset();
   pipeline_.reset();
   pending.reset();
   status_ = Status();
@@ -160,6 +166,16 @@ void tutti_pipeline_declare(tutti_pipeline *pipeline, const char *name, int32_t 
     for (int64_t i = 0; i < rank; ++i)
       extents.push_back(dims[i] < 0 ? data::unknown_dim() : graph::Dim(dims[i]));
     object.declare({name, *kind, *type, std::move(extents)});
+  });
+}
+
+void tutti_pipeline_set_arrow_stream(tutti_pipeline *pipeline, struct ArrowArrayStream *stream) {
+  const auto taken =
+      guard_value<std::shared_ptr<data::ArrowStream>>(nullptr, [&] { return data::ArrowStream::take(stream); });
+  change(pipeline, [&](PipelineObject &object) {
+    if (taken == nullptr)
+      return object.fail(base::invalid_argument("argument 'stream' is NULL, or the stream was released"));
+    object.set_arrow_stream(taken);
   });
 }
 

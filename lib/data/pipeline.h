@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,9 +52,12 @@ struct TransformArguments {
   std::optional<ElementSpec> output_spec = {};  ///< map_callback, flat_map, ...: what it yields; nothing = as its input
 };
 
+class ArrowStream;
+
 /// What a source takes besides its parameters.
 struct SourceServices {
   base::Ref<const FileSystems> file_systems = nullptr;  ///< of paths with a scheme; null = none
+  std::shared_ptr<ArrowStream> arrow_stream = nullptr;  ///< arrow: what it reads
 };
 
 class Pipeline {

@@ -35,7 +35,7 @@ OUTSIDE = ("http", "tool")
 # Subfolders that may look into one sibling: devices share kernels.
 SHARED_SIBLINGS = {("backend/cuda", "backend/gpu"), ("backend/hip", "backend/gpu")}
 # Public headers that lower floors may use: the plug-in tables and what only has types.
-PUBLIC_FOR_ALL = ("tutti/plugin/", "tutti/dlpack.h")
+PUBLIC_FOR_ALL = ("tutti/plugin/", "tutti/arrow.h", "tutti/dlpack.h")
 # What tests of any floor may use to get at an implementation.
 IMPLEMENTATIONS = "runtime/backend_list.h"
 GPU_FOLDERS = ("backend/gpu", "backend/cuda", "backend/hip", "collective/nccl")

@@ -23,6 +23,9 @@ WRITTEN_BY_HAND = {
     'tutti_tensor_from_data',  # the size fits the shape, often
     'tutti_tensor_take_memory',
     'tutti_tensor_take_dlpack',
+    'tutti_context_add_file_system',
+    'tutti_pipeline_set_arrow_stream',
+    'tutti_dataset_to_arrow',
     'tutti_tensor_to_dlpack',
     'tutti_tensor_get_mutable_data',
     'tutti_record_writer_create',  # files stay inside the scratch directory

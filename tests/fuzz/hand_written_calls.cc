@@ -59,7 +59,58 @@ void delete_lent(DLManagedTensorVersioned *managed) {
   delete lent;
 }
 
+/// A file system without files.
+int32_t open_nothing(void *, const char *, tutti_cancel *, void **, int64_t *, tutti_error **error) {
+  return tutti_error_set(error, TUTTI_NOT_FOUND, "no files here");
+}
+int32_t read_nothing(void *, void *, int64_t, void *, int64_t, tutti_cancel *, int64_t *, tutti_error **) { return 1; }
+void close_nothing(void *, void *) {}
+int32_t list_nothing(void *, const char *, tutti_cancel *, tutti_list_fn add, void *listing, tutti_error **) {
+  add(listing, "a.txt", 0);
+  return TUTTI_OK;
+}
+
+/// An Arrow stream that fails at once.
+int fail_schema(ArrowArrayStream *, ArrowSchema *) { return 5; }
+int fail_next(ArrowArrayStream *, ArrowArray *) { return 5; }
+const char *no_text(ArrowArrayStream *) { return nullptr; }
+void release_stream(ArrowArrayStream *stream) {
+  ++static_cast<Registration *>(stream->private_data)->destroyed;
+  stream->release = nullptr;
+}
+
 }  // namespace
+
+void call_context_add_file_system(Sequence &s) {
+  tutti_context *const context = s.handle<tutti_context>();
+  const tutti_file_system functions = {sizeof(functions), open_nothing, read_nothing, close_nothing, list_nothing};
+  const char *const scheme = s.text("scheme");
+  Registration *const user = s.registration(true);
+  Err err(s);
+  const int32_t code = tutti_context_add_file_system(context, scheme, s.input().byte() < 6 ? nullptr : &functions, user,
+                                                     release_callback, err.get());
+  s.check_code("tutti_context_add_file_system", code, err);
+}
+
+void call_pipeline_set_arrow_stream(Sequence &s) {
+  tutti_pipeline *const pipeline = s.handle<tutti_pipeline>();
+  if (s.input().byte() < 6) return tutti_pipeline_set_arrow_stream(pipeline, nullptr);
+  ArrowArrayStream stream = {fail_schema, fail_next, no_text, release_stream, s.registration(true)};
+  tutti_pipeline_set_arrow_stream(pipeline, &stream);
+}
+
+void call_dataset_to_arrow(Sequence &s) {
+  tutti_dataset *const dataset = s.handle<tutti_dataset>();
+  const int64_t rows = s.i64("batch_rows");
+  ArrowArrayStream stream = {};
+  Err err(s);
+  const int32_t code = tutti_dataset_to_arrow(dataset, 0, rows, nullptr, &stream, err.get());
+  s.check_code("tutti_dataset_to_arrow", code, err);
+  if (code != TUTTI_OK) return;
+  ArrowSchema schema = {};
+  if (stream.get_schema(&stream, &schema) == 0) schema.release(&schema);
+  stream.release(&stream);
+}
 
 void call_cancel_set_deadline(Sequence &s) {
   tutti_cancel *const cancel = s.handle<tutti_cancel>();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "data/dataset_list.h"
@@ -50,10 +51,7 @@ class ConcatenateAccess : public RandomAccess {
 
  private:
   size_t input_of(int64_t position) const {
-    size_t input = 0;
-    while (position >= ends_[input])
-      ++input;
-    return input;
+    return static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), position) - ends_.begin());
   }
   int64_t start_of(size_t input) const { return input == 0 ? 0 : ends_[input - 1]; }
 
