@@ -85,6 +85,20 @@ func (d *Dataset) Split(count int64) (head, rest *Dataset, err error) {
 	return wrapDataset(first), wrapDataset(second), nil
 }
 
+// ToArrow writes a walk over the dataset as an ArrowArrayStream of the Arrow C stream interface to an address: a record
+// batch for each batch of the dataset, or for batchRows elements where these are single examples. The caller must call
+// its release.
+func (d *Dataset) ToArrow(seed, batchRows int64, address uintptr) error {
+	var use uses
+	defer use.leave()
+	number := use.of(d.ref())
+	if use.err != nil {
+		return use.err
+	}
+	var failure uintptr
+	return fromC(raw.Dataset_to_arrow(number, seed, batchRows, 0, address, &failure), failure)
+}
+
 // Iterator goes once through a dataset. It serves one goroutine at a time.
 type Iterator struct {
 	object

@@ -116,6 +116,12 @@ func (p *Pipeline) AddIDX(name string, role Role, path string) *Pipeline {
 	return p.with(nil, func(uintptr) { raw.Pipeline_add_idx(p.handle, name, int32(role), path) })
 }
 
+// SetArrowStream gives what Arrow, called next, reads: the address of an ArrowArrayStream of the Arrow C stream
+// interface, which is moved from there in every case.
+func (p *Pipeline) SetArrowStream(address uintptr) *Pipeline {
+	return p.with(nil, func(uintptr) { raw.Pipeline_set_arrow_stream(p.handle, address) })
+}
+
 // AddFeed starts from what a feed receives.
 func (p *Pipeline) AddFeed(feed *Feed) *Pipeline {
 	return p.with(feed.ref(), func(number uintptr) { raw.Pipeline_add_feed(p.handle, number) })

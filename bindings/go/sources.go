@@ -5,6 +5,38 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
+// ArrowOptions are what Arrow may be told; the zero value means the defaults.
+type ArrowOptions struct {
+	// Columns to take, each as NAME or, with a value for nulls, NAME = VALUE, as in "age = 0"; none means all, and
+	// nulls are errors.
+	Columns []string
+	// Columns that are labels.
+	Labels []string
+	// Columns that are weights.
+	Weights []string
+}
+
+// Arrow: The rows of the record batches of an Arrow C stream, which the pipeline must have been given before; it is
+// read to its end when the source is made. Numbers stay in the memory of the producer, fixed-size lists of them are
+// axes.
+func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "arrow", 1)
+	o := first(options)
+	for _, text := range o.Columns {
+		raw.Pipeline_set_string(p.handle, "columns", text)
+	}
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	p.end()
+	return p
+}
+
 // CsvOptions are what Csv may be told; the zero value means the defaults.
 type CsvOptions struct {
 	// Columns to read, each as NAME: TYPE = DEFAULT, as in "age: f32 = 0"; without a header all of them, in the

@@ -45,6 +45,7 @@ JAVA_TYPE(jlong, long, C)
 %enddef
 TUTTI_ADDRESS(const void *)
 TUTTI_ADDRESS(DLManagedTensorVersioned *)
+TUTTI_ADDRESS(struct ArrowArrayStream *)
 TUTTI_ADDRESS(struct tutti_map_queue *)
 TUTTI_ADDRESS(struct tutti_map_work *)
 TUTTI_ADDRESS(const struct tutti_map_work *)

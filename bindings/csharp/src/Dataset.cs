@@ -120,6 +120,20 @@ namespace Tutti
             }
         }
 
+        /// <summary>Writes a walk over the dataset as an ArrowArrayStream of the Arrow C stream interface to an
+        /// address: a record batch for each batch of the dataset, or for so many elements where these are single
+        /// examples. The caller must call its release.</summary>
+        public void ToArrow(IntPtr address, long batchRows, long seed = 0)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                IntPtr number = use.Of(this);
+                int code = Raw.dataset_to_arrow(number, seed, batchRows, IntPtr.Zero, address, out failure);
+                Errors.Check(code, failure);
+            }
+        }
+
         /// <summary>Starts at the beginning; the seed is that of shuffling.</summary>
         public DatasetIterator Iterate(long seed = 0)
         {

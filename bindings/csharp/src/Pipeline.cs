@@ -55,6 +55,13 @@ namespace Tutti
             return With(number => Raw.pipeline_add_idx(number, name, (int)role, path));
         }
 
+        /// <summary>Gives what Arrow, called next, reads: the address of an ArrowArrayStream of the Arrow C stream
+        /// interface, which is moved from there in every case.</summary>
+        public Pipeline SetArrowStream(IntPtr address)
+        {
+            return With(number => Raw.pipeline_set_arrow_stream(number, address));
+        }
+
         /// <summary>Starts from what a feed receives.</summary>
         public Pipeline AddFeed(Feed feed)
         {

@@ -592,7 +592,7 @@ static char *go_text(const char *bytes, long long size) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_a1945a8695ad2986(void *_swig_go_0) {
+void _wrap_Swig_free_raw_5a3225f2e4a67253(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -602,7 +602,7 @@ void _wrap_Swig_free_raw_a1945a8695ad2986(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_a1945a8695ad2986(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_5a3225f2e4a67253(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -615,7 +615,7 @@ void *_wrap_Swig_malloc_raw_a1945a8695ad2986(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_a1945a8695ad2986() {
+long long _wrap_DIM_BATCH_raw_5a3225f2e4a67253() {
   int64_t result;
   long long _swig_go_result;
   
@@ -626,7 +626,7 @@ long long _wrap_DIM_BATCH_raw_a1945a8695ad2986() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_a1945a8695ad2986(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_5a3225f2e4a67253(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -639,7 +639,7 @@ _gostring_ _wrap_code_get_name_raw_a1945a8695ad2986(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -649,7 +649,7 @@ void _wrap_error_ref_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -659,7 +659,7 @@ void _wrap_error_unref_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -672,7 +672,7 @@ int _wrap_error_get_code_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -685,7 +685,7 @@ long long _wrap_error_get_subcode_raw_a1945a8695ad2986(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -698,7 +698,7 @@ _gostring_ _wrap_error_get_domain_raw_a1945a8695ad2986(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -711,7 +711,7 @@ _gostring_ _wrap_error_get_message_raw_a1945a8695ad2986(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -724,7 +724,7 @@ _gostring_ _wrap_error_get_text_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -737,7 +737,7 @@ tutti_error *_wrap_error_get_cause_raw_a1945a8695ad2986(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_a1945a8695ad2986(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -750,7 +750,7 @@ long long _wrap_error_get_detail_count_raw_a1945a8695ad2986(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_a1945a8695ad2986(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_5a3225f2e4a67253(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -765,7 +765,7 @@ _gostring_ _wrap_error_get_detail_key_raw_a1945a8695ad2986(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_a1945a8695ad2986(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_5a3225f2e4a67253(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -780,7 +780,7 @@ _gostring_ _wrap_error_get_detail_value_raw_a1945a8695ad2986(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_a1945a8695ad2986(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_5a3225f2e4a67253(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -805,7 +805,7 @@ int _wrap_error_create_raw_a1945a8695ad2986(int _swig_go_0, _gostring_ _swig_go_
 }
 
 
-int _wrap_error_set_raw_a1945a8695ad2986(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_5a3225f2e4a67253(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -823,7 +823,7 @@ int _wrap_error_set_raw_a1945a8695ad2986(tutti_error **_swig_go_0, int _swig_go_
 }
 
 
-_gostring_ _wrap_version_raw_a1945a8695ad2986() {
+_gostring_ _wrap_version_raw_5a3225f2e4a67253() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -834,7 +834,7 @@ _gostring_ _wrap_version_raw_a1945a8695ad2986() {
 }
 
 
-int _wrap_abi_version_raw_a1945a8695ad2986() {
+int _wrap_abi_version_raw_5a3225f2e4a67253() {
   int32_t result;
   int _swig_go_result;
   
@@ -845,7 +845,7 @@ int _wrap_abi_version_raw_a1945a8695ad2986() {
 }
 
 
-_gostring_ _wrap_build_info_raw_a1945a8695ad2986() {
+_gostring_ _wrap_build_info_raw_5a3225f2e4a67253() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -856,7 +856,7 @@ _gostring_ _wrap_build_info_raw_a1945a8695ad2986() {
 }
 
 
-bool _wrap_has_feature_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
@@ -870,7 +870,7 @@ bool _wrap_has_feature_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -884,7 +884,7 @@ _gostring_ _wrap_why_unavailable_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
 }
 
 
-long long _wrap_debug_live_objects_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -898,7 +898,7 @@ long long _wrap_debug_live_objects_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_a1945a8695ad2986(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_5a3225f2e4a67253(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -913,7 +913,7 @@ int _wrap_cancel_create_raw_a1945a8695ad2986(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -923,7 +923,7 @@ void _wrap_cancel_ref_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -933,7 +933,7 @@ void _wrap_cancel_unref_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -950,7 +950,7 @@ int _wrap_cancel_request_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -967,7 +967,7 @@ int _wrap_cancel_set_deadline_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0, lon
 }
 
 
-int _wrap_cancel_get_state_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -980,7 +980,7 @@ int _wrap_cancel_get_state_raw_a1945a8695ad2986(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_a1945a8695ad2986(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_5a3225f2e4a67253(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -998,7 +998,7 @@ int _wrap_options_create_raw_a1945a8695ad2986(_gostring_ _swig_go_0, tutti_optio
 }
 
 
-void _wrap_options_ref_raw_a1945a8695ad2986(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_5a3225f2e4a67253(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1008,7 +1008,7 @@ void _wrap_options_ref_raw_a1945a8695ad2986(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_a1945a8695ad2986(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_5a3225f2e4a67253(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1018,7 +1018,7 @@ void _wrap_options_unref_raw_a1945a8695ad2986(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1033,7 +1033,7 @@ void _wrap_options_set_bool_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_i64_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1048,7 +1048,7 @@ void _wrap_options_set_i64_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_f64_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1063,7 +1063,7 @@ void _wrap_options_set_f64_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_string_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1079,7 +1079,7 @@ void _wrap_options_set_string_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _g
 }
 
 
-void _wrap_options_set_json_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1092,7 +1092,7 @@ void _wrap_options_set_json_raw_a1945a8695ad2986(tutti_options *_swig_go_0, _gos
 }
 
 
-int _wrap_options_check_raw_a1945a8695ad2986(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1107,7 +1107,7 @@ int _wrap_options_check_raw_a1945a8695ad2986(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_a1945a8695ad2986(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_5a3225f2e4a67253(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1120,7 +1120,7 @@ _gostring_ _wrap_options_get_json_raw_a1945a8695ad2986(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1134,7 +1134,7 @@ long long _wrap_options_count_keys_raw_a1945a8695ad2986(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_a1945a8695ad2986(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_5a3225f2e4a67253(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1150,7 +1150,7 @@ _gostring_ _wrap_options_describe_key_raw_a1945a8695ad2986(_gostring_ _swig_go_0
 }
 
 
-int _wrap_context_create_raw_a1945a8695ad2986(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1167,7 +1167,7 @@ int _wrap_context_create_raw_a1945a8695ad2986(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_a1945a8695ad2986(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_5a3225f2e4a67253(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1177,7 +1177,7 @@ void _wrap_context_ref_raw_a1945a8695ad2986(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_a1945a8695ad2986(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_5a3225f2e4a67253(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1187,7 +1187,7 @@ void _wrap_context_unref_raw_a1945a8695ad2986(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_a1945a8695ad2986(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_5a3225f2e4a67253(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1200,7 +1200,7 @@ long long _wrap_context_get_device_count_raw_a1945a8695ad2986(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1215,7 +1215,7 @@ _gostring_ _wrap_context_get_device_name_raw_a1945a8695ad2986(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1230,7 +1230,7 @@ _gostring_ _wrap_context_describe_device_raw_a1945a8695ad2986(tutti_context *_sw
 }
 
 
-int _wrap_context_load_file_system_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_load_file_system_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1251,7 +1251,7 @@ int _wrap_context_load_file_system_raw_a1945a8695ad2986(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_create_raw_a1945a8695ad2986(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_5a3225f2e4a67253(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1271,7 +1271,7 @@ int _wrap_tensor_create_raw_a1945a8695ad2986(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_a1945a8695ad2986(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_5a3225f2e4a67253(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1294,7 +1294,7 @@ int _wrap_tensor_from_data_raw_a1945a8695ad2986(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_a1945a8695ad2986(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_5a3225f2e4a67253(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1311,7 +1311,7 @@ int _wrap_tensor_take_dlpack_raw_a1945a8695ad2986(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1328,7 +1328,7 @@ int _wrap_tensor_to_dlpack_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1338,7 +1338,7 @@ void _wrap_tensor_ref_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1348,7 +1348,7 @@ void _wrap_tensor_unref_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1361,7 +1361,7 @@ int _wrap_tensor_get_dtype_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1374,7 +1374,7 @@ long long _wrap_tensor_get_rank_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1389,7 +1389,7 @@ long long _wrap_tensor_get_dim_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1402,7 +1402,7 @@ long long _wrap_tensor_get_element_count_raw_a1945a8695ad2986(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1415,7 +1415,7 @@ long long _wrap_tensor_get_size_bytes_raw_a1945a8695ad2986(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1428,7 +1428,7 @@ void *_wrap_tensor_get_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0) {
 }
 
 
-void *_wrap_tensor_get_element_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+void *_wrap_tensor_get_element_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   void *result = 0 ;
@@ -1443,7 +1443,7 @@ void *_wrap_tensor_get_element_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_
 }
 
 
-long long _wrap_tensor_get_element_size_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_element_size_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1458,7 +1458,7 @@ long long _wrap_tensor_get_element_size_raw_a1945a8695ad2986(tutti_tensor *_swig
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1475,7 +1475,7 @@ int _wrap_tensor_get_mutable_data_raw_a1945a8695ad2986(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1491,7 +1491,7 @@ long long _wrap_graph_get_feature_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_get_label_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1507,7 +1507,7 @@ long long _wrap_graph_get_label_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _g
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1523,7 +1523,7 @@ long long _wrap_graph_get_sample_weight_raw_a1945a8695ad2986(tutti_graph *_swig_
 }
 
 
-int _wrap_graph_get_mode_raw_a1945a8695ad2986(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1536,7 +1536,7 @@ int _wrap_graph_get_mode_raw_a1945a8695ad2986(tutti_graph *_swig_go_0) {
 }
 
 
-void _wrap_graph_set_output_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1551,7 +1551,7 @@ void _wrap_graph_set_output_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_loss_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1563,7 +1563,7 @@ void _wrap_graph_set_loss_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1578,7 +1578,7 @@ void _wrap_graph_add_metric_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -1590,7 +1590,7 @@ void _wrap_graph_set_gradient_clip_norm_raw_a1945a8695ad2986(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1605,7 +1605,7 @@ void _wrap_graph_begin_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ 
 }
 
 
-void _wrap_graph_add_input_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1617,7 +1617,7 @@ void _wrap_graph_add_input_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1632,7 +1632,7 @@ void _wrap_graph_set_bool_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_i64_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1647,7 +1647,7 @@ void _wrap_graph_set_i64_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_f64_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1662,7 +1662,7 @@ void _wrap_graph_set_f64_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_string_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1678,7 +1678,7 @@ void _wrap_graph_set_string_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_i64s_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1694,7 +1694,7 @@ void _wrap_graph_set_i64s_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_f64s_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -1710,7 +1710,7 @@ void _wrap_graph_set_f64s_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_tensor_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -1725,7 +1725,7 @@ void _wrap_graph_set_tensor_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostr
 }
 
 
-long long _wrap_graph_end_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -1741,7 +1741,7 @@ long long _wrap_graph_end_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_push_scope_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1754,7 +1754,7 @@ void _wrap_graph_push_scope_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_pop_scope_raw_a1945a8695ad2986(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -1764,7 +1764,7 @@ void _wrap_graph_pop_scope_raw_a1945a8695ad2986(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -1781,7 +1781,7 @@ long long _wrap_graph_constant_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -1796,7 +1796,7 @@ long long _wrap_graph_constant_tensor_raw_a1945a8695ad2986(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1814,7 +1814,7 @@ long long _wrap_graph_host_scalar_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_variable_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_variable_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1842,7 +1842,7 @@ long long _wrap_graph_variable_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, _go
 }
 
 
-void _wrap_graph_assign_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -1856,7 +1856,7 @@ void _wrap_graph_assign_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -1873,7 +1873,7 @@ void _wrap_gradients_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -1888,7 +1888,7 @@ void _wrap_apply_gradients_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -1903,7 +1903,7 @@ int _wrap_graph_get_dtype_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -1918,7 +1918,7 @@ long long _wrap_graph_get_rank_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -1935,7 +1935,7 @@ long long _wrap_graph_get_dim_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1950,7 +1950,7 @@ int _wrap_graph_check_raw_a1945a8695ad2986(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_a1945a8695ad2986() {
+intgo _wrap_CARDINALITY_INFINITE_raw_5a3225f2e4a67253() {
   int result;
   intgo _swig_go_result;
   
@@ -1961,7 +1961,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_a1945a8695ad2986() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_a1945a8695ad2986() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_5a3225f2e4a67253() {
   int result;
   intgo _swig_go_result;
   
@@ -1972,7 +1972,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_a1945a8695ad2986() {
 }
 
 
-int _wrap_pipeline_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1989,7 +1989,7 @@ int _wrap_pipeline_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -1999,7 +1999,7 @@ void _wrap_pipeline_ref_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2009,7 +2009,7 @@ void _wrap_pipeline_unref_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2026,7 +2026,7 @@ void _wrap_pipeline_add_slices_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_idx_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2044,7 +2044,19 @@ void _wrap_pipeline_add_idx_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_add_feed_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_set_arrow_stream_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  struct ArrowArrayStream *arg2 = (struct ArrowArrayStream *) 0 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = (struct ArrowArrayStream *)(uintptr_t)_swig_go_1; 
+  
+  tutti_pipeline_set_arrow_stream(arg1,arg2);
+  
+}
+
+
+void _wrap_pipeline_add_feed_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -2056,7 +2068,7 @@ void _wrap_pipeline_add_feed_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -2068,7 +2080,7 @@ void _wrap_pipeline_add_dataset_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_begin_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2083,7 +2095,7 @@ void _wrap_pipeline_begin_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gost
 }
 
 
-void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2098,7 +2110,7 @@ void _wrap_pipeline_set_bool_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2113,7 +2125,7 @@ void _wrap_pipeline_set_i64_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2128,7 +2140,7 @@ void _wrap_pipeline_set_f64_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_string_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2144,7 +2156,7 @@ void _wrap_pipeline_set_string_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_set_i64s_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_i64s_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2160,7 +2172,7 @@ void _wrap_pipeline_set_i64s_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_f64s_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_f64s_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2176,7 +2188,7 @@ void _wrap_pipeline_set_f64s_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2191,7 +2203,7 @@ void _wrap_pipeline_set_dataset_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_end_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2201,7 +2213,7 @@ void _wrap_pipeline_end_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0) {
 }
 
 
-int _wrap_pipeline_build_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_build_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2218,7 +2230,7 @@ int _wrap_pipeline_build_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2228,7 +2240,7 @@ void _wrap_dataset_ref_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2238,7 +2250,7 @@ void _wrap_dataset_unref_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2251,7 +2263,7 @@ long long _wrap_dataset_get_cardinality_raw_a1945a8695ad2986(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2264,7 +2276,7 @@ long long _wrap_dataset_get_component_count_raw_a1945a8695ad2986(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2279,7 +2291,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_a1945a8695ad2986(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2294,7 +2306,7 @@ int _wrap_dataset_get_component_role_raw_a1945a8695ad2986(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2307,7 +2319,7 @@ _gostring_ _wrap_dataset_get_spec_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2320,7 +2332,7 @@ _gostring_ _wrap_dataset_get_lint_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2341,7 +2353,30 @@ int _wrap_dataset_split_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_iterator_create_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_dataset_to_arrow_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
+  tutti_dataset *arg1 = (tutti_dataset *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  tutti_cancel *arg4 = (tutti_cancel *) 0 ;
+  struct ArrowArrayStream *arg5 = (struct ArrowArrayStream *) 0 ;
+  tutti_error **arg6 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (tutti_cancel *)(uintptr_t)_swig_go_3; 
+  arg5 = (struct ArrowArrayStream *)(uintptr_t)_swig_go_4; 
+  arg6 = (tutti_error **)_swig_go_5; 
+  
+  result = tutti_dataset_to_arrow((struct tutti_dataset const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_iterator_create_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2360,7 +2395,7 @@ int _wrap_iterator_create_raw_a1945a8695ad2986(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2370,7 +2405,7 @@ void _wrap_iterator_ref_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2380,7 +2415,7 @@ void _wrap_iterator_unref_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2399,7 +2434,7 @@ int _wrap_iterator_next_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -2414,7 +2449,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_a1945a8695ad2986(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2432,7 +2467,7 @@ int _wrap_iterator_restore_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, _gos
 }
 
 
-int _wrap_feed_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -2451,7 +2486,7 @@ int _wrap_feed_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2461,7 +2496,7 @@ void _wrap_feed_ref_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2471,7 +2506,7 @@ void _wrap_feed_unref_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2496,7 +2531,7 @@ int _wrap_feed_declare_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
-int _wrap_feed_push_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -2516,7 +2551,7 @@ int _wrap_feed_push_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2531,7 +2566,7 @@ int _wrap_feed_finish_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2551,7 +2586,7 @@ int _wrap_feed_fail_raw_a1945a8695ad2986(tutti_feed *_swig_go_0, int _swig_go_1,
 }
 
 
-long long _wrap_feed_get_position_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2564,7 +2599,7 @@ long long _wrap_feed_get_position_raw_a1945a8695ad2986(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -2584,7 +2619,7 @@ int _wrap_strategy_create_one_device_raw_a1945a8695ad2986(tutti_context *_swig_g
 }
 
 
-void _wrap_strategy_ref_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2594,7 +2629,7 @@ void _wrap_strategy_ref_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2604,7 +2639,7 @@ void _wrap_strategy_unref_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2617,7 +2652,7 @@ long long _wrap_strategy_get_replica_count_raw_a1945a8695ad2986(tutti_strategy *
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2632,7 +2667,7 @@ _gostring_ _wrap_strategy_get_device_raw_a1945a8695ad2986(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_a1945a8695ad2986(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -2645,7 +2680,7 @@ tutti_context *_wrap_strategy_get_context_raw_a1945a8695ad2986(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_a1945a8695ad2986() {
+intgo _wrap_HOOK_STOP_raw_5a3225f2e4a67253() {
   int result;
   intgo _swig_go_result;
   
@@ -2656,7 +2691,7 @@ intgo _wrap_HOOK_STOP_raw_a1945a8695ad2986() {
 }
 
 
-int _wrap_hooks_create_raw_a1945a8695ad2986(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_5a3225f2e4a67253(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2671,7 +2706,7 @@ int _wrap_hooks_create_raw_a1945a8695ad2986(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2681,7 +2716,7 @@ void _wrap_hooks_ref_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2691,7 +2726,7 @@ void _wrap_hooks_unref_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2704,7 +2739,7 @@ int _wrap_hook_event_get_kind_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2717,7 +2752,7 @@ long long _wrap_hook_event_get_step_raw_a1945a8695ad2986(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2730,7 +2765,7 @@ long long _wrap_hook_event_get_epoch_raw_a1945a8695ad2986(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2743,7 +2778,7 @@ double _wrap_hook_event_get_loss_raw_a1945a8695ad2986(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2756,7 +2791,7 @@ double _wrap_hook_event_get_examples_per_second_raw_a1945a8695ad2986(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2769,7 +2804,7 @@ double _wrap_hook_event_get_remaining_seconds_raw_a1945a8695ad2986(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -2785,7 +2820,7 @@ double _wrap_hook_event_get_metric_raw_a1945a8695ad2986(tutti_hook_event *_swig_
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2798,7 +2833,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_a1945a8695ad2986(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -2808,7 +2843,7 @@ void _wrap_estimator_ref_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -2818,7 +2853,7 @@ void _wrap_estimator_unref_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -2843,7 +2878,7 @@ int _wrap_estimator_train_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_evaluate_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -2866,7 +2901,7 @@ int _wrap_estimator_evaluate_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2895,7 +2930,7 @@ int _wrap_estimator_train_and_evaluate_raw_a1945a8695ad2986(tutti_estimator *_sw
 }
 
 
-int _wrap_estimator_save_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -2915,7 +2950,7 @@ int _wrap_estimator_save_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gost
 }
 
 
-long long _wrap_estimator_get_global_step_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2928,7 +2963,7 @@ long long _wrap_estimator_get_global_step_raw_a1945a8695ad2986(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2941,7 +2976,7 @@ long long _wrap_estimator_get_variable_count_raw_a1945a8695ad2986(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2956,7 +2991,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_a1945a8695ad2986(tutti_estimato
 }
 
 
-int _wrap_estimator_read_variable_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -2976,7 +3011,7 @@ int _wrap_estimator_read_variable_raw_a1945a8695ad2986(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_write_variable_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2996,7 +3031,7 @@ int _wrap_estimator_write_variable_raw_a1945a8695ad2986(tutti_estimator *_swig_g
 }
 
 
-int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3016,7 +3051,7 @@ int _wrap_estimator_read_gradient_raw_a1945a8695ad2986(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -3036,7 +3071,7 @@ int _wrap_estimator_set_trainable_raw_a1945a8695ad2986(tutti_estimator *_swig_go
 }
 
 
-int _wrap_session_open_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3061,7 +3096,7 @@ int _wrap_session_open_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_a1945a8695ad2986(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_5a3225f2e4a67253(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3071,7 +3106,7 @@ void _wrap_session_ref_raw_a1945a8695ad2986(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_a1945a8695ad2986(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_5a3225f2e4a67253(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3081,7 +3116,7 @@ void _wrap_session_unref_raw_a1945a8695ad2986(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_a1945a8695ad2986(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -3100,7 +3135,7 @@ int _wrap_session_run_raw_a1945a8695ad2986(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_a1945a8695ad2986(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -3120,7 +3155,7 @@ int _wrap_session_set_scalar_raw_a1945a8695ad2986(tutti_session *_swig_go_0, _go
 }
 
 
-int _wrap_session_close_raw_a1945a8695ad2986(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3137,7 +3172,7 @@ int _wrap_session_close_raw_a1945a8695ad2986(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3147,7 +3182,7 @@ void _wrap_result_ref_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3157,7 +3192,7 @@ void _wrap_result_unref_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3170,7 +3205,7 @@ int _wrap_result_get_reason_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3183,7 +3218,7 @@ long long _wrap_result_get_step_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3196,7 +3231,7 @@ long long _wrap_result_get_examples_raw_a1945a8695ad2986(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3209,7 +3244,7 @@ double _wrap_result_get_seconds_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_input_wait_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+double _wrap_result_get_input_wait_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3222,7 +3257,7 @@ double _wrap_result_get_input_wait_raw_a1945a8695ad2986(tutti_result *_swig_go_0
 }
 
 
-_gostring_ _wrap_result_get_input_report_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_input_report_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3235,7 +3270,7 @@ _gostring_ _wrap_result_get_input_report_raw_a1945a8695ad2986(tutti_result *_swi
 }
 
 
-double _wrap_result_get_loss_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3248,7 +3283,7 @@ double _wrap_result_get_loss_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_a1945a8695ad2986(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3261,7 +3296,7 @@ long long _wrap_result_get_metric_count_raw_a1945a8695ad2986(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_a1945a8695ad2986(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_5a3225f2e4a67253(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3276,7 +3311,7 @@ _gostring_ _wrap_result_get_metric_name_raw_a1945a8695ad2986(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_a1945a8695ad2986(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_5a3225f2e4a67253(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3292,7 +3327,7 @@ double _wrap_result_get_metric_raw_a1945a8695ad2986(tutti_result *_swig_go_0, _g
 }
 
 
-int _wrap_predictor_open_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3316,7 +3351,7 @@ int _wrap_predictor_open_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostri
 }
 
 
-int _wrap_predictor_from_estimator_raw_a1945a8695ad2986(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -3335,7 +3370,7 @@ int _wrap_predictor_from_estimator_raw_a1945a8695ad2986(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3345,7 +3380,7 @@ void _wrap_predictor_ref_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3355,7 +3390,7 @@ void _wrap_predictor_unref_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3375,7 +3410,7 @@ int _wrap_predictor_reload_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, _go
 }
 
 
-long long _wrap_predictor_get_step_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3388,7 +3423,7 @@ long long _wrap_predictor_get_step_raw_a1945a8695ad2986(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3401,7 +3436,7 @@ _gostring_ _wrap_predictor_get_signature_raw_a1945a8695ad2986(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3422,7 +3457,7 @@ int _wrap_predictor_run_all_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -3441,7 +3476,7 @@ int _wrap_prediction_stream_open_raw_a1945a8695ad2986(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_a1945a8695ad2986(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_5a3225f2e4a67253(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -3460,7 +3495,7 @@ int _wrap_prediction_stream_next_raw_a1945a8695ad2986(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_a1945a8695ad2986(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_5a3225f2e4a67253(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3477,7 +3512,7 @@ int _wrap_prediction_stream_close_raw_a1945a8695ad2986(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_a1945a8695ad2986(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_5a3225f2e4a67253(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3487,7 +3522,7 @@ void _wrap_prediction_stream_ref_raw_a1945a8695ad2986(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_a1945a8695ad2986(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_5a3225f2e4a67253(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3497,7 +3532,7 @@ void _wrap_prediction_stream_unref_raw_a1945a8695ad2986(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3507,7 +3542,7 @@ void _wrap_batch_ref_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3517,7 +3552,7 @@ void _wrap_batch_unref_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3530,7 +3565,7 @@ long long _wrap_batch_get_first_row_raw_a1945a8695ad2986(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3543,7 +3578,7 @@ long long _wrap_batch_get_row_count_raw_a1945a8695ad2986(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_a1945a8695ad2986(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3556,7 +3591,7 @@ long long _wrap_batch_get_output_count_raw_a1945a8695ad2986(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_a1945a8695ad2986(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3571,7 +3606,7 @@ _gostring_ _wrap_batch_get_output_name_raw_a1945a8695ad2986(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_a1945a8695ad2986(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
@@ -3587,7 +3622,7 @@ tutti_tensor *_wrap_batch_get_output_raw_a1945a8695ad2986(tutti_batch *_swig_go_
 }
 
 
-int _wrap_record_writer_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -3610,7 +3645,7 @@ int _wrap_record_writer_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _
 }
 
 
-void _wrap_record_writer_ref_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_ref_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -3620,7 +3655,7 @@ void _wrap_record_writer_ref_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_
 }
 
 
-void _wrap_record_writer_unref_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_unref_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -3630,7 +3665,7 @@ void _wrap_record_writer_unref_raw_a1945a8695ad2986(tutti_record_writer *_swig_g
 }
 
 
-int _wrap_record_writer_write_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_record_writer_write_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -3648,7 +3683,7 @@ int _wrap_record_writer_write_raw_a1945a8695ad2986(tutti_record_writer *_swig_go
 }
 
 
-int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_record_writer_add_feature_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -3668,7 +3703,7 @@ int _wrap_record_writer_add_feature_raw_a1945a8695ad2986(tutti_record_writer *_s
 }
 
 
-int _wrap_record_writer_write_example_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_example_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3683,7 +3718,7 @@ int _wrap_record_writer_write_example_raw_a1945a8695ad2986(tutti_record_writer *
 }
 
 
-int _wrap_record_writer_close_raw_a1945a8695ad2986(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_close_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3698,7 +3733,7 @@ int _wrap_record_writer_close_raw_a1945a8695ad2986(tutti_record_writer *_swig_go
 }
 
 
-long long _wrap_callback_take_released_raw_a1945a8695ad2986(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_5a3225f2e4a67253(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3712,7 +3747,7 @@ long long _wrap_callback_take_released_raw_a1945a8695ad2986(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3735,7 +3770,7 @@ int _wrap_estimator_create_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_hooks_add_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3754,7 +3789,7 @@ int _wrap_hooks_add_raw_a1945a8695ad2986(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3773,7 +3808,7 @@ int _wrap_context_set_log_raw_a1945a8695ad2986(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3787,7 +3822,7 @@ void _wrap_pipeline_map_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -3799,7 +3834,7 @@ void _wrap_pipeline_filter_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0
 }
 
 
-void _wrap_pipeline_set_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_set_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -3811,7 +3846,7 @@ void _wrap_pipeline_set_graph_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3833,7 +3868,7 @@ int _wrap_strategy_create_mirrored_raw_a1945a8695ad2986(tutti_context *_swig_go_
 }
 
 
-int _wrap_predictor_run_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_run_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3858,7 +3893,7 @@ int _wrap_predictor_run_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_map_queue *_wrap_pipeline_map_raw_a1945a8695ad2986(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+struct tutti_map_queue *_wrap_pipeline_map_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   struct tutti_map_queue *result = 0 ;
@@ -3873,7 +3908,7 @@ struct tutti_map_queue *_wrap_pipeline_map_raw_a1945a8695ad2986(tutti_pipeline *
 }
 
 
-void _wrap_map_queue_unref_raw_a1945a8695ad2986(struct tutti_map_queue *_swig_go_0) {
+void _wrap_map_queue_unref_raw_5a3225f2e4a67253(struct tutti_map_queue *_swig_go_0) {
   struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
   
   arg1 = (struct tutti_map_queue *)(uintptr_t)_swig_go_0; 
@@ -3883,7 +3918,7 @@ void _wrap_map_queue_unref_raw_a1945a8695ad2986(struct tutti_map_queue *_swig_go
 }
 
 
-struct tutti_map_work *_wrap_map_queue_take_raw_a1945a8695ad2986(struct tutti_map_queue *_swig_go_0) {
+struct tutti_map_work *_wrap_map_queue_take_raw_5a3225f2e4a67253(struct tutti_map_queue *_swig_go_0) {
   struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
   struct tutti_map_work *result = 0 ;
   struct tutti_map_work *_swig_go_result;
@@ -3896,7 +3931,7 @@ struct tutti_map_work *_wrap_map_queue_take_raw_a1945a8695ad2986(struct tutti_ma
 }
 
 
-long long _wrap_map_work_get_count_raw_a1945a8695ad2986(struct tutti_map_work *_swig_go_0) {
+long long _wrap_map_work_get_count_raw_5a3225f2e4a67253(struct tutti_map_work *_swig_go_0) {
   struct tutti_map_work *arg1 = (struct tutti_map_work *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3909,7 +3944,7 @@ long long _wrap_map_work_get_count_raw_a1945a8695ad2986(struct tutti_map_work *_
 }
 
 
-tutti_tensor *_wrap_map_work_get_input_raw_a1945a8695ad2986(struct tutti_map_work *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_map_work_get_input_raw_5a3225f2e4a67253(struct tutti_map_work *_swig_go_0, long long _swig_go_1) {
   struct tutti_map_work *arg1 = (struct tutti_map_work *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -3924,7 +3959,7 @@ tutti_tensor *_wrap_map_work_get_input_raw_a1945a8695ad2986(struct tutti_map_wor
 }
 
 
-void _wrap_map_queue_finish_raw_a1945a8695ad2986(struct tutti_map_queue *_swig_go_0, struct tutti_map_work *_swig_go_1, _goslice_ _swig_go_2, int _swig_go_3, tutti_error *_swig_go_4) {
+void _wrap_map_queue_finish_raw_5a3225f2e4a67253(struct tutti_map_queue *_swig_go_0, struct tutti_map_work *_swig_go_1, _goslice_ _swig_go_2, int _swig_go_3, tutti_error *_swig_go_4) {
   struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
   struct tutti_map_work *arg2 = (struct tutti_map_work *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3943,7 +3978,7 @@ void _wrap_map_queue_finish_raw_a1945a8695ad2986(struct tutti_map_queue *_swig_g
 }
 
 
-_gostring_ _wrap_iterator_save_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_save_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -3958,7 +3993,7 @@ _gostring_ _wrap_iterator_save_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_iterator_get_report_raw_a1945a8695ad2986(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_get_report_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -3973,7 +4008,7 @@ _gostring_ _wrap_iterator_get_report_raw_a1945a8695ad2986(tutti_iterator *_swig_
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_a1945a8695ad2986(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;

@@ -83,6 +83,21 @@ public final class Dataset extends NativeObject {
         }
     }
 
+    /** A walk over the dataset as a stream of record batches.
+     *
+     * @param seed that of shuffling
+     * @param batchRows elements of a record batch, where elements are single examples
+     * @param address where an ArrowArrayStream of the Arrow C stream interface is written; the caller must call its
+     *     release
+     */
+    public void toArrow(long seed, long batchRows, long address) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            int code = Raw.dataset_to_arrow(use.of(this), seed, batchRows, 0, address, failure);
+            TuttiException.check(code, failure);
+        }
+    }
+
     /** Goes through the dataset from its beginning.
      *
      * @param seed that of shuffling

@@ -109,6 +109,16 @@ public final class Pipeline extends PipelineSources {
         return with(pipeline -> Raw.pipeline_add_idx(pipeline, name, role.number(), path));
     }
 
+    /** Gives what {@code arrow}, called next, reads.
+     *
+     * @param address that of an ArrowArrayStream of the Arrow C stream interface, which is moved from there in every
+     *     case
+     * @return this pipeline
+     */
+    public Pipeline setArrowStream(long address) {
+        return with(pipeline -> Raw.pipeline_set_arrow_stream(pipeline, address));
+    }
+
     /** Starts from what a feed receives.
      *
      * @param feed the feed
