@@ -246,6 +246,65 @@ void text_pipelines_conform(void **) {
   }
 }
 
+// Words of lines, as many as there are, and the numbers they mean, one of which is none.
+Pipeline numbers(int64_t parallelism) {
+  Texts all;
+  for (int i = 0; i < 60; ++i) {
+    std::string line = std::to_string(i);
+    for (int word = 0; word < i % 5; ++word)
+      line += " " + std::to_string(i * word);
+    all.push_back(i == 31 ? "1 and 2" : line);
+  }
+  GraphBuilder b;
+  const auto words = b.op("bytes_split", {b.input("line", DType::bytes, graph::Dims{})}, {});
+  b.set_result("number", b.op("bytes_to_number", {words}, {{"dtype", DType::i64}}));
+  Pipeline lines(data::from_slices({{"line", texts_of(all)}, {"y", counted(60), data::Role::label}}));
+  return with_graph(std::move(lines), "map", b, parallelism);
+}
+
+// Whatever runs beside it, an element is the same, in its place; and so is an error.
+void results_of_unknown_shape_are_made_in_parallel(void **) {
+  std::vector<std::string> expected;
+  base::Json state;
+  for (int64_t parallelism = 1; parallelism <= 8; ++parallelism) {
+    DatasetCase one{base::concat("numbers, ", parallelism),
+                    [=] { return DatasetInstance{numbers(parallelism).build()}; }, 100,
+                    std::make_shared<InterpretingRunner>(), true};
+    DatasetWalk walk = open_walk(one, context_of(one));
+    std::vector<std::string> got = take(one, *walk.iterator, 30);
+    const base::Json here = walk.iterator->save();
+    if (parallelism == 1) state = here;
+    // The state of one walk fits another with more threads.
+    assert_string_equal(here.dump().c_str(), state.dump().c_str());
+    DatasetWalk resumed = open_walk(one, context_of(one), &state);
+    const std::vector<std::string> rest = take(one, *resumed.iterator, 100);
+    assert_true(rest == take(one, *walk.iterator, 100));
+    got.insert(got.end(), rest.begin(), rest.end());
+    if (parallelism == 1) expected = got;
+    assert_true(got == expected);
+    assert_int_equal(got.size(), 61);
+    assert_string_equal(got[31].c_str(), "INVALID_ARGUMENT");
+    check_dataset_case(one);
+    check_dataset_leaving(one);
+  }
+  data::IteratorContext context;
+  context.graphs = std::make_shared<InterpretingRunner>();
+  auto iterator = assert_ok_value(assert_ok_value(numbers(4).build())->make_iterator(context));
+  data::Element element;
+  for (int64_t i = 0; i < 60; ++i) {
+    const auto more = iterator->next(element);
+    if (i == 31) {
+      assert_error_contains(more.status(), "element 31 of epoch 0");
+      continue;
+    }
+    assert_true(assert_ok_value(more));
+    const auto values = assert_ok_value(element.components[1].values<int64_t>());
+    assert_int_equal(values.size(), 1 + i % 5);
+    for (size_t word = 1; word < values.size(); ++word)
+      assert_int_equal(values[word], i * static_cast<int64_t>(word - 1));
+  }
+}
+
 void batches_before_and_after_agree(void **) {
   data::IteratorContext context;
   context.graphs = std::make_shared<InterpretingRunner>();
@@ -270,6 +329,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(vocabularies_are_lists_or_files),
     cmocka_unit_test(texts_are_compared),
     cmocka_unit_test(text_pipelines_conform),
+    cmocka_unit_test(results_of_unknown_shape_are_made_in_parallel),
     cmocka_unit_test(batches_before_and_after_agree),
 };
 TEST_MAIN(tests)

@@ -5,16 +5,19 @@
 //             filled directly (a graph that is not rowwise, or random, goes row by row);
 //   batches   batches whose rows have static shape, by a rowwise graph: the same chunks;
 //   routine   graphs that no Program can run (map_routine.h);
-//   elements  everything else: one run per element.
+//   elements  everything else: one run per element. With parallelism above 1 several elements are under way at once,
+//             where results have no static shape; their order is kept.
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "data/graph_calls.h"
 #include "data/graph_plan.h"
+#include "data/ordered_calls.h"
 #include "data/transform/map_routine.h"
 #include "data/transform/row_flow.h"
 #include "data/transform_parameters.h"
+#include "data/walk_report.h"
 #include "data/worker_threads.h"
 
 namespace tutti::impl::data {
@@ -263,6 +266,9 @@ class MapBatchesStage : public MapStage {
   std::vector<RowTarget> inputs_, results_;
 };
 
+// Elements that lie between threads and consumer, for each thread.
+constexpr int64_t kSlotsPerThread = 2;
+
 // Are all dims but the first constants, in every component?
 bool has_static_rows(const ElementSpec &spec) {
   for (const ComponentSpec &component : spec.components) {
@@ -278,6 +284,7 @@ class MapDataset : public Dataset {
       : Dataset("map", plan.spec, input->cardinality(), {input}), plan_(std::move(plan)), parallelism_(parallelism) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    if (runs_elements()) return open_elements(context);
     TUTTI_ASSIGN(std::unique_ptr<Stage> indexed, open_indexed(*this, context));
     if (indexed != nullptr) return indexed;
     const ElementSpec &from = inputs()[0]->spec();
@@ -285,7 +292,7 @@ class MapDataset : public Dataset {
     TUTTI_ASSIGN(base::ThreadPool *const pool, context.workers->pool(context.workers->resolve(parallelism_)));
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     if (plan_.routine != nullptr) return routine_stage(std::move(input), target, pool);
-    if (plan_.is_rowwise && plan_.is_batched && has_static_rows(from) && has_static_rows(spec())) {
+    if (maps_batches_by_rows()) {
       return std::unique_ptr<Stage>(std::make_unique<MapBatchesStage>(std::move(input), target, from, pool));
     }
     if (plan_.is_rowwise && !plan_.is_batched && from.is_static() && spec().is_static()) {
@@ -308,6 +315,35 @@ class MapDataset : public Dataset {
   }
 
  private:
+  bool maps_batches_by_rows() const {
+    return plan_.is_rowwise && plan_.is_batched && plan_.routine == nullptr && has_static_rows(inputs()[0]->spec()) &&
+           has_static_rows(spec());
+  }
+  // Are results made one by one, each in memory of its own? Decided by specs alone, so that a saved state fits walks
+  // with any number of threads.
+  bool runs_elements() const { return !spec().is_static() && !maps_batches_by_rows(); }
+
+  Result<std::unique_ptr<Stage>> open_elements(const IteratorContext &context) const {
+    TUTTI_ASSIGN(const GraphTarget target, make_target(context));
+    const int32_t parallelism = context.workers->resolve(parallelism_);
+    IteratorContext own = context;
+    if (parallelism > 1) own.cancel = base::CancelToken::create_worker(context.cancel);
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(own));
+    if (parallelism == 1) return std::unique_ptr<Stage>(std::make_unique<MapStage>(std::move(input), target));
+    StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
+    if (counters != nullptr) counters->mark_ahead(parallelism);
+    std::vector<OrderedCallsStage::Call> calls;
+    for (int32_t i = 0; i < parallelism; ++i) {
+      calls.emplace_back([graph = std::make_shared<GraphCalls>(target)](Element &from, Element &to) {
+        const Status status = graph->map(from, to);
+        from.components.clear();  // lets go of buffers that a pool waits for
+        return status;
+      });
+    }
+    return std::unique_ptr<Stage>(std::make_unique<OrderedCallsStage>(
+        "map", std::move(input), std::move(calls), kSlotsPerThread, context.cancel, std::move(own.cancel), counters));
+  }
+
   Result<GraphTarget> make_target(const IteratorContext &context) const {
     if (context.graphs == nullptr) {
       return base::failed_precondition("map: this iterator's context has nothing that runs graphs");

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OrderedCallsStage: one call for each element, several at a time on threads of their own, results in the order of the
+// input. A free thread draws the next input, one thread at a time, so the slots of a ring are numbered in order; then
+// it makes the call while others draw. The consumer takes slots out in that order and never touches the input. Each
+// slot keeps the input's state behind its element (run_ahead.h).
+//
+//   draw ─┬─ call ─┐
+//         ├─ call ─┼─ slot 0, slot 1, ... ─ next()
+//         └─ call ─┘
+//
+// A call that fails is the error of its element. When the ring is full nobody draws.
+//
+// Threads: as Stage. Calls may block.
+#ifndef TUTTI_DATA_ORDERED_CALLS_H_
+#define TUTTI_DATA_ORDERED_CALLS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/thread.h"
+#include "data/run_ahead.h"
+#include "data/sleep_point.h"
+#include "data/walk_report.h"
+
+namespace tutti::impl::data {
+
+class OrderedCallsStage : public RunAheadStage {
+ public:
+  /// Fills `output`, whose contents are those of some earlier element; may do with `input` as it likes.
+  using Call = std::function<base::Status(Element &input, Element &output)>;
+
+  /// `kind` is a literal. One thread for each call; each is used by its thread alone. `slots` for each thread.
+  /// `counters` may be null.
+  OrderedCallsStage(const char *kind, std::unique_ptr<Stage> input, std::vector<Call> calls, int64_t slots,
+                    base::Ref<base::CancelToken> cancel, base::Ref<base::CancelToken> worker, StageCounters *counters);
+  ~OrderedCallsStage() override;
+
+  base::Result<bool> next(Element &element) override;
+
+ private:
+  struct Slot : Handover {
+    Element input;
+    std::atomic<bool> done{false};
+  };
+  Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number) % slots_.size()]; }
+  // Slots in use below which a sleeping thread draws again.
+  int64_t enough_room() const { return static_cast<int64_t>(slots_.size()) / 2; }
+
+  base::Status start();
+  void work(const Call &call);
+  /// The next slot with its input in it; null when there is nothing more to draw.
+  Slot *draw();
+
+  const std::vector<Call> calls_;
+  StageCounters *const counters_;  // null when nobody counts
+  std::vector<Slot> slots_;
+
+  std::mutex draw_mutex_;   // guards the input
+  bool drawn_all_ = false;  // guarded by draw_mutex_
+  std::atomic<bool> stopping_{false};
+  std::atomic<Slot *> awaited_{nullptr};       // what the consumer sleeps for
+  alignas(64) std::atomic<int64_t> drawn_{0};  // changed under draw_mutex_
+  alignas(64) std::atomic<int64_t> taken_{0};  // changed by the consumer alone
+  SleepPoint finished_;
+  SleepPoint room_;
+
+  std::vector<base::Thread> threads_;  // last: joined before anything else goes
+};
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_ORDERED_CALLS_H_
