@@ -55,6 +55,8 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_pipeline_set_expand;
 %ignore tutti_pipeline_set_graph;
 %ignore tutti_pipeline_set_predicate;
+%ignore tutti_pipeline_set_scan;
+%ignore tutti_pipeline_set_state;
 %ignore tutti_predictor_describe_plan;
 %ignore tutti_predictor_run;
 %ignore tutti_strategy_create_mirrored;

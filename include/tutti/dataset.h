@@ -110,6 +110,24 @@ typedef int32_t (*tutti_expand_fn)(void *user, tutti_tensor *const *inputs, int6
 TUTTI_API void tutti_pipeline_set_expand(tutti_pipeline *pipeline, tutti_expand_fn expand, void *user,
                                          tutti_destroy_fn destroy);
 
+/* A component of the state of a transform that carries one from element to element, "scan" or "scan_callback", written
+ * with begin and end: its name, and its value before the first element of each pass. Numbers of a fixed shape, at most
+ * 64 KiB in all, since it is saved with every position of an iterator; the tensor is shared, not copied. The graph of
+ * "scan" reads the state like a feature (so it is set before the graph) and gives it anew under its name; what it does
+ * not give anew stays. */
+TUTTI_API void tutti_pipeline_set_state(tutti_pipeline *pipeline, const char *name, const tutti_tensor *initial);
+
+/* A step of a scan in C: gets the `state_count` tensors of the state and the element's `count` tensors, and must store
+ * new references in all of `new_state` and `outputs` (those it got, with a reference added, are allowed). An error
+ * consumes the element and leaves the state as it was. For the transform "scan_callback", written with begin and end.
+ * The dataset set as "like" says what it yields, and thereby how many outputs there are; without one they are as the
+ * inputs. Compute callback: runs on a library thread, one call at a time for each iterator. */
+typedef int32_t (*tutti_scan_fn)(void *user, tutti_tensor *const *state, tutti_tensor **new_state, int64_t state_count,
+                                 tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
+                                 int64_t output_count, tutti_error **err);
+TUTTI_API void tutti_pipeline_set_scan(tutti_pipeline *pipeline, tutti_scan_fn scan, void *user,
+                                       tutti_destroy_fn destroy);
+
 /* A map in C: gets the element's `count` tensors and must store `count` new references in `outputs` (the inputs, with a
  * reference added, are allowed). Compute callback: runs on library threads, several at a time when parallelism > 1. */
 typedef int32_t (*tutti_map_fn)(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,

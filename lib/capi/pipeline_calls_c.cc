@@ -35,6 +35,9 @@ Result<graph::SealedGraph> build_graph(const data::ElementSpec &spec, bool keep_
   return graph::SealedGraph(std::make_shared<const graph::Graph>(std::move(graph)));
 }
 
+/// Do the components that the graph of this transform does not give anew stay?
+bool keeps_others(std::string_view transform) { return transform == "map" || transform == "scan"; }
+
 /// The names of a role's components: they keep it through a map.
 std::vector<std::string> names_of(const data::ElementSpec &spec, data::Role role) {
   std::vector<std::string> names;
@@ -54,8 +57,15 @@ bool set_graph(PipelineObject &object, bool is_map, tutti_map_graph_fn build, vo
   }
   data::Pipeline *const target = object.pipeline();
   if (target == nullptr) return false;
-  const auto spec = take(object, target->map_inputs());
+  auto spec = take(object, target->map_inputs());
   if (!spec) return false;
+  // The graph of a scan reads the state beside the components.
+  for (const data::ScanState &state : arguments.state) {
+    const tensor::Shape &shape = state.initial.shape();
+    graph::Dims dims{graph::Dim::symbol(graph::kBatchSymbol)};
+    dims.insert(dims.end(), shape.begin(), shape.end());
+    spec->components.push_back({state.name, data::Role::feature, state.initial.dtype(), std::move(dims)});
+  }
   std::optional<graph::SealedGraph> graph = take(object, build_graph(*spec, is_map, build, user));
   if (!graph) return false;
   arguments.graph = std::move(*graph);
@@ -139,6 +149,26 @@ Status call_map(tutti_map_fn map, void *user, const data::Element &input, data::
   return status.ok() ? taken : status;
 }
 
+/// Calls a host's step of a scan, for as many tensors as the new state and the output have places.
+Status call_scan(tutti_scan_fn scan, void *user, const data::Element &state, const data::Element &input,
+                 data::Element &new_state, data::Element &output) {
+  LentElement lent_state, lent;
+  TUTTI_TRY(lent_state.lend(state));
+  TUTTI_TRY(lent.lend(input));
+  std::vector<tutti_tensor *> next(new_state.components.size(), nullptr), outputs(output.components.size(), nullptr);
+  new_state.components.clear();
+  output.components.clear();
+  tutti_error *error = nullptr;
+  const int32_t code = scan(user, lent_state.tensors(), next.data(), lent_state.count(), lent.tensors(), lent.count(),
+                            outputs.data(), static_cast<int64_t>(outputs.size()), &error);
+  const Status status = status_from_callback(code, error, "the scan function");
+  const Status state_taken = take_tensors(next, "the scan function", new_state);
+  const Status taken = take_tensors(outputs, "the scan function", output);
+  TUTTI_TRY(status);
+  TUTTI_TRY(state_taken);
+  return taken;
+}
+
 /// Asks a host's predicate.
 Status call_predicate(tutti_predicate_fn predicate, void *user, const data::Element &input, bool &answer) {
   LentElement lent;
@@ -213,7 +243,7 @@ void tutti_pipeline_set_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build
   change(pipeline, [&](PipelineObject &object) {
     if (pending_of(object, "a graph") == nullptr) return;
     data::TransformArguments arguments = std::move(object.pending->arguments);
-    const bool is_built = set_graph(object, object.pending->name == "map", build, user, arguments);
+    const bool is_built = set_graph(object, keeps_others(object.pending->name), build, user, arguments);
     // The graph function may have used the pipeline.
     if (is_built && pending_of(object, "a graph") != nullptr) object.pending->arguments = std::move(arguments);
   });
@@ -227,6 +257,28 @@ void tutti_pipeline_set_predicate(tutti_pipeline *pipeline, tutti_predicate_fn p
     if (PipelineObject::Pending *const pending = pending_of(object, "a predicate")) {
       pending->arguments.filter = [predicate, owner](const data::Element &input, bool &answer) {
         return call_predicate(predicate, owner->get(), input, answer);
+      };
+    }
+  });
+}
+
+void tutti_pipeline_set_state(tutti_pipeline *pipeline, const char *name, const tutti_tensor *initial) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!check_text(object, name, "name")) return;
+    auto value = take(object, find_tensor(initial, "initial"));
+    PipelineObject::Pending *const pending = value ? pending_of(object, "a state") : nullptr;
+    if (pending != nullptr) pending->arguments.state.push_back({name, std::move(*value)});
+  });
+}
+
+void tutti_pipeline_set_scan(tutti_pipeline *pipeline, tutti_scan_fn scan, void *user, tutti_destroy_fn destroy) {
+  const auto owner = own(user, destroy);
+  change(pipeline, [&](PipelineObject &object) {
+    if (scan == nullptr) return object.fail(base::invalid_argument("argument 'scan' is NULL"));
+    if (PipelineObject::Pending *const pending = pending_of(object, "a function")) {
+      pending->arguments.scan = [scan, owner](const data::Element &state, const data::Element &input,
+                                              data::Element &new_state, data::Element &output) {
+        return call_scan(scan, owner->get(), state, input, new_state, output);
       };
     }
   });

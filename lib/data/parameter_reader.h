@@ -47,6 +47,8 @@ inline bool has_others(const TransformArguments &arguments) { return !arguments.
 inline bool has_graph(const TransformArguments &arguments) { return arguments.graph != nullptr; }
 inline bool has_map(const TransformArguments &arguments) { return arguments.map != nullptr; }
 inline bool has_expand(const TransformArguments &arguments) { return arguments.expand != nullptr; }
+inline bool has_scan(const TransformArguments &arguments) { return arguments.scan != nullptr; }
+inline bool has_state(const TransformArguments &arguments) { return !arguments.state.empty(); }
 inline bool has_filter(const TransformArguments &arguments) { return arguments.filter != nullptr; }
 
 inline base::Status require_argument(bool present, std::string_view what) {

@@ -40,6 +40,16 @@ using FilterFunction = std::function<base::Status(const Element &input, bool &ke
 /// A user's function from an element to a dataset. Called on the thread that walks.
 using ExpandFunction = std::function<base::Result<DatasetRef>(const Element &input)>;
 
+/// A user's step of a scan: from the state and an element, the new state and `output`, which have an empty tensor for
+/// each component on entry. Called on the thread that walks.
+using ScanFunction =
+    std::function<base::Status(const Element &state, const Element &input, Element &new_state, Element &output)>;
+/// A component of the state of a scan: its name, and its value before the first element.
+struct ScanState {
+  std::string name;
+  tensor::Tensor initial;
+};
+
 /// What a transform takes besides attributes; unused fields stay empty.
 struct TransformArguments {
   std::vector<DatasetRef> others;               ///< zip, concatenate, interleave, ...: what follows the own one
@@ -49,6 +59,8 @@ struct TransformArguments {
   MapFunction map = nullptr;                    ///< map_callback
   FilterFunction filter = nullptr;              ///< filter_callback, take_while_callback
   ExpandFunction expand = nullptr;              ///< flat_map, interleave_callback
+  ScanFunction scan = nullptr;                  ///< scan_callback
+  std::vector<ScanState> state = {};            ///< scan, scan_callback
   std::optional<ElementSpec> output_spec = {};  ///< map_callback, flat_map, ...: what it yields; nothing = as its input
 };
 

@@ -35,7 +35,10 @@ Json State::read_value(size_t &position) const {
   if (!is_list) members.emplace_back("kind", first.text);
   while (position < tokens_.size() && tokens_[position].type != Type::close) {
     const Token &token = tokens_[position];
-    if (token.type == Type::number) {
+    if (token.type == Type::number && is_list) {
+      elements.push_back(token.value);
+      ++position;
+    } else if (token.type == Type::number) {
       members.emplace_back(token.text, token.value);
       ++position;
     } else if (token.type == Type::key) {

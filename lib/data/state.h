@@ -34,6 +34,8 @@ class State {
   /// The name of the object or list that follows.
   void key(const char *name) { tokens_.push_back({Type::key, name, 0}); }
   void number(const char *name, int64_t value) { tokens_.push_back({Type::number, name, value}); }
+  /// A number in a list.
+  void number(int64_t value) { tokens_.push_back({Type::number, nullptr, value}); }
   /// A complete object taken earlier.
   void append(const State &object);
   /// An object that was restored and is not needed yet.

@@ -211,6 +211,118 @@ static void test_flat_map(void **state) {
   assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'expand' is NULL", pipeline);
 }
 
+struct scan_record {
+  int destroyed;
+};
+
+/* The sum of x so far, and "double" of it; no opinion on five; nothing at all for six. */
+static int32_t add_up(void *user, tutti_tensor *const *state, tutti_tensor **new_state, int64_t state_count,
+                      tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs, int64_t output_count,
+                      tutti_error **error) {
+  float value = *(const float *)tutti_tensor_get_data(inputs[0]);
+  float sum = *(const float *)tutti_tensor_get_data(state[0]) + value, twice = 2 * sum;
+  (void)user;
+  if (state_count != 1 || count != 1 || output_count != 2 || value == 5)
+    return tutti_error_set(error, TUTTI_DATA_LOSS, "no opinion on five");
+  if (value == 6) return TUTTI_OK;
+  int32_t code = tutti_tensor_from_data(TUTTI_DTYPE_F32, NULL, 0, &sum, sizeof sum, &outputs[0], error);
+  if (code == TUTTI_OK)
+    code = tutti_tensor_from_data(TUTTI_DTYPE_F32, NULL, 0, &twice, sizeof twice, &outputs[1], error);
+  if (code != TUTTI_OK) return code;
+  tutti_tensor_ref(outputs[0]);
+  new_state[0] = outputs[0];
+  return TUTTI_OK;
+}
+
+static void scan_destroyed(void *user) { ((struct scan_record *)user)->destroyed++; }
+
+static int32_t add_up_graph(tutti_graph *g, void *user, tutti_error **error) {
+  (void)user;
+  tutti_value sum = tutti_add(g, tutti_graph_get_feature(g, "sum"), tutti_graph_get_feature(g, "x"));
+  tutti_graph_set_output(g, "sum", sum);
+  tutti_graph_set_output(g, "x", sum);
+  return tutti_graph_check(g, error);
+}
+
+static tutti_tensor *scalar(float value) {
+  tutti_tensor *tensor = NULL;
+  assert_ok(tutti_tensor_from_data(TUTTI_DTYPE_F32, NULL, 0, &value, sizeof value, &tensor, &err));
+  return tensor;
+}
+
+static void test_scan_callback(void **state) {
+  (void)state;
+  struct scan_record record = {0};
+  tutti_tensor *initial = scalar(10);
+  tutti_pipeline *pipeline = count_to(3);
+  tutti_pipeline_map_graph(pipeline, add_double, NULL, 1);
+  tutti_dataset *like = build(pipeline);
+  pipeline = count_to(8);
+  tutti_pipeline_begin(pipeline, "scan_callback", 1);
+  tutti_pipeline_set_state(pipeline, "sum", initial);
+  tutti_pipeline_set_scan(pipeline, add_up, &record, scan_destroyed);
+  tutti_pipeline_set_dataset(pipeline, "like", like);
+  tutti_pipeline_end(pipeline);
+  tutti_dataset *dataset = build(pipeline);
+  tutti_dataset_unref(like);
+  assert_int_equal(tutti_dataset_get_component_count(dataset), 2);
+  static const float sums[] = {10, 11, 13, 16, 20, 0, 0, 27};
+  tutti_iterator *iterator = NULL;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  for (int i = 0; i < 8; i++) {
+    uint8_t more = 0;
+    if (i == 5) {
+      assert_error(TUTTI_DATA_LOSS, "no opinion on five", tutti_iterator_next(iterator, NULL, &more, &err));
+    } else if (i == 6) {
+      assert_error(TUTTI_INVALID_ARGUMENT, "left an output without a tensor",
+                   tutti_iterator_next(iterator, NULL, &more, &err));
+    } else {
+      assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+      assert_true(more);
+      assert_true(*(const float *)tutti_tensor_get_data(tutti_iterator_get_component(iterator, 0)) == sums[i]);
+      assert_true(*(const float *)tutti_tensor_get_data(tutti_iterator_get_component(iterator, 1)) == 2 * sums[i]);
+    }
+  }
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+  assert_int_equal(record.destroyed, 1);
+
+  pipeline = count_to(6);
+  tutti_pipeline_set_scan(pipeline, add_up, &record, scan_destroyed);
+  assert_int_equal(record.destroyed, 2);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "a function was set, but no transform was begun", pipeline);
+  pipeline = count_to(6);
+  tutti_pipeline_set_scan(pipeline, NULL, NULL, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'scan' is NULL", pipeline);
+  pipeline = count_to(6);
+  tutti_pipeline_set_state(pipeline, "sum", initial);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "a state was set, but no transform was begun", pipeline);
+  pipeline = count_to(6);
+  tutti_pipeline_begin(pipeline, "scan_callback", 1);
+  tutti_pipeline_set_scan(pipeline, add_up, &record, NULL);
+  tutti_pipeline_end(pipeline);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "expected the argument 'state'", pipeline);
+  tutti_tensor_unref(initial);
+}
+
+static void test_scan_graph(void **state) {
+  (void)state;
+  tutti_tensor *initial = scalar(10);
+  tutti_pipeline *pipeline = count_to(4);
+  tutti_pipeline_begin(pipeline, "scan", 1);
+  tutti_pipeline_set_state(pipeline, "sum", initial);
+  tutti_pipeline_set_graph(pipeline, add_up_graph, NULL);
+  tutti_pipeline_end(pipeline);
+  tutti_pipeline_repeat_attrs twice = {.has_count = 1, .count = 2};
+  tutti_pipeline_repeat(pipeline, &twice);
+  tutti_dataset *dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_component_count(dataset), 1);
+  static const float expected[] = {10, 11, 13, 16, 10, 11, 13, 16};
+  assert_walk(dataset, expected, 8);
+  tutti_dataset_unref(dataset);
+  tutti_tensor_unref(initial);
+}
+
 struct map_record {
   float fail_at; /* < 0: never */
   int leave_empty;
@@ -295,6 +407,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_take_while_graph),
     cmocka_unit_test(test_predicates),
     cmocka_unit_test(test_flat_map),
+    cmocka_unit_test(test_scan_callback),
+    cmocka_unit_test(test_scan_graph),
     cmocka_unit_test(test_map_callback),
     cmocka_unit_test(test_map_callback_errors),
     cmocka_unit_test(test_map_callback_is_destroyed_without_a_dataset),

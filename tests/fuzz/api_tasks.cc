@@ -281,6 +281,22 @@ int32_t predicate_callback(void *user, tutti_tensor *const *, int64_t count, uin
   return answer_of(how, err);
 }
 
+// The state stays; the element too, where it has as many tensors.
+int32_t scan_callback(void *user, tutti_tensor *const *state, tutti_tensor **new_state, int64_t state_count,
+                      tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs, int64_t output_count,
+                      tutti_error **err) {
+  const uint8_t how = static_cast<const Registration *>(user)->behaviour;
+  for (int64_t i = 0; i < state_count && how >= 8; ++i) {
+    tutti_tensor_ref(state[i]);
+    new_state[i] = state[i];
+  }
+  for (int64_t i = 0; i < output_count && count > 0 && how >= 4; ++i) {
+    tutti_tensor_ref(inputs[i % count]);
+    outputs[i] = inputs[i % count];
+  }
+  return answer_of(how, err);
+}
+
 // A few scalars for all components, whatever was declared.
 int32_t generator_callback(void *user, int64_t, int64_t index, tutti_tensor **outputs, int64_t count,
                            uint8_t *has_element, tutti_error **err) {

@@ -41,6 +41,7 @@ CALLBACKS = {
     'tutti_predicate_fn': 'predicate_callback',
     'tutti_expand_fn': 'expand_callback',
     'tutti_generator_fn': 'generator_callback',
+    'tutti_scan_fn': 'scan_callback',
     'tutti_log_fn': 'log_callback',
     'tutti_destroy_fn': 'destroy_callback',
 }
