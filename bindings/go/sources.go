@@ -92,6 +92,20 @@ func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 	return p
 }
 
+// ElementFiles: Elements as caches and snapshots have written them, with components, roles and shapes as they were.
+// The files are mapped, not read, and can be read in any order. paths: Files of equal components, in this order; a
+// pattern ("part-*.elements") stands for the files it matches, ordered by name.
+func (p *Pipeline) ElementFiles(paths []string) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "element_files", 1)
+	for _, text := range paths {
+		raw.Pipeline_set_string(p.handle, "paths", text)
+	}
+	p.end()
+	return p
+}
+
 // FilesOptions are what Files may be told; the zero value means the defaults.
 type FilesOptions struct {
 	// Name of the component. Default: path.

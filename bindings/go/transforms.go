@@ -64,12 +64,30 @@ func (p *Pipeline) BucketByLength(component string, boundaries []int64, batchSiz
 	return p
 }
 
-// Cache: Keeps the elements of one complete pass in memory; later passes do not touch what lies before. Randomness
-// before it is frozen.
-func (p *Pipeline) Cache() *Pipeline {
+// CacheOptions are what Cache may be told; the zero value means the defaults.
+type CacheOptions struct {
+	// The file; none keeps elements in memory. Default: .
+	Path string
+	// For a file: stands for what functions in the pipeline do. Must be given where there are any, and changed
+	// whenever they give something else. Default: .
+	Key string
+}
+
+// Cache: Keeps the elements of one complete pass, in memory or in a file; later passes do not touch what lies
+// before. Randomness before it is frozen. A file serves later processes too, as long as the pipeline before the
+// cache and the files it reads stay as they are; else it is written anew. A pass in which an element fails is not
+// kept.
+func (p *Pipeline) Cache(options ...CacheOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "cache", 1)
+	o := first(options)
+	if o.Path != "" {
+		raw.Pipeline_set_string(p.handle, "path", o.Path)
+	}
+	if o.Key != "" {
+		raw.Pipeline_set_string(p.handle, "key", o.Key)
+	}
 	p.end()
 	return p
 }
@@ -439,6 +457,29 @@ func (p *Pipeline) Skip(count int64) *Pipeline {
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "skip", 1)
 	raw.Pipeline_set_i64(p.handle, "count", count)
+	p.end()
+	return p
+}
+
+// SnapshotOptions are what Snapshot may be told; the zero value means the defaults.
+type SnapshotOptions struct {
+	// Stands for what functions in the pipeline do. Must be given where there are any, and changed whenever they
+	// give something else. Default: .
+	Key string
+}
+
+// Snapshot: As cache, with files in a folder; each state of the pipeline before it has one of its own there, so
+// that none replaces another. The source element_files reads them without the pipeline. path: The folder; made if
+// need be.
+func (p *Pipeline) Snapshot(path string, options ...SnapshotOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "snapshot", 1)
+	raw.Pipeline_set_string(p.handle, "path", path)
+	o := first(options)
+	if o.Key != "" {
+		raw.Pipeline_set_string(p.handle, "key", o.Key)
+	}
 	p.end()
 	return p
 }

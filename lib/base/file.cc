@@ -164,6 +164,14 @@ Status write_file_synced(const std::string &path, std::string_view bytes) {
   return sync_file(file.get(), path);
 }
 
+Result<FileStamp> file_stamp(const std::string &path) {
+  struct stat information;
+  if (::stat(path.c_str(), &information) != 0) return file_error("cannot inspect", path);
+  const struct timespec &modified = information.st_mtim;
+  return FileStamp{static_cast<int64_t>(information.st_size),
+                   static_cast<int64_t>(modified.tv_sec) * 1'000'000'000 + modified.tv_nsec};
+}
+
 Result<int64_t> file_size_bytes(const std::string &path) {
   struct stat information;
   if (::stat(path.c_str(), &information) != 0) return file_error("cannot inspect", path);

@@ -125,6 +125,12 @@ Status write_file_synced(const std::string &path, std::string_view bytes);
 bool path_exists(const std::string &path);
 bool is_directory(const std::string &path);
 Result<int64_t> file_size_bytes(const std::string &path);
+/// What tells that a file was changed, as far as the file system says.
+struct FileStamp {
+  int64_t size_bytes = 0;
+  int64_t modified_ns = 0;  ///< since 1970
+};
+Result<FileStamp> file_stamp(const std::string &path);
 
 /// Makes a directory and its parents; existing ones are fine.
 Status make_directories(const std::string &path);

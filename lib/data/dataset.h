@@ -44,12 +44,14 @@
 namespace tutti::impl::data {
 
 class Dataset;
+class Fingerprint;
 class Iterator;
 class RandomAccess;
 class Stage;
 class State;
 class WalkReport;
 class WorkerThreads;
+struct Recipe;
 using DatasetRef = base::Ref<Dataset>;
 
 /// Which thread asked the outermost iterator last. A feed uses it to refuse a push that could never end.
@@ -93,6 +95,10 @@ class Dataset : public base::Object {
   const std::vector<DatasetRef> &inputs() const { return inputs_; }
   /// Shuffles between here and the sources; tells the random streams of several shuffles apart.
   int32_t shuffle_depth() const { return shuffle_depth_; }
+  /// What a pipeline made it of (fingerprint.h); null when it was made otherwise.
+  const std::shared_ptr<const Recipe> &recipe() const { return recipe_; }
+  /// For Pipeline, before anybody else knows the dataset.
+  void set_recipe(std::shared_ptr<const Recipe> recipe) { recipe_ = std::move(recipe); }
 
   /// A new walk from the first element.
   base::Result<std::unique_ptr<Iterator>> make_iterator(IteratorContext context) const;
@@ -111,6 +117,9 @@ class Dataset : public base::Object {
   /// The elements of one pass by position; null when the dataset has no such access.
   virtual base::Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context,
                                                                     Access access) const;
+  /// Adds what decides its elements, beyond kind and spec, for a dataset that no pipeline made; false when it cannot
+  /// tell. Sources of data in memory can.
+  virtual bool describe(Fingerprint &) const { return false; }
 
  protected:
   Dataset(std::string kind, ElementSpec spec, Cardinality cardinality, std::vector<DatasetRef> inputs);
@@ -122,6 +131,7 @@ class Dataset : public base::Object {
   ElementSpec spec_;
   Cardinality cardinality_;
   std::vector<DatasetRef> inputs_;
+  std::shared_ptr<const Recipe> recipe_;
 };
 
 /// One walk over a dataset; owns all progress.

@@ -79,21 +79,6 @@ void KeptElements::add_failure(const Status &status) {
   failures_.emplace(position, status);
 }
 
-Status KeptElements::add_all(Stage &stage, const base::CancelToken *cancel) {
-  Element element;
-  for (;;) {
-    const Result<bool> more = stage.next(element);
-    if (more.ok() && !*more) return Status();
-    if (is_final(more.status())) return more.status();
-    if (more.ok()) {
-      TUTTI_TRY(add(element));
-    } else {
-      add_failure(more.status());
-    }
-    TUTTI_TRY(base::check(cancel));
-  }
-}
-
 Result<Tensor> KeptElements::rows_of(const Column &column, int64_t position, const Shape &shape) const {
   const Ref<Buffer> &block = column.blocks[static_cast<size_t>(position / rows_per_block_)];
   return Tensor::from_buffer(column.dtype, shape, block, position % rows_per_block_ * column.row_bytes);
@@ -127,7 +112,7 @@ Status KeptElements::gather(std::span<const int64_t> positions, std::span<const 
   return first_error;
 }
 
-void KeptElements::copy_rows(int64_t position, int64_t count, std::span<const RowTarget> targets) const {
+Status KeptElements::copy_rows(int64_t position, int64_t count, std::span<const RowTarget> targets) const {
   for (size_t c = 0; c < columns_.size(); ++c) {
     const int64_t bytes = columns_[c].row_bytes;
     for (int64_t row_done = 0; bytes > 0 && row_done < count;) {
@@ -137,10 +122,13 @@ void KeptElements::copy_rows(int64_t position, int64_t count, std::span<const Ro
       row_done += together;
     }
   }
+  const auto failure = failures_.lower_bound(position);
+  return failure == failures_.end() || failure->first >= position + count ? Status() : failure->second;
 }
 
 bool KeptElements::view(int64_t position, int64_t count, Element &batch) const {
-  if (!is_static_ || position / rows_per_block_ != (position + count - 1) / rows_per_block_) return false;
+  if (has_failures() || !is_static_ || position / rows_per_block_ != (position + count - 1) / rows_per_block_)
+    return false;
   batch.components.resize(columns_.size());
   for (size_t i = 0; i < columns_.size(); ++i) {
     Result<Shape> shape = columns_[i].shape.prepend(count);

@@ -14,33 +14,29 @@
 
 #include "base/status.h"
 #include "data/element.h"
+#include "data/element_store.h"
 #include "data/stage.h"
 #include "tensor/buffer.h"
 #include "tensor/shape.h"
 
 namespace tutti::impl::data {
 
-class KeptElements {
+class KeptElements : public ElementStore {
  public:
   explicit KeptElements(const ElementSpec &spec);
 
-  int64_t size() const { return static_cast<int64_t>(lineages_.size()); }
+  int64_t size() const override { return static_cast<int64_t>(lineages_.size()); }
   bool has_failures() const { return !failures_.empty(); }
-  int64_t lineage(int64_t position) const { return lineages_[static_cast<size_t>(position)]; }
+  int64_t lineage(int64_t position) const override { return lineages_[static_cast<size_t>(position)]; }
 
   /// Appends a copy of an element, or the element itself if its shape is not static.
   base::Status add(const Element &element);
   void add_failure(const base::Status &status);
-  /// Appends all elements a stage gives. A final error is returned; after an interrupt call it again for the rest.
-  base::Status add_all(Stage &stage, const base::CancelToken *cancel);
 
-  /// A view of the element, or its error.
-  base::Status element(int64_t position, Element &element) const;
-  base::Status gather(std::span<const int64_t> positions, std::span<const RowTarget> targets) const;
-  /// Rows position .. position + count - 1; static shapes without failures only.
-  void copy_rows(int64_t position, int64_t count, std::span<const RowTarget> targets) const;
-  /// The same as views, when they lie in one block, aligned.
-  bool view(int64_t position, int64_t count, Element &batch) const;
+  base::Status element(int64_t position, Element &element) const override;
+  base::Status gather(std::span<const int64_t> positions, std::span<const RowTarget> targets) const override;
+  base::Status copy_rows(int64_t position, int64_t count, std::span<const RowTarget> targets) const override;
+  bool view(int64_t position, int64_t count, Element &batch) const override;
 
  private:
   struct Column {

@@ -20,6 +20,10 @@ bool is_batch(const Dataset &dataset) {
 
 bool is_map(const Dataset &dataset) { return dataset.kind() == "map" || dataset.kind() == "map_callback"; }
 
+bool is_cache(const Dataset &dataset) {
+  return dataset.kind() == "cache" || dataset.kind() == "file_cache" || dataset.kind() == "snapshot";
+}
+
 // What the walk from the end towards the sources has passed.
 struct Passed {
   bool cache = false;
@@ -43,7 +47,7 @@ void walk(const Dataset &dataset, Passed passed, std::vector<std::string> &warni
   if (dataset.kind() == "repeat" && passed.cache) {
     warnings.push_back("cache after repeat: all passes are kept as one; put cache before repeat");
   }
-  passed.cache = passed.cache || dataset.kind() == "cache";
+  passed.cache = passed.cache || is_cache(dataset);
   if (is_map(dataset)) {
     if (passed.map == nullptr) passed.map = &dataset;
   } else {

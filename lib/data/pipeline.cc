@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "data/fingerprint.h"
 #include "data/parameter_reader.h"
 
 namespace tutti::impl::data {
@@ -43,7 +44,11 @@ Pipeline &Pipeline::apply(std::string_view name, Attributes attributes, Transfor
   const auto attempt = [&]() -> Result<DatasetRef> {
     if (const TransformDefinition *definition = find_transform(name, revision)) {
       TUTTI_TRY(check_parameters(definition->parameters, attributes));
-      return definition->apply(dataset_, attributes, arguments);
+      std::shared_ptr<const Recipe> recipe = make_recipe(*definition, dataset_, attributes, arguments);
+      TUTTI_ASSIGN(DatasetRef made, definition->apply(dataset_, attributes, arguments));
+      // What changes nothing may give its input.
+      if (made->recipe() == nullptr && made != dataset_) made->set_recipe(std::move(recipe));
+      return made;
     }
     if (find_source(name) != nullptr) {
       return base::failed_precondition("it is a source, and the pipeline has one already");
@@ -63,7 +68,9 @@ Pipeline &Pipeline::begin(std::string_view name, const Attributes &attributes, i
   const auto attempt = [&]() -> Result<DatasetRef> {
     if (const SourceDefinition *definition = find_source(name, revision)) {
       TUTTI_TRY(check_parameters(definition->parameters, attributes));
-      return definition->make(attributes, services_);
+      TUTTI_ASSIGN(DatasetRef made, definition->make(attributes, services_));
+      made->set_recipe(make_recipe(*definition, attributes));
+      return made;
     }
     if (find_transform(name) != nullptr) {
       return base::failed_precondition("it is a transform, and the pipeline has no source yet");

@@ -78,7 +78,7 @@ static tutti_dataset *make_dataset(tutti_context *context, const struct replica_
   tutti_pipeline_add_slices(pipeline, "image", TUTTI_ROLE_FEATURE, images);
   tutti_pipeline_add_slices(pipeline, "label", TUTTI_ROLE_LABEL, labels);
   tutti_pipeline_batch(pipeline, batch, NULL);
-  tutti_pipeline_cache(pipeline);
+  tutti_pipeline_cache(pipeline, NULL);
   tutti_pipeline_repeat(pipeline, NULL);
   check(tutti_pipeline_build(pipeline, &dataset, &err), err);
   tutti_pipeline_unref(pipeline), tutti_tensor_unref(images), tutti_tensor_unref(labels);

@@ -102,7 +102,7 @@ static void test_mistakes(void **state) {
   tutti_pipeline_end(pipeline);
   assert_build_error(TUTTI_INVALID_ARGUMENT, "did you mean 'text_lines'?", pipeline);
   pipeline = new_pipeline();
-  tutti_pipeline_cache(pipeline);
+  tutti_pipeline_cache(pipeline, NULL);
   assert_build_error(TUTTI_FAILED_PRECONDITION, "has no source yet", pipeline);
   pipeline = count_to(3);
   tutti_source_range(pipeline, 3, NULL);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Transforms through the C interface: batch, shuffle, take, skip, shard, repeat, zip, concatenate, split; the lint. */
+#define _XOPEN_SOURCE 700
+#include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dataset_fixtures.h"
 
@@ -171,18 +175,56 @@ static void test_lint(void **state) {
   (void)state;
   tutti_pipeline *pipeline = count_to(10);
   tutti_pipeline_shuffle(pipeline, 5, NULL);
-  tutti_pipeline_cache(pipeline); /* every epoch repeats the first order */
+  tutti_pipeline_cache(pipeline, NULL); /* every epoch repeats the first order */
   tutti_pipeline_prefetch(pipeline, NULL);
   tutti_dataset *dataset = build(pipeline);
   assert_contains(tutti_dataset_get_lint(dataset), "cache after shuffle");
   tutti_dataset_unref(dataset);
   pipeline = count_to(10);
-  tutti_pipeline_cache(pipeline);
+  tutti_pipeline_cache(pipeline, NULL);
   tutti_pipeline_shuffle(pipeline, 5, NULL);
   tutti_pipeline_prefetch(pipeline, NULL);
   dataset = build(pipeline);
   assert_string_equal(tutti_dataset_get_lint(dataset), "");
   tutti_dataset_unref(dataset);
+}
+
+static int remove_entry(const char *path, const struct stat *entry, int kind, struct FTW *place) {
+  (void)entry, (void)kind, (void)place;
+  return remove(path);
+}
+
+static void test_caches_in_files(void **state) {
+  (void)state;
+  char folder[] = "/tmp/tutti-cache-XXXXXX", file[64], pattern[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(file, sizeof file, "%s/cache", folder);
+  snprintf(pattern, sizeof pattern, "%s/deep/*.elements", folder);
+  static const float expected[] = {0, 1, 2, 3, 4};
+  for (int i = 0; i < 2; i++) {
+    tutti_pipeline *pipeline = count_to(5);
+    tutti_pipeline_cache_attrs attrs = {.path = file};
+    tutti_pipeline_cache(pipeline, &attrs);
+    tutti_dataset *dataset = build(pipeline);
+    assert_walk(dataset, expected, 5);
+    tutti_dataset_unref(dataset);
+  }
+  char *deep = strcat(strcpy(file, folder), "/deep");
+  tutti_pipeline *pipeline = count_to(5);
+  tutti_pipeline_snapshot(pipeline, deep, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  assert_walk(dataset, expected, 5);
+  tutti_dataset_unref(dataset);
+
+  pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  const char *const paths[] = {pattern};
+  tutti_source_element_files(pipeline, paths, 1);
+  dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), 5);
+  assert_walk(dataset, expected, 5);
+  tutti_dataset_unref(dataset);
+  assert_int_equal(nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -193,5 +235,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_lists_of_numbers),
     cmocka_unit_test(test_split),
     cmocka_unit_test(test_lint),
+    cmocka_unit_test(test_caches_in_files),
 };
 CAPI_TEST_MAIN(tests)

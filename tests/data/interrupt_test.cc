@@ -4,6 +4,7 @@
 // goes on with the next call, and what was saved in between continues the same way (stage.h, Interrupts).
 #include <thread>
 
+#include "../base/temporary_directory.h"
 #include "conformance/dataset_conformance.h"
 #include "data/stage.h"
 #include "graph/builder.h"
@@ -113,6 +114,40 @@ data::TransformArguments with_shortened() {
   });
   arguments.output_spec = data::ElementSpec{{{"x", data::Role::feature, tensor::DType::f32, {data::unknown_dim()}},
                                              {"y", data::Role::label, tensor::DType::i32, {}}}};
+  return arguments;
+}
+
+// A file that nobody has written before.
+std::string fresh_path() {
+  static const TemporaryDirectory directory;
+  static int64_t number = 0;
+  return directory / base::concat(++number, ".elements");
+}
+
+Pipeline cached_in_file(Pipeline p, const char *transform = "cache") {
+  return std::move(p.apply(transform, {{"path", fresh_path()}, {"key", std::string("feed")}}));
+}
+
+// x becomes the sum of all x so far, by function or by graph.
+data::TransformArguments summing(bool by_graph) {
+  data::TransformArguments arguments;
+  arguments.state = {{"sum", Tensor::zeros(tensor::DType::f32, {3}).take()}};
+  if (by_graph) {
+    GraphBuilder b;
+    const auto sum = b.add(b.input("x", tensor::DType::f32, {3}), b.input("sum", tensor::DType::f32, {3}));
+    b.set_result("x", sum);
+    b.set_result("sum", sum);
+    arguments.graph = std::make_shared<const graph::Graph>(b.finish_graph().take());
+    return arguments;
+  }
+  arguments.scan = [](const Element &state, const Element &input, Element &next, Element &output) -> Status {
+    TUTTI_ASSIGN(Tensor sum, state.components[0].clone());
+    for (int64_t i = 0; i < 3; ++i)
+      sum.mutable_data_as<float>()[i] += input.components[0].data_as<float>()[i];
+    next.components = {sum};
+    output.components = {sum, input.components[1]};
+    return Status();
+  };
   return arguments;
 }
 
@@ -263,6 +298,20 @@ std::vector<Case> other_cases() {
       {"cache, shuffle", [](Pipeline p) { return std::move(p.apply("cache").shuffle(4).batch(3)); }},
       {"cache, permutation", [](Pipeline p) { return std::move(p.apply("cache").shuffle(100).batch(3)); }},
       {"cache, permutation of elements", [](Pipeline p) { return std::move(p.apply("cache").shuffle(100)); }},
+      {"file cache, batch", [](Pipeline p) { return std::move(cached_in_file(std::move(p)).batch(4)); }},
+      {"file cache, shuffle", [](Pipeline p) { return std::move(cached_in_file(std::move(p)).shuffle(4).batch(3)); }},
+      {"file cache, permutation", [](Pipeline p) { return std::move(cached_in_file(std::move(p)).shuffle(100)); }},
+      {"file cache of elements",
+       [](Pipeline p) { return cached_in_file(std::move(p.apply("map_callback", {}, with_shortened()))); }},
+      {"snapshot", [](Pipeline p) { return cached_in_file(std::move(p), "snapshot"); }},
+      {"scan_callback", [](Pipeline p) { return std::move(p.apply("scan_callback", {}, summing(false)).batch(2)); }},
+      {"scan", [](Pipeline p) { return std::move(p.apply("scan", {}, summing(true))); }},
+      {"map, elements, parallel",
+       [](Pipeline p) {
+         p.apply("map_callback", {}, with_shortened());
+         return std::move(p.apply("map", {{"parallelism", int64_t{3}}}, halve({data::unknown_dim()})));
+       },
+       true},
       {"map, rows", [](Pipeline p) { return std::move(p.apply("map", {}, halve(kRows)).batch(4)); }},
       {"map of map, rows",
        [](Pipeline p) { return std::move(p.apply("map", {}, halve(kRows)).apply("map", {}, halve(kRows)).batch(4)); }},

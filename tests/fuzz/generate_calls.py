@@ -32,6 +32,7 @@ WRITTEN_BY_HAND = {
     'tutti_record_writer_write',
     'tutti_options_set_string',  # names of directories stay inside the scratch directory
     'tutti_options_set_json',
+    'tutti_pipeline_set_string',  # paths of caches and snapshots stay inside the scratch directory
 }
 CALLBACKS = {
     'tutti_model_fn': 'model_callback',
@@ -40,8 +41,8 @@ CALLBACKS = {
     'tutti_map_fn': 'map_callback',
     'tutti_predicate_fn': 'predicate_callback',
     'tutti_expand_fn': 'expand_callback',
-    'tutti_generator_fn': 'generator_callback',
     'tutti_scan_fn': 'scan_callback',
+    'tutti_generator_fn': 'generator_callback',
     'tutti_log_fn': 'log_callback',
     'tutti_destroy_fn': 'destroy_callback',
 }

@@ -214,6 +214,13 @@ void call_options_set_string(Sequence &s) {
   tutti_options_set_string(options, key, is_path ? s.directory() : s.text("value"));
 }
 
+void call_pipeline_set_string(Sequence &s) {
+  tutti_pipeline *const pipeline = s.handle<tutti_pipeline>();
+  const char *const key = s.text("key");
+  const bool is_path = key != nullptr && std::string(key) == "path";
+  tutti_pipeline_set_string(pipeline, key, is_path ? s.directory() : s.text("value"));
+}
+
 void call_record_writer_create(Sequence &s) {
   static const char *const compressions[] = {nullptr, "", "none", "gzip", "zlib", "auto"};
   tutti_context *const context = s.handle<tutti_context>();

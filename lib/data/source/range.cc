@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "data/fingerprint.h"
 #include "data/source_parameters.h"
 #include "data/sources.h"
 #include "data/stage.h"
@@ -55,6 +56,11 @@ class RangeDataset : public Dataset {
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &, Access) const override {
     return std::unique_ptr<RandomAccess>(std::make_unique<RangeAccess>(start_, step_, size_));
+  }
+  bool describe(Fingerprint &fingerprint) const override {
+    for (const int64_t number : {start_, step_, size_})
+      fingerprint.add_number(number);
+    return true;
   }
 
  private:

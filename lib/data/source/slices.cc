@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "data/fingerprint.h"
 #include "data/sources.h"
 #include "data/stage.h"
 
@@ -108,6 +109,11 @@ class SlicesDataset : public Dataset {
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &, Access) const override {
     return std::unique_ptr<RandomAccess>(std::make_unique<SlicesAccess>(tensors_));
+  }
+  bool describe(Fingerprint &fingerprint) const override {
+    for (const Tensor &tensor : tensors_)
+      fingerprint.add_tensor(tensor);
+    return true;
   }
 
  private:

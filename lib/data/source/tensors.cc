@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "data/fingerprint.h"
 #include "data/sources.h"
 #include "data/stage.h"
 
@@ -44,6 +45,11 @@ class TensorsDataset : public Dataset {
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &, Access) const override {
     return std::unique_ptr<RandomAccess>(std::make_unique<TensorsAccess>(element_));
+  }
+  bool describe(Fingerprint &fingerprint) const override {
+    for (const Tensor &tensor : element_.components)
+      fingerprint.add_tensor(tensor);
+    return true;
   }
 
  private:

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kept elements belong to the dataset, so every later pass and every later iterator with the same seed reads them.
-// They are always those of epoch 0, whoever fills the cache first: content is a function of (dataset, seed) alone.
+// What is kept belongs to the dataset, or to a file, so every later pass and every later iterator with the same seed
+// reads it. Kept elements are always those of epoch 0, whoever fills the cache first: content is a function of
+// (dataset, seed) alone.
+#include "data/transform/cache.h"
+
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
-#include "data/kept_elements.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
 
@@ -18,47 +19,97 @@ using base::Status;
 
 namespace {
 
-// One complete pass per seed; the last seed wins.
-class Cache {
- public:
-  std::shared_ptr<const KeptElements> find(int64_t seed) const {
-    std::lock_guard lock(mutex_);
-    return seed_ == seed ? kept_ : nullptr;
-  }
-  // Elements that failed may succeed another time: such a pass is not kept.
-  void put(int64_t seed, std::shared_ptr<const KeptElements> kept) {
-    if (kept->has_failures()) return;
-    std::lock_guard lock(mutex_);
-    seed_ = seed;
-    kept_ = std::move(kept);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  int64_t seed_ = 0;                          // guarded by mutex_
-  std::shared_ptr<const KeptElements> kept_;  // guarded by mutex_
-};
-
 // Gives what is kept, or keeps what the input gives; the pass that reaches the end fills the cache.
 class CacheStage : public Stage {
  public:
-  CacheStage(Cache &cache, const Dataset &input, IteratorContext context)
-      : cache_(cache), dataset_(input), context_(std::move(context)), epoch_(context_.epoch) {
+  CacheStage(const char *kind, CacheContents &contents, const Dataset &input, IteratorContext context)
+      : kind_(kind), contents_(contents), dataset_(input), context_(std::move(context)), epoch_(context_.epoch) {
     context_.epoch = 0;
   }
 
   Result<bool> next(Element &element) override {
     TUTTI_TRY(begin());
+    if (ended_) return false;
+    if (kept_ == nullptr) return fill(element);
+    if (position_ >= kept_->size()) return false;
+    element.lineage = {epoch_, kept_->lineage(position_)};
+    TUTTI_TRY(kept_->element(position_++, element));
+    return true;
+  }
+  Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
+    done = 0;
+    TUTTI_TRY(begin());
+    if (ended_) return Status();
+    if (kept_ == nullptr) return Stage::next_rows(targets, count, done);
+    const int64_t first = position_;
+    done = std::clamp<int64_t>(kept_->size() - first, 0, count);
+    position_ += done;
+    return done == 0 ? Status() : kept_->copy_rows(first, done, targets);
+  }
+  bool next_view(int64_t count, Element &batch) override {
+    if (!has_kept()) return false;
+    count = std::min(count, kept_->size() - position_);
+    if (count <= 0 || !kept_->view(position_, count, batch)) return false;
+    position_ += count;
+    return true;
+  }
+  void save(State &state) const override {
+    state.open(kind_);
+    state.number("position", std::max(position_, resume_));
+    state.close();
+  }
+  Status restore(const JsonReader &state) override {
+    TUTTI_TRY(expect_kind(state, kind_));
+    TUTTI_ASSIGN(resume_, saved_count(state, "position"));
+    return Status();
+  }
+
+ private:
+  // Before the first element: opens the input if nothing is kept, and goes to the restored position. What prevents that
+  // is told once; then the walk is at its end.
+  Status begin() {
+    if (ended_) return Status();
+    Status status = open();
+    if (status.ok()) status = go_to_restored();
+    ended_ = !status.ok() && !base::is_interrupt(status);
+    return status;
+  }
+  // Is there a complete pass to read? What prevents looking is told by next().
+  bool has_kept() {
+    if (kept_ == nullptr && input_ == nullptr && position_ == 0 && !ended_)
+      kept_ = contents_.find(context_.seed).value_or(nullptr);
+    return kept_ != nullptr && go_to_restored().ok();
+  }
+  Status open() {
+    if (kept_ != nullptr || input_ != nullptr || position_ != 0) return Status();
+    TUTTI_ASSIGN(kept_, contents_.find(context_.seed));
+    if (kept_ != nullptr) return Status();
+    TUTTI_ASSIGN(std::unique_ptr<Stage> input, dataset_.walk(context_));
+    TUTTI_ASSIGN(filling_, contents_.fill(context_.seed));
+    input_ = std::move(input);
+    return Status();
+  }
+  // What is filled is read from its beginning, so that it becomes complete.
+  Status go_to_restored() {
+    if (resume_ == 0) return Status();
     if (kept_ != nullptr) {
-      if (position_ >= kept_->size()) return false;
-      element.lineage = {epoch_, kept_->lineage(position_)};
-      TUTTI_TRY(kept_->element(position_++, element));
-      return true;
+      position_ = std::min(std::exchange(resume_, 0), kept_->size());
+      return Status();
     }
+    Element element;
+    while (position_ < resume_ && !ended_) {
+      const Result<bool> more = fill(element);
+      if (is_final(more.status())) return more.status();
+    }
+    resume_ = 0;
+    return Status();
+  }
+  Result<bool> fill(Element &element) {
     const Result<bool> more = input_->next(element);
     if (base::is_interrupt(more.status())) return more;
     if (more.ok() && !*more) {
-      finish();
+      ended_ = true;
+      TUTTI_TRY(filling_->finish());
       return false;
     }
     ++position_;
@@ -70,80 +121,25 @@ class CacheStage : public Stage {
     element.lineage.epoch = epoch_;
     return true;
   }
-  Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
-    done = 0;
-    TUTTI_TRY(begin());
-    if (kept_ == nullptr) return Stage::next_rows(targets, count, done);
-    done = std::clamp<int64_t>(kept_->size() - position_, 0, count);
-    kept_->copy_rows(position_, done, targets);
-    position_ += done;
-    return Status();
-  }
-  bool next_view(int64_t count, Element &batch) override {
-    if (kept_ == nullptr) return false;
-    count = std::min(count, kept_->size() - position_);
-    if (count <= 0 || !kept_->view(position_, count, batch)) return false;
-    position_ += count;
-    return true;
-  }
-  void save(State &state) const override {
-    state.open("cache");
-    state.number("position", std::max(position_, resume_));
-    state.close();
-  }
-  Status restore(const JsonReader &state) override {
-    TUTTI_TRY(expect_kind(state, "cache"));
-    TUTTI_ASSIGN(resume_, saved_count(state, "position"));
-    return Status();
-  }
 
- private:
-  // Before the first element: opens the input if nothing is kept, and goes to the restored position.
-  Status begin() {
-    if (kept_ == nullptr && input_ == nullptr && position_ == 0) {
-      kept_ = cache_.find(context_.seed);
-      if (kept_ == nullptr) {
-        TUTTI_ASSIGN(input_, dataset_.walk(context_));
-        filling_ = std::make_shared<KeptElements>(dataset_.spec());
-      }
-    }
-    if (resume_ == 0) return Status();
-    const int64_t resume = std::exchange(resume_, 0);
-    if (kept_ != nullptr) {
-      position_ = std::min(resume, kept_->size());
-      return Status();
-    }
-    Element element;
-    while (position_ < resume) {
-      const Result<bool> more = next(element);
-      if (more.ok() && !*more) break;
-      if (base::is_interrupt(more.status())) resume_ = resume;
-      if (is_final(more.status())) return more.status();
-    }
-    return Status();
-  }
-  void finish() {
-    if (filling_ == nullptr) return;
-    cache_.put(context_.seed, filling_);
-    filling_.reset();
-  }
-
-  Cache &cache_;
+  const char *const kind_;
+  CacheContents &contents_;
   const Dataset &dataset_;
   IteratorContext context_;
-  int64_t epoch_;
-  std::shared_ptr<const KeptElements> kept_;
+  const int64_t epoch_;
+  std::shared_ptr<const ElementStore> kept_;
   std::unique_ptr<Stage> input_;
-  std::shared_ptr<KeptElements> filling_;
+  std::unique_ptr<ElementStoreWriter> filling_;  // beside the input
   int64_t position_ = 0;
   int64_t resume_ = 0;  // where a restored walk goes on
+  bool ended_ = false;
 };
 
 // Any element at any time: what is not kept yet is read completely first.
 class CacheAccess : public RandomAccess {
  public:
-  CacheAccess(Cache &cache, const Dataset &input, IteratorContext context)
-      : cache_(cache), dataset_(input), context_(std::move(context)) {
+  CacheAccess(CacheContents &contents, const Dataset &input, IteratorContext context)
+      : contents_(contents), dataset_(input), context_(std::move(context)) {
     context_.epoch = 0;
   }
 
@@ -162,56 +158,89 @@ class CacheAccess : public RandomAccess {
  private:
   Status fill() {
     if (kept_ != nullptr) return Status();
-    kept_ = cache_.find(context_.seed);
+    TUTTI_TRY(failure_);
+    TUTTI_ASSIGN(kept_, contents_.find(context_.seed));
     if (kept_ != nullptr) return Status();
-    if (input_ == nullptr) {
+    if (filling_ == nullptr) {
       TUTTI_ASSIGN(input_, dataset_.walk(context_));
-      filling_ = std::make_shared<KeptElements>(dataset_.spec());
+      TUTTI_ASSIGN(filling_, contents_.fill(context_.seed));
     }
-    const Status status = filling_->add_all(*input_, context_.cancel.get());
+    const Status status = read_all();
     if (base::is_interrupt(status)) return status;
     input_.reset();
-    const std::shared_ptr<KeptElements> filled = std::move(filling_);
-    TUTTI_TRY(status);
-    if (filled->size() != size()) {
-      return base::internal_error("cache: expected ", size(), " elements, the input gave ", filled->size());
+    filling_.reset();
+    // ABORTED, so that nobody goes on reading.
+    if (!status.ok()) failure_ = status.wrap(base::Code::aborted, "the cache could not be filled");
+    return failure_;
+  }
+  Status read_all() {
+    for (Element element;;) {
+      const Result<bool> more = input_->next(element);
+      if (more.ok() && !*more) break;
+      if (is_final(more.status())) return more.status();
+      ++read_;
+      if (more.ok()) {
+        TUTTI_TRY(filling_->add(element));
+      } else {
+        if (first_failure_.ok()) first_failure_ = more.status();
+        filling_->add_failure(more.status());
+      }
+      TUTTI_TRY(base::check(context_.cancel.get()));
     }
-    cache_.put(context_.seed, filled);
-    kept_ = filled;
-    return Status();
+    if (read_ != size()) return base::internal_error("expected ", size(), " elements, the input gave ", read_);
+    TUTTI_ASSIGN(kept_, filling_->finish());
+    if (kept_ != nullptr) return Status();
+    TUTTI_TRY(first_failure_.wrap("an element failed; put ignore_errors before a cache in a file"));
+    return base::unavailable("another pipeline writes the same file");
   }
 
-  Cache &cache_;
+  CacheContents &contents_;
   const Dataset &dataset_;
   IteratorContext context_;
   std::unique_ptr<Stage> input_;  // while reading, like filling_
-  std::shared_ptr<KeptElements> filling_;
-  std::shared_ptr<const KeptElements> kept_;
+  std::unique_ptr<ElementStoreWriter> filling_;
+  int64_t read_ = 0;
+  Status first_failure_;
+  std::shared_ptr<const ElementStore> kept_;
+  Status failure_;
 };
 
 class CacheDataset : public Dataset {
  public:
-  explicit CacheDataset(const DatasetRef &input) : Dataset("cache", input->spec(), input->cardinality(), {input}) {}
+  CacheDataset(const char *kind, const DatasetRef &input, std::unique_ptr<CacheContents> contents)
+      : Dataset(kind, input->spec(), input->cardinality(), {input}), kind_(kind), contents_(std::move(contents)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    return std::unique_ptr<Stage>(std::make_unique<CacheStage>(cache_, *inputs()[0], context));
+    return std::unique_ptr<Stage>(std::make_unique<CacheStage>(kind_, *contents_, *inputs()[0], context));
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access access) const override {
     if (access == Access::in_order || !cardinality().is_exact()) return std::unique_ptr<RandomAccess>();
-    return std::unique_ptr<RandomAccess>(std::make_unique<CacheAccess>(cache_, *inputs()[0], context));
+    return std::unique_ptr<RandomAccess>(std::make_unique<CacheAccess>(*contents_, *inputs()[0], context));
   }
 
  private:
-  mutable Cache cache_;
+  const char *const kind_;
+  const std::unique_ptr<CacheContents> contents_;
 };
 
 }  // namespace
 
-Result<DatasetRef> apply_cache(const DatasetRef &input, const CacheParameters &, TransformArguments &) {
+Result<DatasetRef> make_cache(const char *kind, const DatasetRef &input, std::unique_ptr<CacheContents> contents) {
   if (input->cardinality().is_infinite()) {
     return base::invalid_argument("the input never ends, so a cache would never be filled; put repeat behind it");
   }
-  return DatasetRef(base::make_ref<CacheDataset>(input));
+  return DatasetRef(base::make_ref<CacheDataset>(kind, input, std::move(contents)));
+}
+
+Result<DatasetRef> apply_cache(const DatasetRef &input, const CacheParameters &parameters, TransformArguments &) {
+  if (parameters.path.empty()) {
+    if (!parameters.key.empty())
+      return base::invalid_argument("parameter 'key' is for a cache in a file: expected the parameter 'path'");
+    return make_cache("cache", input, make_memory_contents(input->spec()));
+  }
+  TUTTI_ASSIGN(std::unique_ptr<CacheContents> contents,
+               make_file_contents(input, {parameters.path, false, parameters.key}));
+  return make_cache("file_cache", input, std::move(contents));
 }
 
 }  // namespace tutti::impl::data
