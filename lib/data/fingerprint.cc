@@ -32,14 +32,14 @@ std::vector<std::string> texts_of(const graph::Attribute &attribute) {
 }
 
 // A file, or all files below a directory.
-Status add_path(const std::string &path, Fingerprint &fingerprint, int32_t depth = 0) {
+Status add_path(const std::string &path, const FileSystems *systems, Fingerprint &fingerprint, int32_t depth = 0) {
   constexpr int32_t kMostDirectories = 32;
-  TUTTI_ASSIGN(const FileSystem *const system, file_system_of(path));
-  if (path.find("://") != std::string::npos || !base::is_directory(path)) return fingerprint.add_file(path);
+  if (!scheme_of(path).empty() || !base::is_directory(path)) return fingerprint.add_file(path, systems);
   if (depth > kMostDirectories) return base::invalid_argument("directories are nested too deeply at ", path);
+  TUTTI_ASSIGN(const std::shared_ptr<const FileSystem> system, file_system_of(path, systems));
   TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system->list(path));
   for (const FileSystem::Entry &entry : entries)
-    TUTTI_TRY(add_path(base::concat(path, "/", entry.name), fingerprint, depth + 1));
+    TUTTI_TRY(add_path(base::concat(path, "/", entry.name), systems, fingerprint, depth + 1));
   return Status();
 }
 
@@ -53,10 +53,10 @@ Status add_files(const Recipe &recipe, Fingerprint &fingerprint) {
       for (std::string &text : paths)
         text = text.substr(text.find('=') + 1);
     } else if (name == "paths") {
-      TUTTI_ASSIGN(paths, expand_paths(paths));
+      TUTTI_ASSIGN(paths, expand_paths(paths, recipe.file_systems.get()));
     }
     for (const std::string &path : paths)
-      TUTTI_TRY(add_path(path, fingerprint));
+      TUTTI_TRY(add_path(path, recipe.file_systems.get(), fingerprint));
   }
   return Status();
 }
@@ -148,10 +148,10 @@ void Fingerprint::add_tensor(const Tensor &tensor) {
   add_number(checksum);
 }
 
-Status Fingerprint::add_file(const std::string &path) {
+Status Fingerprint::add_file(const std::string &path, const FileSystems *systems) {
   add(path);
-  if (path.find("://") != std::string::npos) {
-    TUTTI_ASSIGN(const base::Ref<const ReadableFile> file, open_file(path));
+  if (!scheme_of(path).empty()) {
+    TUTTI_ASSIGN(const base::Ref<const ReadableFile> file, open_file(path, systems));
     add_number(file->size_bytes());
     return Status();
   }
@@ -178,9 +178,13 @@ std::shared_ptr<const Recipe> make_recipe(const TransformDefinition &definition,
   return std::make_shared<const Recipe>(std::move(recipe));
 }
 
-std::shared_ptr<const Recipe> make_recipe(const SourceDefinition &definition, const graph::Attributes &attributes) {
+std::shared_ptr<const Recipe> make_recipe(const SourceDefinition &definition, const graph::Attributes &attributes,
+                                          const SourceServices &services) {
   Recipe recipe{definition.name, definition.revision, true};
   recipe.attributes = attributes;
+  recipe.file_systems = services.file_systems;
+  // A stream cannot be looked at without being used up.
+  recipe.has_function = services.arrow_stream != nullptr;
   return std::make_shared<const Recipe>(std::move(recipe));
 }
 

@@ -22,6 +22,7 @@
 #include "base/checksum.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "data/file_system.h"
 #include "data/pipeline.h"
 #include "graph/attribute.h"
 #include "graph/graph.h"
@@ -36,7 +37,7 @@ class Fingerprint {
   /// Dtype, shape and values.
   void add_tensor(const tensor::Tensor &tensor);
   /// Path, size and time of change.
-  base::Status add_file(const std::string &path);
+  base::Status add_file(const std::string &path, const FileSystems *systems = nullptr);
   /// Something that no hash can tell, by the kind of the dataset; it may depend on the seed.
   void add_unknown(std::string_view kind) {
     if (unknown_.empty()) unknown_ = kind;
@@ -65,15 +66,17 @@ struct Recipe {
   graph::SealedGraph graph = nullptr;
   std::vector<std::string> labels = {}, weights = {};
   std::vector<tensor::Tensor> tensors = {};
-  bool has_function = false;            ///< one of the user's
-  bool makes_datasets = false;          ///< by such a function
-  std::vector<DatasetRef> inputs = {};  ///< the pipeline's own before it, then the others
+  bool has_function = false;                            ///< one of the user's
+  base::Ref<const FileSystems> file_systems = nullptr;  ///< of a source; may be null
+  bool makes_datasets = false;                          ///< by such a function
+  std::vector<DatasetRef> inputs = {};                  ///< the pipeline's own before it, then the others
 };
 
 /// What is known of a transform before it takes its arguments.
 std::shared_ptr<const Recipe> make_recipe(const TransformDefinition &definition, const DatasetRef &input,
                                           const graph::Attributes &attributes, const TransformArguments &arguments);
-std::shared_ptr<const Recipe> make_recipe(const SourceDefinition &definition, const graph::Attributes &attributes);
+std::shared_ptr<const Recipe> make_recipe(const SourceDefinition &definition, const graph::Attributes &attributes,
+                                          const SourceServices &services);
 
 /// NOT_FOUND and the like name a file that is gone.
 base::Result<Fingerprint> fingerprint_of(const Dataset &dataset);

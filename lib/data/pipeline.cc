@@ -69,7 +69,7 @@ Pipeline &Pipeline::begin(std::string_view name, const Attributes &attributes, i
     if (const SourceDefinition *definition = find_source(name, revision)) {
       TUTTI_TRY(check_parameters(definition->parameters, attributes));
       TUTTI_ASSIGN(DatasetRef made, definition->make(attributes, services_));
-      made->set_recipe(make_recipe(*definition, attributes));
+      made->set_recipe(make_recipe(*definition, attributes, services_));
       return made;
     }
     if (find_transform(name) != nullptr) {
