@@ -79,13 +79,14 @@ Status add_dataset(const Dataset &dataset, Fingerprint &fingerprint);
 
 // Of a cache that comes before: its key stands for what cannot be told.
 Status add_cache(const Recipe &recipe, Fingerprint &fingerprint) {
-  const auto key = recipe.attributes.find("key");
-  if (key == recipe.attributes.end()) return add_dataset(*recipe.inputs[0], fingerprint);
+  std::string key;
+  if (const auto found = recipe.attributes.find("key"); found != recipe.attributes.end())
+    key = std::get<std::string>(found->second);
+  if (key.empty()) return add_dataset(*recipe.inputs[0], fingerprint);
   Fingerprint input;
   TUTTI_TRY(add_dataset(*recipe.inputs[0], input));
   fingerprint.add_number(static_cast<int64_t>(input.value()));
-  for (const std::string &text : texts_of(key->second))
-    fingerprint.add(text);
+  fingerprint.add(key);
   if (input.uses_seed()) fingerprint.use_seed();
   return Status();
 }

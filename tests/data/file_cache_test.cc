@@ -278,6 +278,8 @@ void what_cannot_be_told_needs_a_key(void **) {
   assert_error_contains(cached(std::move(sample().repeat()), directory / "cache").status(), "never ends");
   // The key of a cache stands for what comes before it.
   assert_ok(cached(cached(counting(calls), directory / "cache"), directory / "second", "").status());
+  const DatasetRef unkeyed = assert_ok_value(counting(calls).apply("cache", {{"key", std::string()}}).build());
+  assert_error_contains(cached(Pipeline(unkeyed), directory / "third", "").status(), "expected the parameter 'key'");
   const std::string other = directory / "notes.txt";
   write_bytes(other, "something of the user's");
   const DatasetRef dataset = assert_ok_value(cached(sample(), other, "").build());

@@ -143,7 +143,14 @@ class Pipeline : public detail::Handle<tutti_pipeline, tutti_pipeline_ref, tutti
   }
   Pipeline &take(int64_t count) { return tutti_pipeline_take(get(), count), *this; }
   Pipeline &skip(int64_t count) { return tutti_pipeline_skip(get(), count), *this; }
-  Pipeline &cache() { return tutti_pipeline_cache(get()), *this; }
+  Pipeline &cache() { return tutti_pipeline_cache(get(), nullptr), *this; }
+  /// In a file; the key stands for what functions in the pipeline do.
+  Pipeline &cache(const std::string &path, const std::string &key = std::string()) {
+    tutti_pipeline_cache_attrs attrs = {};
+    attrs.path = path.c_str();
+    attrs.key = key.c_str();
+    return tutti_pipeline_cache(get(), &attrs), *this;
+  }
   Pipeline &prefetch() { return tutti_pipeline_prefetch(get(), nullptr), *this; }
   /// `build(Graph)` writes the map; it runs once, before this returns.
   template <typename Build>
