@@ -26,7 +26,13 @@ TUTTI_API int32_t tutti_context_add_file_system(tutti_context *context, const ch
 /* Adds the file systems of a shared module: the absolute path of one, or the name of one of those that come with tutti
  * ("http", for http:// and https://). `settings` is a JSON object in the module's own words; NULL = its defaults.
  * TUTTI_NOT_FOUND when there is no such module here, TUTTI_UNAVAILABLE when it cannot be used. A module is never
- * unloaded. */
+ * unloaded.
+ *
+ * Settings of "http": block_bytes (of one range request), blocks_ahead (fetched before they are asked for),
+ * connections, connect_timeout_ms, timeout_ms (without a byte), retries, retry_delay_ms (before the first of them),
+ * redirects, largest_download_bytes (of a file whose server gives no ranges; it is kept in memory), headers (a list of
+ * "Name: value", sent with each request; Authorization and Cookie not to another host), ca_file, proxy. Certificates
+ * are always checked. */
 TUTTI_API int32_t tutti_context_load_file_system(tutti_context *context, const char *module, const char *settings,
                                                  tutti_error **err);
 

@@ -5,7 +5,9 @@
 #include <tutti/file_system.h>
 
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "http/remote_file.h"
@@ -37,14 +39,43 @@ RemoteFile::IsCancelled asks(const tutti_cancel *cancel) {
   return [cancel] { return cancel != nullptr && tutti_cancel_get_state(cancel) != TUTTI_CANCEL_NONE; };
 }
 
-// What both schemes share.
-using SharedTransfers = std::shared_ptr<Transfers>;
+/// What both schemes share.
+class Shared {
+ public:
+  explicit Shared(Settings settings) : transfers_(std::move(settings)) {}
+
+  /// A file to open: one whose opening was ended before it was done, if there is one.
+  std::unique_ptr<RemoteFile> begin(const std::string &url) {
+    const std::lock_guard lock(mutex_);
+    const auto found = begun_.find(url);
+    if (found == begun_.end()) return std::make_unique<RemoteFile>(transfers_, url);
+    std::unique_ptr<RemoteFile> file = std::move(found->second);
+    begun_.erase(found);
+    return file;
+  }
+  /// Keeps a file whose opening was ended: whoever comes back finds it further on.
+  void keep(const std::string &url, std::unique_ptr<RemoteFile> file) {
+    const std::lock_guard lock(mutex_);
+    if (begun_.size() >= kMostBegun) begun_.clear();
+    begun_.insert_or_assign(url, std::move(file));
+  }
+
+ private:
+  static constexpr size_t kMostBegun = 64;
+
+  Transfers transfers_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<RemoteFile>> begun_;  // guarded by mutex_
+};
+using SharedPointer = std::shared_ptr<Shared>;
 
 int32_t open_file(void *user, const char *path, tutti_cancel *cancel, void **file, int64_t *size_bytes,
                   tutti_error **err) {
   return guard(err, [&] {
-    auto opened = std::make_unique<RemoteFile>(**static_cast<SharedTransfers *>(user), path);
+    Shared &shared = **static_cast<SharedPointer *>(user);
+    std::unique_ptr<RemoteFile> opened = shared.begin(path);
     Outcome outcome = opened->open(asks(cancel));
+    if (outcome.code == TUTTI_CANCELLED) shared.keep(path, std::move(opened));
     if (outcome.code != TUTTI_OK) return outcome;
     *size_bytes = opened->size_bytes();
     *file = opened.release();
@@ -62,16 +93,16 @@ int32_t read_file(void *, void *file, int64_t offset, void *target, int64_t size
 
 void close_file(void *, void *file) { delete static_cast<RemoteFile *>(file); }
 
-void destroy(void *user) { delete static_cast<SharedTransfers *>(user); }
+void destroy(void *user) { delete static_cast<SharedPointer *>(user); }
 
-Outcome add(tutti_context *context, const char *scheme, const SharedTransfers &transfers, tutti_error **err) {
+Outcome add(tutti_context *context, const char *scheme, const SharedPointer &shared, tutti_error **err) {
   tutti_file_system functions = {};
   functions.struct_size = sizeof(functions);
   functions.open = open_file;
   functions.read = read_file;
   functions.close = close_file;
   // A server says nothing about what else it has, so there is no list.
-  auto *const user = new SharedTransfers(transfers);
+  auto *const user = new SharedPointer(shared);
   return {tutti_context_add_file_system(context, scheme, &functions, user, destroy, err), ""};
 }
 
@@ -86,9 +117,9 @@ int32_t tutti_file_system_entry(tutti_context *context, const char *settings, tu
   if (ready != CURLE_OK) return fail(err, TUTTI_UNAVAILABLE, curl_easy_strerror(ready));
   tutti_error *added = nullptr;
   const int32_t code = guard(err, [&]() -> Outcome {
-    const auto transfers = std::make_shared<Transfers>(Settings::parse(settings));
+    const auto shared = std::make_shared<Shared>(Settings::parse(settings));
     for (const char *scheme : {"http", "https"}) {
-      if (add(context, scheme, transfers, &added).code != TUTTI_OK) break;
+      if (add(context, scheme, shared, &added).code != TUTTI_OK) break;
     }
     return {};
   });
