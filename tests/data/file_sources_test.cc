@@ -140,6 +140,16 @@ std::vector<DatasetCase> record_cases(const Files &files) {
          }),
       of("tfrecord, large records", [=] { return std::move(records("large").repeat(2)); }),
       of("tfrecord, large records, shuffle", [=] { return std::move(records("large").shuffle(3)); }),
+      of("tfrecord, files in parallel",
+         [=] {
+           data::TransformArguments others;
+           for (const char *name : {"large", "b.tfrecord", "c.tfrecord"})
+             others.others.push_back(assert_ok_value(records(name).build()));
+           return std::move(
+               records("a.tfrecord")
+                   .apply("interleave", {{"block_length", int64_t{2}}, {"parallelism", int64_t{0}}}, others)
+                   .repeat(2));
+         }),
       of("parse_sequence_example",
          [=] {
            return std::move(sequences({"letters: bytes[?]", "frames: f32[2]"}).repeat(3));
