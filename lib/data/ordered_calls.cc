@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/ordered_calls.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,13 +12,27 @@ using base::Ref;
 using base::Result;
 using base::Status;
 
+namespace {
+
+/// How long the threads are looked at before more are started; the consumer's waiting that is too much, and the use of
+/// the cores that is not, as parts of that time.
+constexpr int64_t kLookNanoseconds = 20'000'000;
+constexpr double kMuchWaiting = 0.1, kBusyCores = 0.7;
+
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+}  // namespace
+
 OrderedCallsStage::OrderedCallsStage(const char *kind, std::unique_ptr<Stage> input, std::vector<Call> calls,
-                                     int64_t slots, Ref<CancelToken> cancel, Ref<CancelToken> worker,
+                                     Limits limits, Ref<CancelToken> cancel, Ref<CancelToken> worker,
                                      StageCounters *counters)
     : RunAheadStage(kind, std::move(input), std::move(cancel), std::move(worker)),
       calls_(std::move(calls)),
+      slots_per_thread_(limits.slots),
+      first_(limits.first == 0 ? calls_.size() : std::min(limits.first, calls_.size())),
       counters_(counters),
-      slots_(calls_.size() * static_cast<size_t>(slots)) {}
+      slots_(calls_.size() * static_cast<size_t>(limits.slots)),
+      scheduled_(calls_.size()) {}
 
 OrderedCallsStage::~OrderedCallsStage() {
   // Waits that a thread is in, in any stage before this one, see the token.
@@ -29,14 +44,19 @@ OrderedCallsStage::~OrderedCallsStage() {
 
 Result<bool> OrderedCallsStage::next(Element &element) {
   if (has_ended()) return last_answer();
-  if (threads_.empty()) TUTTI_TRY(start());
+  if (threads_.empty()) {
+    give_up_input();
+    TUTTI_TRY(start(first_));
+  }
   const int64_t taken = taken_.load(std::memory_order_relaxed);
   Slot &slot = slot_of(taken);
   if (!slot.done.load()) {
     awaited_.store(&slot);
+    const int64_t begin = now_ns();
     const Status status = finished_.wait(cancel_.get(), [&] { return slot.done.load(); });
     awaited_.store(nullptr, std::memory_order_relaxed);
     TUTTI_TRY(status);
+    if (threads_.size() < calls_.size()) consider_more(now_ns() - begin);
   }
   slot.done.store(false, std::memory_order_relaxed);
   Result<bool> more = give_out(slot, element);
@@ -46,16 +66,41 @@ Result<bool> OrderedCallsStage::next(Element &element) {
   return more;
 }
 
-Status OrderedCallsStage::start() {
-  give_up_input();
-  for (const Call &call : calls_) {
-    TUTTI_ASSIGN(base::Thread thread, base::Thread::start("tutti-map", [this, &call] { work(call); }));
+Status OrderedCallsStage::start(size_t threads) {
+  for (size_t number = threads_.size(); number < threads; ++number) {
+    TUTTI_ASSIGN(base::Thread thread, base::Thread::start("tutti-map", [this, number] { work(number); }));
     threads_.push_back(std::move(thread));
+    running_.store(static_cast<int64_t>(threads_.size()));
   }
+  if (counters_ != nullptr) counters_->mark_ahead(running_.load());
+  room_.wake();
   return Status();
 }
 
-void OrderedCallsStage::work(const Call &call) {
+int64_t OrderedCallsStage::processor_ns() const {
+  int64_t sum = 0;
+  for (const std::atomic<base::ScheduledThread> &thread : scheduled_)
+    sum += std::max<int64_t>(0, thread.load(std::memory_order_relaxed).processor_ns());
+  return sum;
+}
+
+void OrderedCallsStage::consider_more(int64_t waited_ns) {
+  waited_ns_ += waited_ns;
+  const int64_t now = now_ns(), looked = now - since_ns_;
+  if (looked < kLookNanoseconds) return;
+  const bool is_first = std::exchange(since_ns_, now) == 0;
+  const int64_t waited = std::exchange(waited_ns_, 0), before = processor_before_ns_;
+  processor_before_ns_ = processor_ns();
+  if (is_first || static_cast<double>(waited) < kMuchWaiting * static_cast<double>(looked)) return;
+  const double cores = static_cast<double>(processor_before_ns_ - before) / static_cast<double>(looked);
+  if (cores > kBusyCores * base::available_cores()) return;
+  // Without more threads it goes on as it did.
+  (void)start(std::min(calls_.size(), 2 * threads_.size()));
+}
+
+void OrderedCallsStage::work(size_t number) {
+  const Call &call = calls_[number];
+  scheduled_[number].store(base::ScheduledThread::current(), std::memory_order_relaxed);
   while (Slot *slot = draw()) {
     if (slot->more.ok() && *slot->more) {
       const auto start = std::chrono::steady_clock::now();
@@ -74,7 +119,7 @@ void OrderedCallsStage::work(const Call &call) {
 OrderedCallsStage::Slot *OrderedCallsStage::draw() {
   std::lock_guard drawing(draw_mutex_);
   const int64_t drawn = drawn_.load(std::memory_order_relaxed);
-  if (drawn - taken_.load() >= static_cast<int64_t>(slots_.size())) {
+  if (drawn - taken_.load() >= room()) {
     (void)room_.wait(nullptr, [&] { return stopping_.load() || drawn - taken_.load() <= enough_room(); });
   }
   if (stopping_.load() || drawn_all_) return nullptr;

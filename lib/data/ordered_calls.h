@@ -11,6 +11,9 @@
 //
 // A call that fails is the error of its element. When the ring is full nobody draws.
 //
+// Automatic parallelism: where there may be more calls at once than begin, and the consumer waits for elements while
+// the threads leave the cores idle (they wait for disks, servers, other threads), more of them are started.
+//
 // Threads: as Stage. Calls may block.
 #ifndef TUTTI_DATA_ORDERED_CALLS_H_
 #define TUTTI_DATA_ORDERED_CALLS_H_
@@ -22,6 +25,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/scheduled_thread.h"
 #include "base/thread.h"
 #include "data/run_ahead.h"
 #include "data/sleep_point.h"
@@ -34,9 +38,13 @@ class OrderedCallsStage : public RunAheadStage {
   /// Fills `output`, whose contents are those of some earlier element; may do with `input` as it likes.
   using Call = std::function<base::Status(Element &input, Element &output)>;
 
-  /// `kind` is a literal. One thread for each call; each is used by its thread alone. `slots` for each thread.
-  /// `counters` may be null.
-  OrderedCallsStage(const char *kind, std::unique_ptr<Stage> input, std::vector<Call> calls, int64_t slots,
+  struct Limits {
+    int64_t slots = 1;  ///< of the ring for each thread
+    size_t first = 0;   ///< threads at the beginning, the others when they help; 0 = all of them
+  };
+
+  /// `kind` is a literal. One thread for each call; each is used by its thread alone. `counters` may be null.
+  OrderedCallsStage(const char *kind, std::unique_ptr<Stage> input, std::vector<Call> calls, Limits limits,
                     base::Ref<base::CancelToken> cancel, base::Ref<base::CancelToken> worker, StageCounters *counters);
   ~OrderedCallsStage() override;
 
@@ -48,15 +56,23 @@ class OrderedCallsStage : public RunAheadStage {
     std::atomic<bool> done{false};
   };
   Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number) % slots_.size()]; }
+  /// Slots that may be in use with the threads that there are.
+  int64_t room() const { return running_.load() * slots_per_thread_; }
   // Slots in use below which a sleeping thread draws again.
-  int64_t enough_room() const { return static_cast<int64_t>(slots_.size()) / 2; }
+  int64_t enough_room() const { return room() / 2; }
 
-  base::Status start();
-  void work(const Call &call);
+  base::Status start(size_t threads);
+  void work(size_t number);
+  /// The consumer has waited for so long: are there too few threads?
+  void consider_more(int64_t waited_ns);
+  /// Of all threads.
+  int64_t processor_ns() const;
   /// The next slot with its input in it; null when there is nothing more to draw.
   Slot *draw();
 
   const std::vector<Call> calls_;
+  const int64_t slots_per_thread_;
+  const size_t first_;
   StageCounters *const counters_;  // null when nobody counts
   std::vector<Slot> slots_;
 
@@ -68,6 +84,11 @@ class OrderedCallsStage : public RunAheadStage {
   alignas(64) std::atomic<int64_t> taken_{0};  // changed by the consumer alone
   SleepPoint finished_;
   SleepPoint room_;
+
+  // Of the consumer: since when it looks at how the threads do, and what they and it have done since.
+  int64_t since_ns_ = 0, waited_ns_ = 0, processor_before_ns_ = 0;
+  std::vector<std::atomic<base::ScheduledThread>> scheduled_;  // for each call
+  std::atomic<int64_t> running_{0};
 
   std::vector<base::Thread> threads_;  // last: joined before anything else goes
 };

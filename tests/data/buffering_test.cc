@@ -93,6 +93,27 @@ void parallel_calls_overlap_and_keep_the_order(void **) {
   assert_in_range(counter.most.load(), 2, 8);
 }
 
+// Functions that wait: automatic parallelism goes beyond the threads of the budget, in order all the same.
+void automatic_parallelism_grows_where_functions_wait(void **) {
+  Counter counter;
+  const DatasetRef dataset = assert_ok_value(
+      range(20000).apply("map_callback", {{"parallelism", int64_t{0}}}, with_map(counter.function(1000))).build());
+  data::IteratorContext context;
+  context.threads = 2;
+  auto iterator = assert_ok_value(dataset->make_iterator(context));
+  Element element;
+  int64_t i = 0;
+  for (; i < 20000 && counter.most < 16; ++i) {
+    assert_true(assert_ok_value(iterator->next(element)));
+    assert_int_equal(assert_ok_value(element.components[0].scalar_value<int64_t>()), i);
+  }
+  assert_true(counter.most >= 16);
+  auto rest = assert_ok_value(dataset->make_iterator(context));
+  assert_ok(rest->restore(iterator->save()));
+  assert_true(assert_ok_value(rest->next(element)));
+  assert_int_equal(assert_ok_value(element.components[0].scalar_value<int64_t>()), i);
+}
+
 void an_error_of_a_callback_comes_with_its_cause(void **) {
   for (const int64_t parallelism : {1, 4}) {
     const DatasetRef dataset = assert_ok_value(
@@ -214,6 +235,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(prefetch_runs_ahead_but_not_further_than_asked),
     cmocka_unit_test(saved_states_do_not_count_what_runs_ahead),
     cmocka_unit_test(parallel_calls_overlap_and_keep_the_order),
+    cmocka_unit_test(automatic_parallelism_grows_where_functions_wait),
     cmocka_unit_test(an_error_of_a_callback_comes_with_its_cause),
     cmocka_unit_test(what_a_callback_yields_is_checked),
     cmocka_unit_test(a_callback_is_released_with_its_dataset),

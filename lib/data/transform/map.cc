@@ -331,7 +331,6 @@ class MapDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(own));
     if (parallelism == 1) return std::unique_ptr<Stage>(std::make_unique<MapStage>(std::move(input), target));
     StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
-    if (counters != nullptr) counters->mark_ahead(parallelism);
     std::vector<OrderedCallsStage::Call> calls;
     for (int32_t i = 0; i < parallelism; ++i) {
       calls.emplace_back([graph = std::make_shared<GraphCalls>(target)](Element &from, Element &to) {
@@ -340,8 +339,9 @@ class MapDataset : public Dataset {
         return status;
       });
     }
-    return std::unique_ptr<Stage>(std::make_unique<OrderedCallsStage>(
-        "map", std::move(input), std::move(calls), kSlotsPerThread, context.cancel, std::move(own.cancel), counters));
+    return std::unique_ptr<Stage>(std::make_unique<OrderedCallsStage>("map", std::move(input), std::move(calls),
+                                                                      OrderedCallsStage::Limits{kSlotsPerThread},
+                                                                      context.cancel, std::move(own.cancel), counters));
   }
 
   Result<GraphTarget> make_target(const IteratorContext &context) const {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,8 @@ class MapCallbackStage : public Stage {
 
 // Elements that lie in the ring for each call under way.
 constexpr int64_t kSlotsPerCall = 4;
+// What automatic parallelism may come to where functions wait: calls for each thread of the budget, and in all.
+constexpr int32_t kCallsPerThread = 16, kMostCalls = 64;
 
 class MapCallbackDataset : public Dataset {
  public:
@@ -71,7 +74,9 @@ class MapCallbackDataset : public Dataset {
         parallelism_(parallelism) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    const int32_t parallelism = context.workers->resolve(parallelism_);
+    const bool is_automatic = parallelism_ == 0;
+    const int32_t first = context.workers->resolve(parallelism_);
+    const int32_t parallelism = is_automatic ? std::max(first, std::min(kMostCalls, first * kCallsPerThread)) : first;
     IteratorContext own = context;
     if (parallelism > 1) own.cancel = CancelToken::create_worker(context.cancel);
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(own));
@@ -79,12 +84,11 @@ class MapCallbackDataset : public Dataset {
       return std::unique_ptr<Stage>(std::make_unique<MapCallbackStage>(std::move(input), function_, spec()));
     }
     StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
-    if (counters != nullptr) counters->mark_ahead(parallelism);
     const auto one = [this](Element &source, Element &result) { return call(function_, spec(), source, result); };
     std::vector<OrderedCallsStage::Call> calls(static_cast<size_t>(parallelism), one);
-    return std::unique_ptr<Stage>(std::make_unique<OrderedCallsStage>("map_callback", std::move(input),
-                                                                      std::move(calls), kSlotsPerCall, context.cancel,
-                                                                      std::move(own.cancel), counters));
+    const OrderedCallsStage::Limits limits{kSlotsPerCall, static_cast<size_t>(first)};
+    return std::unique_ptr<Stage>(std::make_unique<OrderedCallsStage>(
+        "map_callback", std::move(input), std::move(calls), limits, context.cancel, std::move(own.cancel), counters));
   }
 
  private:
