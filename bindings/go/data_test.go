@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 func backAndForth[T Element](t *testing.T, values ...T) {
@@ -186,6 +187,39 @@ func TestIDXFiles(t *testing.T) {
 	closed(t, dataset)
 	if got := fmt.Sprint(rows(t, dataset)); got != "[[7 8 9]]" {
 		t.Error(got)
+	}
+}
+
+func TestArrowStreamsGoOutAndIn(t *testing.T) {
+	live(t)
+	memory := must[*Tensor](t)(Zeros(Int64, 5)) // an ArrowArrayStream, outside of Go
+	var address uintptr
+	if err := Update(memory, func(data []int64) error {
+		address = uintptr(unsafe.Pointer(&data[0]))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	dataset := must[*Dataset](t)(AddSlices(NewPipeline(nil), "n", Feature, count(5)).Build())
+	if err := dataset.ToArrow(0, 2, address); err != nil {
+		t.Fatal(err)
+	}
+	again := must[*Dataset](t)(NewPipeline(nil).SetArrowStream(address).Arrow().Build())
+	closed(t, memory, dataset, again)
+	if got := fmt.Sprint(rows(t, again)); got != "[[0] [1] [2] [3] [4]]" {
+		t.Error(got)
+	}
+	if err := dataset.ToArrow(0, 0, address); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+}
+
+func TestFileSystemsAreLoaded(t *testing.T) {
+	live(t)
+	context := must[*Context](t)(NewContext(ContextOptions{}))
+	closed(t, context)
+	if err := context.LoadFileSystem("nothing", ""); !errors.Is(err, NotFound) {
+		t.Error(err)
 	}
 }
 
