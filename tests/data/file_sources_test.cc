@@ -275,7 +275,9 @@ void sources_read_through_other_file_systems(void **) {
     const Strings expected = take(one, *local.iterator, one.limit);
     for (const char *prefix : {"short://", "late://"}) {
       // Threads in the background follow a token without a deadline.
-      if (prefix == std::string_view("late://") && one.name.find("prefetch") != std::string::npos) continue;
+      const bool has_threads =
+          one.name.find("prefetch") != std::string::npos || one.name.find("parallel") != std::string::npos;
+      if (prefix == std::string_view("late://") && has_threads) continue;
       files.set_prefix(prefix);
       DatasetWalk walk = open_walk(one, context_of(one));
       Strings got;
