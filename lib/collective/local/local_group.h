@@ -22,7 +22,7 @@ namespace tutti::impl::collective::local {
 struct LocalGroupOptions {
   /// How long a rank waits for the others in one operation before it gives the group up; negative = for ever.
   int64_t timeout_ms = 600000;
-  /// How long a waiting rank spins before it sleeps, and not at all when ranks outnumber the processors.
+  /// How long a waiting rank spins, twice at most, before it sleeps; not at all when ranks outnumber the processors.
   int64_t spin_us = 20;
 };
 

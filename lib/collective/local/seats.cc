@@ -17,7 +17,7 @@ namespace {
 /// When a rank that shares its core with another tries for a free one again: soon, unless it had to be brought back
 /// from where it went. A try on a busy core costs about 50 us.
 constexpr std::chrono::microseconds kLeaveAgain{100}, kLeaveAfterReturn{4000};
-/// Ranks that are looked after; a process has no more replicas than cores.
+/// Ranks that are looked after; those beyond have to wait for the system to move them.
 constexpr size_t kMostRanks = 64;
 
 }  // namespace
@@ -67,8 +67,9 @@ bool Seats::wait(int32_t rank, Over over, Missing missing) {
   if (spin(rank, over, missing)) return true;
   const size_t ranks = std::min(seats_.size(), kMostRanks);
   std::array<int64_t, kMostRanks> before{};
-  for (size_t r = 0; r < ranks; ++r)
-    before[r] = seats_[r].thread.load(std::memory_order_relaxed).processor_ns();
+  for (size_t r = 0; r < ranks; ++r) {
+    if (missing(static_cast<int32_t>(r))) before[r] = seats_[r].thread.load(std::memory_order_relaxed).processor_ns();
+  }
   if (spin(rank, over, missing)) return true;
   for (size_t r = 0; r < ranks; ++r) {
     if (static_cast<int32_t>(r) == rank || !missing(static_cast<int32_t>(r))) continue;
