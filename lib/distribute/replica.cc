@@ -91,6 +91,7 @@ void Replica::plan_collectives() {
   const std::vector<Bucket> &buckets = plan_.buckets();
   bucket_buffers_.resize(buckets.size());
   for (size_t b = 0; b < buckets.size(); ++b) {
+    if (programs_.sums_in_finish && buckets[b].sliced) continue;
     for (const auto &contributor : contributors_) {
       auto *base = static_cast<std::byte *>(contributor->partials.device_pointer());
       bucket_buffers_[b].push_back(base + buckets[b].offset);
@@ -105,10 +106,32 @@ void Replica::plan_collectives() {
     operation.label = buckets[b].sliced ? "gradient bucket" : "sums";
     bucket_operations_.push_back(operation);
   }
+  if (bucket_operations_.empty() && programs_.sums_in_finish) {
+    // Finish reads what all have written.
+    Operation barrier;
+    barrier.kind = collective::Kind::barrier;
+    barrier.label = "gradients";
+    bucket_operations_.push_back(barrier);
+  }
   external_buffers_.resize(contributors_.size());
   words_.resize(contributors_.size() * word_count);
   for (size_t c = 0; c < contributors_.size(); ++c)
     word_pointers_.push_back(&words_[c * word_count]);
+}
+
+std::vector<void *> Replica::partials() const {
+  std::vector<void *> pointers;
+  for (const auto &contributor : contributors_)
+    pointers.push_back(contributor->partials.device_pointer());
+  return pointers;
+}
+
+void Replica::see_partials(std::span<void *const> partials) {
+  for (const auto &contributor : contributors_) {
+    ArenaPointers arenas = contributor->finish_programs->arenas();
+    std::copy(partials.begin(), partials.end(), arenas.begin() + arena_count);
+    contributor->finish_programs->set_arenas(arenas);
+  }
 }
 
 void Replica::set_group(std::unique_ptr<collective::Group> group) {

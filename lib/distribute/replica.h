@@ -8,6 +8,7 @@
 #define TUTTI_DISTRIBUTE_REPLICA_H_
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backend/backend.h"
@@ -31,6 +32,7 @@ struct TrainProgramSet {
   int32_t accumulation = 1;
   int32_t contributors = 1;
   bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
+  bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
 };
 
 /// One command: run steps until a limit, the end of input or a stop.
@@ -79,6 +81,10 @@ class Replica {
 
   ~Replica();
 
+  /// Partials of its contributors, in order.
+  std::vector<void *> partials() const;
+  /// Those of all contributors of the group, which finish programs read (sums_in_finish). Before the first run.
+  void see_partials(std::span<void *const> partials);
   /// The group of the runs to come; the old one is dropped.
   void set_group(std::unique_ptr<collective::Group> group);
   collective::Group &group() { return *group_; }
@@ -119,7 +125,7 @@ class Replica {
   std::unique_ptr<collective::Group> group_;
   std::vector<std::unique_ptr<Contributor>> contributors_;
 
-  // Per bucket: the operation with its buffers, and the ticket while it is under way.
+  // Per bucket that is reduced before finish: the operation with its buffers. At least one, if only a barrier.
   std::vector<collective::Operation> bucket_operations_;
   std::vector<std::vector<void *>> bucket_buffers_;
   int32_t next_bucket_ = 0;

@@ -37,6 +37,10 @@ bool is_sum(const std::string &name) { return name.rfind("sum/", 0) == 0; }
 
 std::string_view name(Arena arena) { return arena_names[static_cast<size_t>(arena)]; }
 
+std::string of_contributor(int32_t contributor, std::string_view entry) {
+  return "contributor/" + std::to_string(contributor) + "/" + std::string(entry);
+}
+
 /// Fills a plan.
 struct StatePlan::Builder {
   StatePlan plan;
@@ -192,10 +196,12 @@ std::pair<int64_t, int64_t> StatePlan::slice_of(std::string_view variable, int32
   return {found->second[static_cast<size_t>(index)], found->second[static_cast<size_t>(index) + 1]};
 }
 
-backend::StateTable StatePlan::table(int32_t slice) const {
+backend::StateTable StatePlan::table(int32_t slice, int32_t seen) const {
   backend::StateTable table;
   for (const std::string_view arena : arena_names)
     table.add_arena(arena);
+  for (int32_t c = 0; c < seen; ++c)
+    table.add_arena(of_contributor(c, name(Arena::partials)));
   for (size_t i = 0; i < entries_.size(); ++i) {
     StateEntry entry = entries_[i];
     if (slice >= 0 && slice_count_ > 1 && !entry_variables_[i].empty()) {
@@ -204,6 +210,13 @@ backend::StateTable StatePlan::table(int32_t slice) const {
         entry.slice_offset = begin;
         entry.slice_length = end - begin;
       }
+    }
+    const bool is_partial = entry.arena == static_cast<int32_t>(Arena::partials) && !entry_variables_[i].empty();
+    for (int32_t c = 0; is_partial && c < seen; ++c) {
+      StateEntry other = entry;
+      other.name = of_contributor(c, entry.name);
+      other.arena = arena_count + c;
+      (void)table.add(std::move(other));
     }
     (void)table.add(std::move(entry));  // names are unique by construction
   }

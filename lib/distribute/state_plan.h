@@ -8,7 +8,8 @@
 //                                                         process
 //             derived/<number>                            what prediction computes of them once per version
 //   slots     slot/<variable>/<slot>                      as weights; same layout and element order as their variable
-//   partials  gradient/<set>/<variable>, aggregate/<variable>, sum/<number>     one copy per contributor
+//   partials  gradient/<set>/<variable>, aggregate/<variable>, sum/<number>     one copy per contributor; as
+//             contributor/<k>/... those of contributor k
 //   report    report/loss, report/ok, report/metric/<name>, ...                 one copy per contributor
 //   host      host/<name>                                 scalars that the host may set between steps; one per device
 //
@@ -37,8 +38,13 @@ namespace tutti::impl::distribute {
 
 enum class Arena : int32_t { weights = 0, slots, partials, report, host };
 constexpr int32_t arena_count = 5;
+/// So many contributors at most may see each other's partials, as arenas of their own behind the others.
+constexpr int32_t seen_partials = 16;
 /// "weights", ...
 std::string_view name(Arena arena);
+
+/// The name of an entry of the partials of one contributor, for programs that see those of all.
+std::string of_contributor(int32_t contributor, std::string_view entry);
 
 /// A piece of state before it has a place.
 struct StateSpec {
@@ -89,7 +95,8 @@ class StatePlan {
   std::pair<int64_t, int64_t> slice_of(std::string_view variable, int32_t index) const;
 
   /// The table as programs of contributor `slice` see it; -1 = everything belongs to everybody.
-  backend::StateTable table(int32_t slice = -1) const;
+  /// `seen` contributors' partials of variables are there as well, by of_contributor(), in arenas from arena_count on.
+  backend::StateTable table(int32_t slice = -1, int32_t seen = 0) const;
   /// Of everything above; equal plans, equal hash.
   uint64_t hash() const { return hash_; }
   base::Json to_json() const;

@@ -16,7 +16,9 @@
 // seed 1, and finish scales that set with d loss / d S_j. So the gradient is exact for any number of contributors,
 // micro-batches and rows, and nothing waits for the loss in mid-step.
 //
-// In finish every variable-shaped value is a flat array of length "slice.<variable>".
+// In finish every variable-shaped value is a flat array of length "slice.<variable>". Where the partial sums of all
+// contributors lie in memory that each of them reads, finish adds them up as it uses them (sums_in_finish): an update
+// then passes over K gradients, the variable and its slots once, and no total is stored.
 //
 // One contributor with one micro-batch to a step needs no sums to wait for: then both are joined to one program, where
 // each variable is updated as soon as its gradient is there and its old value no longer needed, and gradients are never
@@ -46,6 +48,9 @@ struct StepGraphOptions {
   int32_t accumulation = 1;
   /// Clips by global norm; 0 = what the model says.
   double clip_norm = 0;
+  /// Finish reads gradients and aggregates of each contributor (entries of_contributor(k, ...)); false: they are
+  /// reduced before, in place. Needs `slices` = `contributors`.
+  bool sums_in_finish = false;
   /// Gradients stay readable in state.
   bool keep_gradients = false;
 };

@@ -254,6 +254,15 @@ class TrainGraphBuilder {
     return {Dim::symbol("slice." + variable)};
   }
 
+  /// A slice of what all contributors left in an entry, summed in their order.
+  ValueId read_total(const std::string &entry, const std::string &variable) {
+    if (!options_.sums_in_finish) return read_slice(entry, variable);
+    ValueId total = read_slice(of_contributor(0, entry), variable);
+    for (int32_t c = 1; c < options_.contributors; ++c)
+      total = finish_.add(total, read_slice(of_contributor(c, entry), variable));
+    return total;
+  }
+
   ValueId read_slice(const std::string &entry, const std::string &variable) {
     return finish_.state_read(entry, model_.find_variable(variable)->dtype, slice_dims(variable));
   }
@@ -304,7 +313,7 @@ class TrainGraphBuilder {
       if (sets == sets_of_.end()) continue;
       ValueId total = graph::kNoValue;
       for (const size_t set : sets->second) {
-        ValueId part = read_slice(gradient_entry(set, variable.name), variable.name);
+        ValueId part = read_total(gradient_entry(set, variable.name), variable.name);
         if (factors[set] != graph::kNoValue) part = finish_.mul(part, finish_.cast(factors[set], variable.dtype));
         total = total == graph::kNoValue ? part : finish_.add(total, part);
       }
@@ -375,7 +384,7 @@ class TrainGraphBuilder {
 
   Status update_aggregates() {
     for (const auto &[name, value] : model_.assignments) {
-      const ValueId old_value = read_slice("weight/" + name, name), new_value = read_slice("aggregate/" + name, name);
+      const ValueId old_value = read_slice("weight/" + name, name), new_value = read_total("aggregate/" + name, name);
       finish_.state_write(finish_.select(ok_, new_value, old_value), "weight/" + name);
     }
     return finish_.status();

@@ -45,6 +45,12 @@ bool shares_weights(const Strategy &strategy, const TrainerOptions &options, int
   return strategy.backend()->has_host_memory();
 }
 
+/// Do the updates add up the gradients of all contributors, whose partials each of them can read? Not when a total is
+/// asked for afterwards.
+bool sums_in_finish(const TrainerOptions &options, int32_t slices) {
+  return slices > 1 && slices <= seen_partials && !options.keep_gradients;
+}
+
 Result<StatePlan> plan_state(TrainSetup &setup, const TrainerOptions &options, int32_t slices) {
   TUTTI_ASSIGN(const std::vector<backend::LayoutProposal> layouts,
                propose_layouts(*setup.devices.front(), *setup.graphs.accumulate_write, setup.graphs.state,
@@ -71,12 +77,14 @@ void bind_slice(const StatePlan &plan, const backend::StateTable &table, graph::
 
 Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t contributors, int32_t slices) {
   TrainProgramSet &programs = setup.programs;
+  programs.sums_in_finish = sums_in_finish(options, slices);
   const auto source = [&](const graph::Graph &graph, int32_t slice) {
-    return GraphSource{graph::to_json_text(graph), setup.plan.table(slice), options.level, options.threads_per_replica,
-                       options.precision};
+    const int32_t seen = programs.sums_in_finish && slice >= 0 ? contributors : 0;
+    return GraphSource{graph::to_json_text(graph), setup.plan.table(slice, seen), options.level,
+                       options.threads_per_replica, options.precision};
   };
   const auto marked = [&](const graph::SealedGraph &graph) -> Result<graph::SealedGraph> {
-    if (contributors == 1) return graph;
+    if (contributors == 1 || programs.sums_in_finish) return graph;
     return mark_buckets(graph, setup.plan);
   };
   TUTTI_ASSIGN(const graph::SealedGraph write, marked(setup.graphs.accumulate_write));
@@ -141,6 +149,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.accumulation = options.accumulation;
   graph_options.clip_norm = options.clip_norm;
   graph_options.keep_gradients = options.keep_gradients;
+  graph_options.sums_in_finish = sums_in_finish(options, slices);
   TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));
   TUTTI_ASSIGN(setup->devices, open_devices(strategy));
   TUTTI_ASSIGN(setup->plan, plan_state(*setup, options, slices));

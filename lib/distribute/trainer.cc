@@ -138,6 +138,15 @@ Status TrainerSession::open_replicas() {
                                  setup_->parts, static_cast<size_t>(options_.program_cache_size)));
     replicas.push_back(std::move(replica));
   }
+  if (setup_->programs.sums_in_finish) {
+    std::vector<void *> partials;
+    for (const auto &replica : replicas) {
+      const std::vector<void *> own = replica->partials();
+      partials.insert(partials.end(), own.begin(), own.end());
+    }
+    for (const auto &replica : replicas)
+      replica->see_partials(partials);
+  }
   TUTTI_ASSIGN(replicas_, ReplicaSet::start(std::move(replicas), history_capacity));
   return renew_groups();
 }

@@ -19,7 +19,7 @@
 namespace tutti::impl::distribute {
 
 /// Base pointers in the order of Arena, as programs are bound to them.
-using ArenaPointers = std::array<void *, arena_count>;
+using ArenaPointers = std::array<void *, arena_count + seen_partials>;
 
 /// A buffer of zeros of `bytes`, rounded up so that it is never empty.
 base::Result<backend::Buffer> allocate_zeros(backend::Device &device, int64_t bytes);

@@ -80,6 +80,30 @@ static void test_vector_of_sums(void **) {
   assert_error_contains(train(model, run, network), "3 micro-batches");
 }
 
+/// Gradients that are kept are reduced by the group; others the updates add up themselves.
+static void test_sums_of_the_group_and_of_updates(void **) {
+  for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam}) {
+    for (const auto &[loss, name] : losses) {
+      for (const int32_t replicas : {2, 3, 4}) {
+        NetworkCase network;
+        network.loss = loss;
+        network.optimizer = optimizer;
+        network.batch_norm = optimizer == Optimizer::momentum;
+        network.clip = loss == Loss::sum ? 1 : 0;
+        RunCase run = twenty_steps(25);
+        run.replicas = replicas;
+        const Model model = assert_ok_value(build_network(network));
+        const Trained summed = assert_ok_value(train(model, run, network));
+        run.options.keep_gradients = true;
+        const Trained reduced = assert_ok_value(train(model, run, network));
+        if (summed.losses != reduced.losses || summed.variables != reduced.variables) {
+          fail_msg("%s, N %d: weights differ by %g", name, replicas, relative_difference(summed, reduced));
+        }
+      }
+    }
+  }
+}
+
 static void test_own_statistics(void **) {
   NetworkCase network;
   network.batch_norm = true;
@@ -231,6 +255,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_initial_values_do_not_depend_on_replicas),
     cmocka_unit_test(tutti::testing::test_losses_and_odd_batches),
     cmocka_unit_test(tutti::testing::test_vector_of_sums),
+    cmocka_unit_test(tutti::testing::test_sums_of_the_group_and_of_updates),
     cmocka_unit_test(tutti::testing::test_own_statistics),
     cmocka_unit_test(tutti::testing::test_accumulation),
     cmocka_unit_test(tutti::testing::test_accumulation_is_a_larger_batch),

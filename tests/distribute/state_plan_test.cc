@@ -78,6 +78,14 @@ static void test_slices_cover_everything_once(void **) {
         assert_int_equal(table.find(entry)->slice_offset, begin);
         assert_int_equal(table.find(entry)->flat_length(), end - begin);
       }
+      const auto seeing = plan.table(count - 1, count);
+      assert_int_equal(seeing.arenas().size(), impl::distribute::arena_count + count);
+      for (int32_t c = 0; c < count; ++c) {
+        const auto *other = seeing.find(impl::distribute::of_contributor(c, "gradient/0/b"));
+        assert_int_equal(other->arena, impl::distribute::arena_count + c);
+        assert_int_equal(other->offset, plan.find("gradient/0/b")->offset);
+        assert_int_equal(other->slice_offset, begin);
+      }
     }
   }
 }

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "data/pipeline.h"
@@ -341,6 +343,21 @@ static void test_one_device_stores_no_gradients(void **) {
   assert_true(stored_gradient_bytes(Session(1, {}, options)) > 0);
 }
 
+/// The CPU backend adds the gradients of several devices up while it updates.
+static void test_updates_add_up_gradients(void **) {
+  const char *backend = std::getenv("TUTTI_TEST_BACKEND");
+  if (backend == nullptr || std::string_view(backend) != "cpu") test_skip();
+  for (const bool kept : {false, true}) {
+    TrainerOptions options;
+    options.keep_gradients = kept;
+    Session session(2, {}, options);
+    assert_ok(session.trainer->attach_input(session.rows(25, 25)));
+    assert_ok(session.trainer->run(1, nullptr));
+    const bool adds_up = session.trainer->describe().dump().find("simd:sgd+sum") != std::string::npos;
+    assert_true(adds_up == !kept);
+  }
+}
+
 static void test_strategies_are_checked(void **) {
   const auto backend = assert_ok_value(open_test_backend(2));
   using impl::distribute::Strategy;
@@ -375,6 +392,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_failing_replica_is_named),
     cmocka_unit_test(tutti::testing::test_gradients_are_readable),
     cmocka_unit_test(tutti::testing::test_one_device_stores_no_gradients),
+    cmocka_unit_test(tutti::testing::test_updates_add_up_gradients),
     cmocka_unit_test(tutti::testing::test_strategies_are_checked),
     cmocka_unit_test(tutti::testing::test_steady_steps_build_nothing),
 };

@@ -354,8 +354,34 @@ class Fuser {
     }
   }
 
+  /// An update whose gradient is a chain of adds of state: ((a + b) + c) + ...
+  void fuse_update(int32_t step) {
+    if (!VariableUpdate::suits(graph_, node(step))) return;
+    std::vector<int32_t> steps;
+    ValueId total = gradient_of(node(step));
+    while (is_sum_of_state(total) && may_wait(plan_.producer(total), step)) {
+      steps.push_back(plan_.producer(total));
+      total = node(steps.back()).inputs[0];
+    }
+    // What is left is the first of the gradients.
+    if (steps.empty() || steps.size() >= kMaximumGradients) return;
+    steps.insert(steps.begin(), step);
+    std::reverse(steps.begin(), steps.end());
+    add_group(GroupKind::update, steps, step);
+  }
+
+  /// Is a value, used once, another of its shape plus an entry of state?
+  bool is_sum_of_state(ValueId id) const {
+    const int32_t add = plan_.producer(id);
+    if (add < 0 || !is_free(add) || node(add).op != "add" || plan_.use_count(id) != 1) return false;
+    const ValueId left = node(add).inputs[0], right = node(add).inputs[1];
+    const int32_t read = plan_.producer(right);
+    return read >= 0 && node(read).op == "state_read" && same_dims(left, id) && same_dims(right, id);
+  }
+
   void fuse_from(int32_t step) {
     const std::string &op = node(step).op;
+    if (is_update(op)) return fuse_update(step);
     if (op == "matmul") return fuse_dense(step);
     if (op == "conv2d") return fuse_convolution(step);
     if (op == "batch_norm_training" || op == "batch_norm_inference") return fuse_batch_norm(step);

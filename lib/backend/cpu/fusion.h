@@ -10,6 +10,7 @@
 //   norm_gradient    relu_gradient + batch_norm_training_gradient, or relu_gradient + batch_norm_gradient_apply: then
 //                    batch_norm_gradient_moments, which comes before, makes the same mask
 //   pool_gradient    max_pool2d_gradient + relu_gradient
+//   update           adds of gradients of several contributors, as they lie in state + the update of their variable
 //   kernel_gradient  conv2d_kernel_gradient + reduce_sum that is the bias's gradient
 //   elementwise      any tree of elementwise f32 and boolean nodes
 //   single           anything else
@@ -36,6 +37,7 @@ enum class GroupKind : uint8_t {
   norm_gradient,
   pool_gradient,
   kernel_gradient,
+  update,
 };
 
 struct Group {

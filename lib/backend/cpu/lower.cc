@@ -39,9 +39,6 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
       {"reduce_prod", lower_reduce},
       {"all_finite", lower_all_finite},
       {"run_scalar", lower_run_scalar},
-      {"sgd_update", lower_update},
-      {"momentum_update", lower_update},
-      {"adam_update", lower_update},
       {"transpose", lower_transpose},
       {"broadcast_to", lower_broadcast_to},
       {"concat", lower_concat},
@@ -67,13 +64,17 @@ const std::map<std::string_view, GroupFunction> &group_functions() {
       {"batch_norm_inference", lower_batch_norm_inference},
       {"batch_norm_gradient_apply", lower_batch_norm_gradient_apply},
       {"max_pool2d_gradient", lower_max_pool_gradient},
+      {"sgd_update", lower_update},
+      {"momentum_update", lower_update},
+      {"adam_update", lower_update},
   };
   return table;
 }
 
 /// The node of a group that says what it is.
 const Node &head_of(const Lowering &l, const Group &group) {
-  if (group.kind == GroupKind::norm_gradient) return l.graph().step(group.steps.back());
+  if (group.kind == GroupKind::norm_gradient || group.kind == GroupKind::update)
+    return l.graph().step(group.steps.back());
   for (int32_t step : group.steps) {
     if (l.graph().step(step).op == "conv2d_kernel_gradient") return l.graph().step(step);
   }

@@ -67,7 +67,7 @@ bool lower_all_finite(Lowering &l, const graph::Node &node);
 
 // lower_update.cc
 bool lower_run_scalar(Lowering &l, const graph::Node &node);
-bool lower_update(Lowering &l, const graph::Node &node);
+bool lower_update(Lowering &l, const Group &group);
 
 // lower_shape.cc
 bool lower_transpose(Lowering &l, const graph::Node &node);

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <span>
+#include <vector>
+
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/variable_update.h"
@@ -14,6 +18,19 @@ namespace {
 
 constexpr const char *kScalarNames[] = {"step",      "batch_counter", "row_offset", "local_rows",
                                         "step_rows", "first_flag",    "seed",       "iteration"};
+
+using Gradients = std::vector<BufferId>;
+
+/// The gradients that a group adds up for its update: one that is computed elsewhere, or the operands of its adds.
+Gradients read_gradients(Lowering &l, const Group &group) {
+  const Node &update = l.graph().step(group.steps.back());
+  const std::string layout = VariableUpdate::layout(l, update);
+  if (group.steps.size() == 1) return {l.read(gradient_of(update), layout)};
+  Gradients gradients = {l.read(l.graph().step(group.steps.front()).inputs[0], layout)};
+  for (size_t i = 0; i + 1 < group.steps.size(); ++i)
+    gradients.push_back(l.read(l.graph().step(group.steps[i]).inputs[1], layout));
+  return gradients;
+}
 
 }  // namespace
 
@@ -39,14 +56,20 @@ bool lower_run_scalar(Lowering &l, const Node &node) {
   }
 }
 
-bool lower_update(Lowering &l, const Node &node) {
+bool lower_update(Lowering &l, const Group &group) {
+  const Node &node = l.graph().step(group.steps.back());
   if (!VariableUpdate::suits(l.graph(), node)) return false;
-  const BufferId gradient = l.read(gradient_of(node), VariableUpdate::layout(l, node));
+  const Gradients gradients = read_gradients(l, group);
   const VariableUpdate variable(l, node);
-  l.emit_ranges(base::concat("simd:", variable.name()), variable.elements(), grain_of(variable.array_count()),
-                [=](const RunContext &c, Range r) {
+  const auto count = static_cast<int32_t>(gradients.size());
+  l.emit_ranges(base::concat("simd:", variable.name(), count > 1 ? "+sum" : ""), variable.elements(),
+                grain_of(variable.array_count() + count - 1), [=](const RunContext &c, Range r) {
                   if (!variable.is_allowed(c)) return variable.keep(c, r);
-                  update(variable.rule(c), r.size(), c.in(gradient) + r.begin, variable.arrays(c, r.begin));
+                  std::array<const float *, kMaximumGradients> at;
+                  for (size_t i = 0; i < gradients.size(); ++i)
+                    at[i] = c.in(gradients[i]) + r.begin;
+                  update(variable.rule(c), r.size(), std::span(at).first(gradients.size()),
+                         variable.arrays(c, r.begin));
                 });
   return true;
 }

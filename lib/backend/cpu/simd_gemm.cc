@@ -429,7 +429,7 @@ void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arr
         tile.ahead[slot + 1] = {arrays.slots[slot] + at, rows, c_row};
       vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
       for (int64_t r = 0; r < rows; ++r)
-        apply_step(step, tile.columns, gradient + r * tile.c_row, arrays, at + r * c_row);
+        apply_step(step, tile.columns, OneGradient{gradient + r * tile.c_row}, arrays, at + r * c_row);
       column += tile.c_row;
     }
   }

@@ -33,7 +33,39 @@ struct PartOfVector {
 
 HWY_INLINE FloatVec broadcast(float value) { return hn::Set(FloatTag(), value); }
 
-// A step of each rule: apply(memory, gradients, arrays, i, count) updates `count` elements from i on.
+// Where the gradient of element i comes from: an array, or the sum of several in their order.
+struct OneGradient {
+  const float *values;
+
+  template <typename Memory>
+  HWY_INLINE FloatVec load(Memory memory, int64_t i, int64_t count) const {
+    return memory.load(values + i, count);
+  }
+};
+
+struct SumOfTwoGradients {
+  const float *first, *second;
+
+  template <typename Memory>
+  HWY_INLINE FloatVec load(Memory memory, int64_t i, int64_t count) const {
+    return hn::Add(memory.load(first + i, count), memory.load(second + i, count));
+  }
+};
+
+struct SumOfGradients {
+  const float *const *values;
+  int32_t number;
+
+  template <typename Memory>
+  HWY_INLINE FloatVec load(Memory memory, int64_t i, int64_t count) const {
+    FloatVec total = memory.load(values[0] + i, count);
+    for (int32_t k = 1; k < number; ++k)
+      total = hn::Add(total, memory.load(values[k] + i, count));
+    return total;
+  }
+};
+
+// A step of each rule: apply(memory, gradient, arrays, i, count) updates `count` elements from i on.
 
 struct SgdStep {
   static constexpr int kSlots = 0;
@@ -43,9 +75,9 @@ struct SgdStep {
       : rate(broadcast(rule.learning_rate)), decay(broadcast(rule.weight_decay)) {}
 
   template <typename Memory>
-  HWY_INLINE void apply(Memory memory, const float *g, const UpdateArrays &at, int64_t i, int64_t count) const {
+  HWY_INLINE void apply(Memory memory, FloatVec g, const UpdateArrays &at, int64_t i, int64_t count) const {
     const FloatVec weight = memory.load(at.weight + i, count);
-    const FloatVec gradient = hn::MulAdd(decay, weight, memory.load(g, count));
+    const FloatVec gradient = hn::MulAdd(decay, weight, g);
     memory.store(hn::NegMulAdd(rate, gradient, weight), at.weight_out + i, count);
   }
 };
@@ -62,9 +94,9 @@ struct MomentumStep {
         nesterov(rule.nesterov) {}
 
   template <typename Memory>
-  HWY_INLINE void apply(Memory memory, const float *g, const UpdateArrays &at, int64_t i, int64_t count) const {
+  HWY_INLINE void apply(Memory memory, FloatVec g, const UpdateArrays &at, int64_t i, int64_t count) const {
     const FloatVec weight = memory.load(at.weight + i, count);
-    const FloatVec gradient = hn::MulAdd(decay, weight, memory.load(g, count));
+    const FloatVec gradient = hn::MulAdd(decay, weight, g);
     const FloatVec moved = hn::MulAdd(momentum, memory.load(at.slots[0] + i, count), gradient);
     const FloatVec step = nesterov ? hn::MulAdd(momentum, moved, gradient) : moved;
     memory.store(moved, at.slots_out[0] + i, count);
@@ -94,11 +126,10 @@ struct AdamStep {
         decay(broadcast(1.0f - rule.learning_rate * rule.weight_decay)) {}
 
   template <typename Memory>
-  HWY_INLINE void apply(Memory memory, const float *g, const UpdateArrays &at, int64_t i, int64_t count) const {
-    const FloatVec gradient = memory.load(g, count);
+  HWY_INLINE void apply(Memory memory, FloatVec g, const UpdateArrays &at, int64_t i, int64_t count) const {
     const FloatVec old_first = memory.load(at.slots[0] + i, count), old_square = memory.load(at.slots[1] + i, count);
-    const FloatVec first = hn::MulAdd(rest1, hn::Sub(gradient, old_first), old_first);
-    const FloatVec square = hn::MulAdd(rest2, hn::MulSub(gradient, gradient, old_square), old_square);
+    const FloatVec first = hn::MulAdd(rest1, hn::Sub(g, old_first), old_first);
+    const FloatVec square = hn::MulAdd(rest2, hn::MulSub(g, g, old_square), old_square);
     const FloatVec step = hn::Mul(first, reciprocal(hn::Add(hn::Sqrt(square), epsilon)));
     memory.store(first, at.slots_out[0] + i, count);
     memory.store(square, at.slots_out[1] + i, count);
@@ -107,14 +138,14 @@ struct AdamStep {
   }
 };
 
-/// Updates `n` elements from `first` on.
-template <typename Step>
-HWY_INLINE void apply_step(const Step &step, int64_t n, const float *g, const UpdateArrays &arrays, int64_t first) {
+/// Updates `n` elements from `first` on; gradients count from 0.
+template <typename Step, typename Gradient>
+HWY_INLINE void apply_step(const Step &step, int64_t n, const Gradient &g, const UpdateArrays &arrays, int64_t first) {
   const int64_t lanes = float_lanes();
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
-    step.apply(WholeVector(), g + i, arrays, first + i, lanes);
-  if (i < n) step.apply(PartOfVector(), g + i, arrays, first + i, n - i);
+    step.apply(WholeVector(), g.load(WholeVector(), i, lanes), arrays, first + i, lanes);
+  if (i < n) step.apply(PartOfVector(), g.load(PartOfVector(), i, n - i), arrays, first + i, n - i);
 }
 
 /// Calls function(step) with the step of the rule.

@@ -17,8 +17,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 
-void run_update(const UpdateRule &rule, int64_t n, const float *gradient, const UpdateArrays &arrays) {
-  with_step(rule, [&](const auto &step) HWY_ATTR { apply_step(step, n, gradient, arrays, 0); });
+void run_update(const UpdateRule &rule, int64_t n, const float *const *gradients, int32_t gradient_count,
+                const UpdateArrays &arrays) {
+  with_step(rule, [&](const auto &step) HWY_ATTR {
+    if (gradient_count == 1) return apply_step(step, n, OneGradient{gradients[0]}, arrays, 0);
+    if (gradient_count == 2) return apply_step(step, n, SumOfTwoGradients{gradients[0], gradients[1]}, arrays, 0);
+    apply_step(step, n, SumOfGradients{gradients, gradient_count}, arrays, 0);
+  });
 }
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
@@ -45,8 +50,8 @@ AdamRule AdamRule::at(double learning_rate, double beta1, double beta2, double e
   return rule;
 }
 
-void update(const UpdateRule &rule, int64_t n, const float *gradient, const UpdateArrays &arrays) {
-  HWY_DYNAMIC_DISPATCH(run_update)(rule, n, gradient, arrays);
+void update(const UpdateRule &rule, int64_t n, std::span<const float *const> gradients, const UpdateArrays &arrays) {
+  HWY_DYNAMIC_DISPATCH(run_update)(rule, n, gradients.data(), static_cast<int32_t>(gradients.size()), arrays);
 }
 
 }  // namespace tutti::impl::backend::cpu

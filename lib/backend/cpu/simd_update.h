@@ -8,6 +8,7 @@
 #define TUTTI_BACKEND_CPU_SIMD_UPDATE_H_
 
 #include <cstdint>
+#include <span>
 #include <variant>
 
 namespace tutti::impl::backend::cpu {
@@ -55,7 +56,12 @@ struct UpdateArrays {
   float *slots_out[kUpdateSlots] = {};
 };
 
-void update(const UpdateRule &rule, int64_t n, const float *gradient, const UpdateArrays &arrays);
+/// The gradient is the sum of `gradients`, at least one, added in their order.
+void update(const UpdateRule &rule, int64_t n, std::span<const float *const> gradients, const UpdateArrays &arrays);
+
+inline void update(const UpdateRule &rule, int64_t n, const float *gradient, const UpdateArrays &arrays) {
+  update(rule, n, std::span(&gradient, 1), arrays);
+}
 
 }  // namespace tutti::impl::backend::cpu
 

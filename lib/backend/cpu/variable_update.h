@@ -20,6 +20,8 @@
 namespace tutti::impl::backend::cpu {
 
 bool is_update(std::string_view op);
+/// So many gradients at most are added up by an update itself.
+constexpr size_t kMaximumGradients = 16;
 /// The value that an update takes as its gradient.
 graph::ValueId gradient_of(const graph::Node &update);
 

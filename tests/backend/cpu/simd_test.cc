@@ -293,6 +293,36 @@ void updates_agree(void **) {
   });
 }
 
+/// Gradients that an update adds up are those that were added up before.
+void updates_add_up(void **) {
+  const UpdateRule rules[] = {SgdRule{0.1f, 0.01f}, MomentumRule{0.1f, 0.9f, 0.01f, true},
+                              AdamRule::at(0.01, 0.9, 0.999, 1e-8, 0.1, 3)};
+  on_all_targets([&] {
+    for (const UpdateRule &rule : rules) {
+      for (int64_t n : {0, 1, 15, 16, 33}) {
+        std::vector<float> gradients[5], total = noise(n, 10);
+        std::vector<const float *> at;
+        for (int k = 0; k < 5; ++k) {
+          gradients[k] = noise(n, 10 + k);
+          at.push_back(gradients[k].data());
+          for (size_t i = 0; k > 0 && i < total.size(); ++i)
+            total[i] += gradients[k][i];
+          std::vector<float> together[3], apart[3];
+          for (size_t i = 0; i < 3; ++i)
+            together[i] = apart[i] = std::vector<float>(static_cast<size_t>(n), 0.25f);
+          const auto arrays = [](std::vector<float>(&v)[3]) {
+            return UpdateArrays{v[0].data(), {v[1].data(), v[2].data()}, v[0].data(), {v[1].data(), v[2].data()}};
+          };
+          update(rule, n, at, arrays(together));
+          update(rule, n, total.data(), arrays(apart));
+          for (size_t i = 0; i < 3; ++i)
+            assert_true(together[i] == apart[i]);
+        }
+      }
+    }
+  });
+}
+
 void adam_steps_are_quotients_of_any_size(void **) {
   on_all_targets([] {
     // The first step is g / (|g| + epsilon), from gradients whose squares are zero to those whose squares are infinite.
@@ -389,6 +419,7 @@ int main() {
       cmocka_unit_test(gradients_update_at_once),
       cmocka_unit_test(losses_agree),
       cmocka_unit_test(updates_agree),
+      cmocka_unit_test(updates_add_up),
       cmocka_unit_test(random_bits_agree),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
