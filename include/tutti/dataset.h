@@ -183,10 +183,14 @@ TUTTI_API tutti_tensor *tutti_iterator_get_component(tutti_iterator *iterator, i
 /* The position after the element last given, as JSON; lent until the next call on the iterator. */
 TUTTI_API int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_error **err);
 /* What the walk has cost until now, as JSON; lent until the next call of this function on the iterator. "elapsed_ms";
- * "stages", from the last transform to the sources, each with elements, failures, bytes, time_ms (how long it was
- * waited for, its inputs included), self_ms (its own work), threads, mean_depth (of its buffer) and, for
- * ignore_errors, what was ignored; "limit", the stage that limits the walk, and the reason; "text", all that for
- * people. */
+ * "stages", from the last transform to the sources; "limit", the "stage" that limits the walk, and the "reason";
+ * "text", all that for people. Of a stage: elements, failures, bytes; time_ms, how long it was waited for, its inputs
+ * included; busy_ms, its own work; wait_in_ms, how long it waited for its inputs (a feed: for a push); wait_out_ms, how
+ * long it stood still since nobody asked or its buffer was full; threads of its own (the times of work and of a full
+ * buffer are those of one); mean_depth, elements that lay ready when one was taken, where others than who takes them
+ * fill a buffer (prefetch, feed, maps and interleaves with threads); of ignore_errors what was ignored. A stage whose
+ * work another one does in one go with its own (tensors in memory that are shuffled) has is_counted false and none of
+ * these. */
 TUTTI_API int32_t tutti_iterator_get_report(tutti_iterator *iterator, const char **out, tutti_error **err);
 TUTTI_API int32_t tutti_iterator_restore(tutti_iterator *iterator, const char *state, tutti_error **err);
 

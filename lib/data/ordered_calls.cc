@@ -2,7 +2,6 @@
 #include "data/ordered_calls.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace tutti::impl::data {
@@ -19,7 +18,7 @@ namespace {
 constexpr int64_t kLookNanoseconds = 20'000'000;
 constexpr double kMuchWaiting = 0.1, kBusyCores = 0.7;
 
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+int64_t now_ns() { return WalkReport::steady_ns(); }
 
 }  // namespace
 
@@ -50,6 +49,7 @@ Result<bool> OrderedCallsStage::next(Element &element) {
   }
   const int64_t taken = taken_.load(std::memory_order_relaxed);
   Slot &slot = slot_of(taken);
+  if (counters_ != nullptr && counters_->wants_time()) counters_->add_depth(ready(taken));
   if (!slot.done.load()) {
     awaited_.store(&slot);
     const int64_t begin = now_ns();
@@ -64,6 +64,14 @@ Result<bool> OrderedCallsStage::next(Element &element) {
   // Waking costs the consumer a system call: only when there is a good deal to do.
   if (drawn_.load() - taken - 1 <= enough_room()) room_.wake();
   return more;
+}
+
+int64_t OrderedCallsStage::ready(int64_t taken) {
+  const auto slots = static_cast<int64_t>(slots_.size());
+  int64_t count = 0;
+  while (count < slots && slot_of(taken + count).done.load(std::memory_order_relaxed))
+    ++count;
+  return count;
 }
 
 Status OrderedCallsStage::start(size_t threads) {
@@ -103,13 +111,10 @@ void OrderedCallsStage::work(size_t number) {
   scheduled_[number].store(base::ScheduledThread::current(), std::memory_order_relaxed);
   while (Slot *slot = draw()) {
     if (slot->more.ok() && *slot->more) {
-      const auto start = std::chrono::steady_clock::now();
+      const int64_t begin = now_ns();
       const Status status = call(slot->input, slot->element);
       if (!status.ok()) slot->more = status;
-      if (counters_ != nullptr) {
-        const std::chrono::nanoseconds work = std::chrono::steady_clock::now() - start;
-        counters_->add_work(work.count());
-      }
+      if (counters_ != nullptr) counters_->add_work(now_ns() - begin);
     }
     slot->done.store(true);
     if (awaited_.load() == slot) finished_.wake();
@@ -120,7 +125,10 @@ OrderedCallsStage::Slot *OrderedCallsStage::draw() {
   std::lock_guard drawing(draw_mutex_);
   const int64_t drawn = drawn_.load(std::memory_order_relaxed);
   if (drawn - taken_.load() >= room()) {
+    const int64_t begin = now_ns();
     (void)room_.wait(nullptr, [&] { return stopping_.load() || drawn - taken_.load() <= enough_room(); });
+    // The other threads come to wait for this one.
+    if (counters_ != nullptr) counters_->add_full((now_ns() - begin) * running_.load());
   }
   if (stopping_.load() || drawn_all_) return nullptr;
   Slot &slot = slot_of(drawn);

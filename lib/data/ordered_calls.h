@@ -61,6 +61,8 @@ class OrderedCallsStage : public RunAheadStage {
   // Slots in use below which a sleeping thread draws again.
   int64_t enough_room() const { return room() / 2; }
 
+  /// Results that the consumer may take without waiting, from the next one on.
+  int64_t ready(int64_t taken);
   base::Status start(size_t threads);
   void work(size_t number);
   /// The consumer has waited for so long: are there too few threads?

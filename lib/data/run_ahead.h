@@ -15,6 +15,8 @@
 
 namespace tutti::impl::data {
 
+class StageCounters;
+
 class RunAheadStage : public Stage {
  public:
   void save(State &state) const final {
@@ -76,9 +78,10 @@ class RunAheadStage : public Stage {
 };
 
 /// A walk over a dataset whose elements a thread prepares, up to buffer_size of them (0 = automatic); begun with the
-/// first next().
+/// first next(). `counters` (may be null) are those of the stage that this is part of: they get its depth, and, when
+/// the context has no report, the work of the dataset.
 base::Result<std::unique_ptr<Stage>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
-                                                     int64_t buffer_size);
+                                                     int64_t buffer_size, StageCounters *counters);
 
 }  // namespace tutti::impl::data
 

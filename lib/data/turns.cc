@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "data/run_ahead.h"
+#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 
@@ -18,11 +19,14 @@ namespace {
 class TurnsStage : public Stage {
  public:
   TurnsStage(const TurnParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
-             const IteratorContext &context)
+             const IteratorContext &context, StageCounters *counters)
       : parameters_(parameters),
         datasets_(std::move(datasets)),
         context_(context),
-        slots_(static_cast<size_t>(parameters.cycle_length)) {}
+        counters_(counters),
+        slots_(static_cast<size_t>(parameters.cycle_length)) {
+    if (counters_ != nullptr) counters_->mark_ahead(parameters_.read_ahead);
+  }
 
   Result<bool> next(Element &element) override {
     for (;;) {
@@ -90,7 +94,7 @@ class TurnsStage : public Stage {
     const IteratorContext context = datasets_->context_of(number);
     const int64_t buffer = std::clamp<int64_t>(2 * parameters_.block_length, 2, 64);
     Result<std::unique_ptr<Stage>> walk = static_cast<int64_t>(slot) < parameters_.read_ahead
-                                              ? open_prefetched(*dataset, context, buffer)
+                                              ? open_prefetched(*dataset, context, buffer, counters_)
                                               : dataset->walk(context);
     TUTTI_TRY(walk);
     slots_[slot].number = number;
@@ -144,6 +148,7 @@ class TurnsStage : public Stage {
   const TurnParameters parameters_;
   std::unique_ptr<DatasetSequence> datasets_;
   const IteratorContext context_;
+  StageCounters *const counters_;  // null when nobody counts
   std::vector<Slot> slots_;
   size_t current_ = 0;
   int64_t given_ = 0;     // elements of this turn
@@ -216,8 +221,8 @@ Status TurnsStage::restore(const JsonReader &state) {
 }  // namespace
 
 std::unique_ptr<Stage> open_turns(const TurnParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
-                                  const IteratorContext &context) {
-  return std::make_unique<TurnsStage>(parameters, std::move(datasets), context);
+                                  const IteratorContext &context, const Dataset &owner) {
+  return std::make_unique<TurnsStage>(parameters, std::move(datasets), context, counters_in(context, owner));
 }
 
 IteratorContext context_of_part(const IteratorContext &context, int64_t index) {

@@ -49,9 +49,9 @@ struct TurnParameters {
   int64_t read_ahead;  ///< slots, from the first on, whose walks are read ahead
 };
 
-/// A walk over all datasets of a sequence by turns.
+/// A walk over all datasets of a sequence by turns; `owner` is the dataset that does so.
 std::unique_ptr<Stage> open_turns(const TurnParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
-                                  const IteratorContext &context);
+                                  const IteratorContext &context, const Dataset &owner);
 
 /// The context for a walk over dataset `index` of several: its random numbers are others than those of its neighbours.
 IteratorContext context_of_part(const IteratorContext &context, int64_t index);

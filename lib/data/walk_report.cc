@@ -2,6 +2,7 @@
 #include "data/walk_report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -11,7 +12,6 @@ using base::JsonArray;
 using base::JsonObject;
 using base::Result;
 using base::Status;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -32,17 +32,16 @@ int64_t bytes_of(const Element &element) {
 // Times a call, if the counters want it.
 class Timed {
  public:
-  explicit Timed(const StageCounters &counters) : is_timed_(counters.wants_time()) {
-    if (is_timed_) start_ = Clock::now();
+  explicit Timed(StageCounters &counters) : is_timed_(counters.wants_time()) {
+    if (!is_timed_) return;
+    start_ns_ = WalkReport::steady_ns();
+    if (!counters.has_begun()) counters.mark_begin(start_ns_);
   }
-  int64_t elapsed_ns() const {
-    if (!is_timed_) return -1;
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
-  }
+  int64_t elapsed_ns() const { return is_timed_ ? WalkReport::steady_ns() - start_ns_ : -1; }
 
  private:
   const bool is_timed_;
-  Clock::time_point start_;
+  int64_t start_ns_ = 0;
 };
 
 class CountedStage : public Stage {
@@ -84,11 +83,13 @@ class CountedStage : public Stage {
   StageCounters &counters_;
 };
 
-std::string milliseconds(double value) {
+std::string decimal(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f ms", value);
+  std::snprintf(text, sizeof text, "%.1f", value);
   return text;
 }
+
+std::string milliseconds(double value) { return decimal(value) + " ms"; }
 
 }  // namespace
 
@@ -112,9 +113,9 @@ void StageCounters::add_ignored(const Status &status) {
   if (ignored_errors_.size() < kMostErrors) ignored_errors_.push_back(status.to_string());
 }
 
-bool StageCounters::wants_time() const {
-  const int64_t calls = calls_.load(std::memory_order_relaxed);
-  return calls < kAllTimed || calls % kTimedDistance == 0;
+int64_t StageCounters::weight_of(int64_t number) {
+  if (number < kAllTimed) return 1;
+  return number % kTimedDistance == 0 ? kTimedDistance : 0;
 }
 
 int64_t StageCounters::time_ns() const {
@@ -125,15 +126,22 @@ int64_t StageCounters::time_ns() const {
   return static_cast<int64_t>(static_cast<double>(all_ns) * static_cast<double>(calls) / static_cast<double>(timed));
 }
 
+int64_t StageCounters::wait_out_ns(int64_t now_ns) const {
+  if (threads() > 0) return full_ns_.load(std::memory_order_relaxed) / threads();
+  return has_begun() ? std::max<int64_t>(0, now_ns - begin_ns_.load(std::memory_order_relaxed) - time_ns()) : 0;
+}
+
+double StageCounters::mean_depth() const {
+  const auto sum = static_cast<double>(depth_sum_.load(std::memory_order_relaxed));
+  return sum / static_cast<double>(std::max<int64_t>(1, depths_.load(std::memory_order_relaxed)));
+}
+
 JsonObject StageCounters::to_json() const {
   JsonObject object{
       {"calls", calls_.load(std::memory_order_relaxed)},       {"elements", elements()},
       {"failures", failures_.load(std::memory_order_relaxed)}, {"bytes", bytes_.load(std::memory_order_relaxed)},
       {"time_ms", static_cast<double>(time_ns()) * 1e-6},      {"threads", threads()}};
-  if (const int64_t depths = depths_.load(std::memory_order_relaxed); depths > 0) {
-    const auto sum = static_cast<double>(depth_sum_.load(std::memory_order_relaxed));
-    object.emplace_back("mean_depth", sum / static_cast<double>(depths));
-  }
+  if (has_depth()) object.emplace_back("mean_depth", mean_depth());
   const std::lock_guard lock(mutex_);
   if (!ignored_errors_.empty()) {
     JsonArray errors;
@@ -143,6 +151,11 @@ JsonObject StageCounters::to_json() const {
     object.emplace_back("ignored_errors", std::move(errors));
   }
   return object;
+}
+
+int64_t WalkReport::steady_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
 StageCounters &WalkReport::counters_of(const Dataset &dataset) {
@@ -172,33 +185,59 @@ bool WalkReport::runs_ahead(const Dataset &dataset) const {
   return counters != nullptr && counters->threads() > 0;
 }
 
-// Of a stage with threads of its own: the work of one of them.
-double WalkReport::self_ms(const Dataset &dataset) const {
-  if (runs_ahead(dataset)) {
-    const StageCounters &counters = *find(dataset);
-    return static_cast<double>(counters.work_ns()) * 1e-6 / static_cast<double>(counters.threads());
+std::vector<const Dataset *> WalkReport::inputs_of(const Dataset &dataset) const {
+  std::vector<const Dataset *> inputs;
+  for (const DatasetRef &input : dataset.inputs()) {
+    if (find(*input) != nullptr) {
+      inputs.push_back(input.get());
+      continue;
+    }
+    for (const Dataset *behind : inputs_of(*input))
+      inputs.push_back(behind);
   }
-  double self = time_ms(dataset);
-  for (const DatasetRef &input : dataset.inputs())
-    self -= time_ms(*input);
-  return std::max(self, 0.0);
+  return inputs;
+}
+
+double WalkReport::wait_in_ms(const Dataset &dataset) const {
+  const StageCounters *const counters = find(dataset);
+  double wait = counters == nullptr ? 0 : static_cast<double>(counters->arrival_ns()) * 1e-6;
+  for (const Dataset *input : inputs_of(dataset))
+    wait += time_ms(*input);
+  return wait;
+}
+
+double WalkReport::busy_ms(const Dataset &dataset) const {
+  if (!runs_ahead(dataset)) return std::max(time_ms(dataset) - wait_in_ms(dataset), 0.0);
+  const StageCounters &counters = *find(dataset);
+  return static_cast<double>(counters.work_ns()) * 1e-6 / static_cast<double>(counters.threads());
+}
+
+void WalkReport::add_stage(const Dataset &dataset, const StageCounters &counters, JsonObject &object,
+                           std::string &text) const {
+  const double busy = busy_ms(dataset), wait_in = wait_in_ms(dataset);
+  const double wait_out = static_cast<double>(counters.wait_out_ns(now_())) * 1e-6;
+  for (auto &member : counters.to_json())
+    object.push_back(std::move(member));
+  object.emplace_back("busy_ms", busy);
+  object.emplace_back("wait_in_ms", wait_in);
+  object.emplace_back("wait_out_ms", wait_out);
+  text += base::concat(dataset.kind(), ": ", counters.elements(), " elements, own work ", milliseconds(busy));
+  if (runs_ahead(dataset)) text += base::concat(" in each of ", counters.threads(), " threads");
+  text += base::concat(", waited ", milliseconds(wait_in), " for its input and ", milliseconds(wait_out),
+                       " for who takes it, waited for during ", milliseconds(time_ms(dataset)));
+  if (counters.has_depth()) text += base::concat(", ", decimal(counters.mean_depth()), " elements ready");
+  text += "\n";
 }
 
 void WalkReport::add_stages(const Dataset &dataset, int64_t level, JsonArray &stages, std::string &text) const {
   const StageCounters *const counters = find(dataset);
-  if (counters == nullptr) {  // part of the stage before it, or not reached
-    stages.emplace_back(JsonObject{{"stage", dataset.kind()}, {"level", level}, {"is_counted", false}});
-  } else {
-    JsonObject object{{"stage", dataset.kind()}, {"level", level}, {"is_counted", true}};
-    for (auto &member : counters->to_json())
-      object.push_back(std::move(member));
-    object.emplace_back("self_ms", self_ms(dataset));
-    stages.emplace_back(std::move(object));
-    text += base::concat(std::string(static_cast<size_t>(2 * level), ' '), dataset.kind(), ": ", counters->elements(),
-                         " elements, own work ", milliseconds(self_ms(dataset)));
-    if (runs_ahead(dataset)) text += base::concat(" in each of ", counters->threads(), " threads");
-    text += base::concat(", waited for during ", milliseconds(time_ms(dataset)), "\n");
+  // Without counters it is part of the stage before it, or was not reached.
+  JsonObject object{{"stage", dataset.kind()}, {"level", level}, {"is_counted", counters != nullptr}};
+  if (counters != nullptr) {
+    text += std::string(static_cast<size_t>(2 * level), ' ');
+    add_stage(dataset, *counters, object, text);
   }
+  stages.emplace_back(std::move(object));
   for (const DatasetRef &input : dataset.inputs())
     add_stages(*input, level + 1, stages, text);
 }
@@ -213,22 +252,25 @@ std::pair<std::string, std::string> WalkReport::limit(const Dataset &last, doubl
   const Dataset *stage = &last;
   for (;;) {
     const Dataset *slowest = nullptr;
-    for (const DatasetRef &input : stage->inputs()) {
-      if (find(*input) == nullptr) continue;
-      if (slowest == nullptr || time_ms(*input) > time_ms(*slowest)) slowest = input.get();
+    for (const Dataset *input : inputs_of(*stage)) {
+      if (slowest == nullptr || time_ms(*input) > time_ms(*slowest)) slowest = input;
     }
     const double enough_ms = runs_ahead(*stage) ? elapsed_ms : time_ms(*stage);
-    const bool is_limit = 2 * self_ms(*stage) >= enough_ms;
+    const bool is_limit = 2 * busy_ms(*stage) >= enough_ms;
     if (is_limit || slowest == nullptr) break;
     stage = slowest;
   }
-  return {stage->kind(),
-          base::concat("its own work took ", milliseconds(self_ms(*stage)), " of ", milliseconds(elapsed_ms),
-                       ", while the consumer waited ", milliseconds(time_ms(last)))};
+  const StageCounters &counters = *find(*stage);
+  const double arrival_ms = static_cast<double>(counters.arrival_ns()) * 1e-6;
+  std::string reason = base::concat("its own work took ", milliseconds(busy_ms(*stage)));
+  if (runs_ahead(*stage)) reason += base::concat(" in each of ", counters.threads(), " threads");
+  if (arrival_ms > busy_ms(*stage)) reason = base::concat("nothing had been pushed during ", milliseconds(arrival_ms));
+  return {stage->kind(), base::concat(reason, " of ", milliseconds(elapsed_ms), ", while the consumer waited ",
+                                      milliseconds(time_ms(last)))};
 }
 
 base::Json WalkReport::to_json(const Dataset &last) const {
-  const double elapsed_ms = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
+  const double elapsed_ms = static_cast<double>(now_() - started_ns_) * 1e-6;
   JsonArray stages;
   std::string text;
   add_stages(last, 0, stages, text);

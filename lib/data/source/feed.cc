@@ -6,6 +6,7 @@
 
 #include "data/sources.h"
 #include "data/stage.h"
+#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 
@@ -89,14 +90,20 @@ class Channel : public base::Object {
     started_.notify_all();
   }
 
-  Result<bool> take(Element &element, const CancelToken *cancel) {
+  Result<bool> take(Element &element, const CancelToken *cancel, StageCounters *counters) {
     std::unique_lock lock(mutex_);
+    if (counters != nullptr) counters->add_depth(static_cast<int64_t>(waiting_.size()));
     if (walk_ == Walk::attached) {
       walk_ = Walk::started;
       started_.notify_all();
     }
     const auto ready = [&] { return !waiting_.empty() || ended_; };
-    if (!ready()) TUTTI_TRY(base::wait_until(arrived_, lock, cancel, Deadline::never(), ready));
+    if (!ready()) {
+      const int64_t begin = WalkReport::steady_ns();
+      const Status status = base::wait_until(arrived_, lock, cancel, Deadline::never(), ready);
+      if (counters != nullptr) counters->add_arrival(WalkReport::steady_ns() - begin);
+      TUTTI_TRY(status);
+    }
     if (waiting_.empty()) {
       if (failure_.ok()) return false;
       return failure_.wrap("feed: the host reported a failure");
@@ -147,12 +154,12 @@ class Channel : public base::Object {
 
 class FeedStage : public Stage {
  public:
-  FeedStage(Ref<Channel> channel, Ref<CancelToken> cancel, int64_t epoch)
-      : channel_(std::move(channel)), cancel_(std::move(cancel)), epoch_(epoch) {}
+  FeedStage(Ref<Channel> channel, Ref<CancelToken> cancel, StageCounters *counters, int64_t epoch)
+      : channel_(std::move(channel)), cancel_(std::move(cancel)), counters_(counters), epoch_(epoch) {}
   ~FeedStage() override { channel_->detach(); }
 
   Result<bool> next(Element &element) override {
-    TUTTI_ASSIGN(const bool more, channel_->take(element, cancel_.get()));
+    TUTTI_ASSIGN(const bool more, channel_->take(element, cancel_.get(), counters_));
     if (!more) return false;
     element.lineage = {epoch_, position_++};
     return true;
@@ -171,6 +178,7 @@ class FeedStage : public Stage {
  private:
   Ref<Channel> channel_;
   Ref<CancelToken> cancel_;
+  StageCounters *const counters_;  // null when nobody counts
   int64_t epoch_;
   int64_t position_ = 0;
 };
@@ -182,7 +190,8 @@ class FeedDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_TRY(channel_->attach(context.consumer));
-    return std::unique_ptr<Stage>(std::make_unique<FeedStage>(channel_, context.cancel, context.epoch));
+    return std::unique_ptr<Stage>(
+        std::make_unique<FeedStage>(channel_, context.cancel, counters_in(context, *this), context.epoch));
   }
 
  private:

@@ -70,7 +70,7 @@ class IgnoreErrorsDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
-    StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
+    StageCounters *const counters = counters_in(context, *this);
     return std::unique_ptr<Stage>(
         std::make_unique<IgnoreErrorsStage>(std::move(input), budget_, counters, context.cancel));
   }

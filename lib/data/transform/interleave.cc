@@ -100,7 +100,7 @@ class InterleaveDataset : public Dataset {
         parameters_(parameters) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    return open_turns(parameters_, std::make_unique<ListedDatasets>(inputs(), context), context);
+    return open_turns(parameters_, std::make_unique<ListedDatasets>(inputs(), context), context, *this);
   }
 
  private:
@@ -119,7 +119,7 @@ class ExpandDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return open_turns(parameters_,
                       std::make_unique<ExpandedDatasets>(parameters_.kind, std::move(input), expand_, spec(), context),
-                      context);
+                      context, *this);
   }
 
  private:

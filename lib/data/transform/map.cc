@@ -330,7 +330,7 @@ class MapDataset : public Dataset {
     if (parallelism > 1) own.cancel = base::CancelToken::create_worker(context.cancel);
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(own));
     if (parallelism == 1) return std::unique_ptr<Stage>(std::make_unique<MapStage>(std::move(input), target));
-    StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
+    StageCounters *const counters = counters_in(context, *this);
     std::vector<OrderedCallsStage::Call> calls;
     for (int32_t i = 0; i < parallelism; ++i) {
       calls.emplace_back([graph = std::make_shared<GraphCalls>(target)](Element &from, Element &to) {

@@ -83,7 +83,7 @@ class MapCallbackDataset : public Dataset {
     if (parallelism == 1) {
       return std::unique_ptr<Stage>(std::make_unique<MapCallbackStage>(std::move(input), function_, spec()));
     }
-    StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
+    StageCounters *const counters = counters_in(context, *this);
     const auto one = [this](Element &source, Element &result) { return call(function_, spec(), source, result); };
     std::vector<OrderedCallsStage::Call> calls(static_cast<size_t>(parallelism), one);
     const OrderedCallsStage::Limits limits{kSlotsPerCall, static_cast<size_t>(first)};

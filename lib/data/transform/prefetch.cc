@@ -39,11 +39,12 @@ int64_t first_limit(const ElementSpec &spec) {
 // others the producer's.
 class PrefetchStage : public RunAheadStage {
  public:
-  // A buffer_size of 0 is automatic, beginning with `first` elements.
+  // A buffer_size of 0 is automatic, beginning with `first` elements. `is_input_own_work`: nobody else counts that.
   PrefetchStage(std::unique_ptr<Stage> input, int64_t buffer_size, int64_t first, Ref<CancelToken> cancel,
-                Ref<CancelToken> worker, StageCounters *counters)
+                Ref<CancelToken> worker, StageCounters *counters, bool is_input_own_work)
       : RunAheadStage("prefetch", std::move(input), std::move(cancel), std::move(worker)),
         counters_(counters),
+        is_input_own_work_(counters != nullptr && is_input_own_work),
         slots_(static_cast<size_t>(buffer_size > 0 ? buffer_size : kMostAutomatic)),
         limit_(buffer_size > 0 ? buffer_size : first) {}
 
@@ -88,6 +89,13 @@ class PrefetchStage : public RunAheadStage {
     room_.wake();
   }
 
+  void draw(int64_t number, Handover &slot) {
+    const int64_t weight = is_input_own_work_ ? StageCounters::weight_of(number) : 0;
+    const int64_t begin = weight > 0 ? WalkReport::steady_ns() : 0;
+    slot.more = input_->next(slot.element);
+    if (weight > 0) counters_->add_work((WalkReport::steady_ns() - begin) * weight);
+  }
+
   void produce() {
     for (int64_t made = 0;; ++made) {
       const auto has_room = [&] { return stopping_.load() || made - taken_.load() < limit_.load(); };
@@ -95,11 +103,13 @@ class PrefetchStage : public RunAheadStage {
         was_full_.store(true);
         // Half of the ring empty, so that the thread does not wake for every single slot.
         const auto has_much_room = [&] { return stopping_.load() || made - taken_.load() <= limit_.load() / 2; };
+        const int64_t begin = WalkReport::steady_ns();
         (void)room_.wait(nullptr, has_much_room);
+        if (counters_ != nullptr) counters_->add_full(WalkReport::steady_ns() - begin);
       }
       if (stopping_.load()) return;
       Handover &slot = slots_[static_cast<size_t>(made) % slots_.size()];
-      slot.more = input_->next(slot.element);
+      draw(made, slot);
       slot.state.clear();
       input_->save(slot.state);
       const bool last = is_last(slot.more);
@@ -110,6 +120,7 @@ class PrefetchStage : public RunAheadStage {
   }
 
   StageCounters *const counters_;  // null when nobody counts
+  const bool is_input_own_work_;
   std::vector<Handover> slots_;
   std::atomic<int64_t> limit_;  // slots in use
   std::atomic<bool> was_full_{false};
@@ -121,24 +132,15 @@ class PrefetchStage : public RunAheadStage {
   base::Thread thread_;  // last: joined before anything else goes
 };
 
-Result<std::unique_ptr<Stage>> open_ahead(const Dataset &dataset, const IteratorContext &context, int64_t buffer_size,
-                                          StageCounters *counters) {
-  IteratorContext own = context;
-  own.cancel = CancelToken::create_worker(context.cancel);
-  TUTTI_ASSIGN(std::unique_ptr<Stage> input, dataset.walk(own));
-  return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(
-      std::move(input), buffer_size, first_limit(dataset.spec()), context.cancel, own.cancel, counters));
-}
-
 class PrefetchDataset : public Dataset {
  public:
   PrefetchDataset(const DatasetRef &input, int64_t buffer_size)
       : Dataset("prefetch", input->spec(), input->cardinality(), {input}), buffer_size_(buffer_size) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    StageCounters *const counters = context.report != nullptr ? &context.report->counters_of(*this) : nullptr;
+    StageCounters *const counters = counters_in(context, *this);
     if (counters != nullptr) counters->mark_ahead(1);
-    return open_ahead(*inputs()[0], context, buffer_size_, counters);
+    return open_prefetched(*inputs()[0], context, buffer_size_, counters);
   }
 
  private:
@@ -148,8 +150,13 @@ class PrefetchDataset : public Dataset {
 }  // namespace
 
 Result<std::unique_ptr<Stage>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
-                                               int64_t buffer_size) {
-  return open_ahead(dataset, context, buffer_size, nullptr);
+                                               int64_t buffer_size, StageCounters *counters) {
+  IteratorContext own = context;
+  own.cancel = CancelToken::create_worker(context.cancel);
+  TUTTI_ASSIGN(std::unique_ptr<Stage> input, dataset.walk(own));
+  return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(std::move(input), buffer_size,
+                                                                first_limit(dataset.spec()), context.cancel, own.cancel,
+                                                                counters, context.report == nullptr));
 }
 
 Result<DatasetRef> apply_prefetch(const DatasetRef &input, const PrefetchParameters &parameters, TransformArguments &) {
