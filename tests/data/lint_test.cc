@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/builder.h"
 #include "sample_data.h"
+#include "tensor/bytes_tensor.h"
 #include "testing.h"
 
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::Pipeline;
+using graph::GraphBuilder;
+using tensor::DType;
 
 namespace {
 
@@ -17,6 +21,39 @@ data::TransformArguments identity() {
   return arguments;
 }
 
+// Ten images f32[4, 5, 3], or f32[4, 5] without an axis for the channels.
+Pipeline images(bool has_channels = true) {
+  const std::vector<float> pixels(10 * 4 * 5 * 3, 1);
+  const tensor::Shape shape = has_channels ? tensor::Shape({10, 4, 5, 3}) : tensor::Shape({30, 4, 5});
+  return Pipeline(
+      data::from_slices({{"x", tensor::Tensor::from_values<float>(shape, std::span<const float>(pixels)).value()}}));
+}
+
+using Dims = graph::Dims;
+const Dims kImages{GraphBuilder::batch(), 4, 5, 3};
+
+data::TransformArguments by(GraphBuilder &builder) {
+  data::TransformArguments arguments;
+  arguments.graph = std::make_shared<const graph::Graph>(builder.finish_graph().take());
+  return arguments;
+}
+
+// x by an op.
+data::TransformArguments op(const char *name, const Dims &dims = kImages, graph::Attributes attributes = {}) {
+  GraphBuilder b;
+  b.set_result("x", b.op(name, {b.input("x", DType::f32, dims)}, std::move(attributes)));
+  return by(b);
+}
+
+// x and one image of noise.
+data::TransformArguments noise(const Dims &dims) {
+  GraphBuilder b;
+  b.set_result("x", b.add(b.input("x", DType::f32, kImages), b.op("random_uniform", {}, {{"dims", dims}})));
+  return by(b);
+}
+
+data::TransformArguments two_by_two() { return op("resize", kImages, {{"size", std::vector<int64_t>{2, 2}}}); }
+
 std::string warnings(Pipeline pipeline) { return base::join(data::lint(*pipeline.build().value()).value(), "\n"); }
 
 void good_orders_are_left_alone(void **) {
@@ -25,6 +62,31 @@ void good_orders_are_left_alone(void **) {
       "");
   assert_string_equal(
       warnings(sample().shuffle(10).repeat(2).batch(2).prefetch().apply("take", {{"count", int64_t{3}}})).c_str(), "");
+  assert_string_equal(warnings(images().apply("cache").apply("map", {}, op("random_flip")).batch(2).prefetch()).c_str(),
+                      "");
+  assert_string_equal(warnings(images().batch(2).apply("map", {}, op("random_flip")).prefetch()).c_str(), "");
+  assert_string_equal(warnings(images().batch(2).apply("map", {}, noise(kImages)).prefetch()).c_str(), "");
+  assert_string_equal(warnings(images().apply("map", {}, two_by_two()).batch(2).prefetch()).c_str(), "");
+  assert_string_equal(
+      warnings(images().batch(2).apply("map", {{"parallelism", int64_t{2}}}, two_by_two()).prefetch()).c_str(), "");
+  assert_string_equal(
+      warnings(images().apply("shard", {{"num_shards", int64_t{2}}, {"index", int64_t{0}}}).shuffle(3).prefetch())
+          .c_str(),
+      "");
+}
+
+void draws_for_whole_batches_are_named(void **) {
+  assert_contains(warnings(images().batch(2).apply("map", {}, noise({4, 5, 3})).prefetch()).c_str(),
+                  "batch before map with random_uniform");
+  // Before the batch it is a draw for each element.
+  assert_string_equal(warnings(images().apply("map", {}, noise({4, 5, 3})).batch(2).prefetch()).c_str(), "");
+  const Dims no_channels{GraphBuilder::batch(), 4, 5};
+  for (const bool is_batched : {false, true}) {
+    Pipeline pipeline = images(false);
+    if (is_batched) pipeline.batch(2);
+    assert_contains(warnings(pipeline.apply("map", {}, op("random_flip", no_channels)).prefetch()).c_str(),
+                    "map with random_flip: it takes [batch, ...] of three axes");
+  }
 }
 
 void bad_orders_are_named(void **) {
@@ -38,7 +100,20 @@ void bad_orders_are_named(void **) {
           .c_str(),
       "cache after resample");
   assert_contains(warnings(sample().batch(2).shuffle(3).prefetch()).c_str(), "shuffle after batch");
+  assert_contains(
+      warnings(sample().batch(2).apply("map_callback", {}, identity()).prefetch().shuffle(3).prefetch()).c_str(),
+      "shuffle after batch");
+  assert_contains(warnings(sample().repeat(2).shuffle(3).prefetch()).c_str(), "shuffle after repeat");
+  assert_contains(
+      warnings(sample().shuffle(3).apply("shard", {{"num_shards", int64_t{2}}, {"index", int64_t{0}}}).prefetch())
+          .c_str(),
+      "shard after shuffle");
+  assert_contains(warnings(images().apply("map", {}, op("random_flip")).apply("cache").prefetch()).c_str(),
+                  "cache after map with random_flip");
+  assert_contains(warnings(images().batch(2).apply("map", {}, two_by_two()).prefetch()).c_str(),
+                  "batch before map with resize");
   assert_contains(warnings(sample().batch(2)).c_str(), "no prefetch at the end");
+  assert_contains(warnings(sample().prefetch().batch(2)).c_str(), "no prefetch at the end");
   assert_contains(warnings(sample().batch(2).apply("map_callback", {}, identity()).prefetch()).c_str(),
                   "batch before map_callback");
 }
@@ -47,6 +122,7 @@ void bad_orders_are_named(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(good_orders_are_left_alone),
+    cmocka_unit_test(draws_for_whole_batches_are_named),
     cmocka_unit_test(bad_orders_are_named),
 };
 TEST_MAIN(tests)
