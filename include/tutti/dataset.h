@@ -66,6 +66,13 @@ TUTTI_API void tutti_pipeline_set_arrow_stream(tutti_pipeline *pipeline, struct 
 TUTTI_API void tutti_pipeline_add_feed(tutti_pipeline *pipeline, tutti_feed *feed);
 TUTTI_API void tutti_pipeline_add_dataset(tutti_pipeline *pipeline, const tutti_dataset *dataset);
 
+/* The token that ends the looking at files from now on, until the pipeline is built; NULL takes it away. Sources look
+ * at their files when they are added (or, IDX files, with what follows): they list directories, open each file, read
+ * headers, and npy, npz and IDX files whole; a cache in a file asks for the sizes of what it was filled from. When
+ * the token ends that, the build gives TUTTI_CANCELLED or TUTTI_DEADLINE_EXCEEDED; as after any other error, the
+ * pipeline is empty then. Walks do not follow this token. */
+TUTTI_API void tutti_pipeline_set_cancel(tutti_pipeline *pipeline, tutti_cancel *cancel);
+
 /* One transform is written as begin, parameters, end: begin("shuffle", 1), set_i64("buffer_size", 1000), end. On a
  * pipeline without a source it must be a source instead: begin("text_lines", 1), set_string("paths", "part-*.txt"),
  * end. A parameter that takes several texts gets one more with each set_string. */
@@ -150,7 +157,9 @@ TUTTI_API int64_t tutti_dataset_get_component_count(const tutti_dataset *dataset
 TUTTI_API const char *tutti_dataset_get_component_name(const tutti_dataset *dataset, int64_t index);
 TUTTI_API int32_t tutti_dataset_get_component_role(const tutti_dataset *dataset, int64_t index);
 TUTTI_API const char *tutti_dataset_get_spec(const tutti_dataset *dataset);
-/* Well-known mistakes in the order of transforms, one per line; empty when there are none. */
+/* Well-known mistakes in the order of transforms, one per line, each with what is better; empty when there are none. No
+ * prefetch at the end; cache after what is random (shuffle, map) or after repeat; shuffle after batch or repeat; shard
+ * after shuffle; batch before a map that sees its rows one after the other, or whose random ops draw once for all. */
 TUTTI_API const char *tutti_dataset_get_lint(const tutti_dataset *dataset);
 
 /* Two datasets: the first `count` elements, and the rest. */

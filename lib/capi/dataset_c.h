@@ -51,6 +51,9 @@ class PipelineObject : public base::Object {
   const data::ElementSpec &declared() const { return declared_; }
   /// What the source "arrow" reads.
   void set_arrow_stream(std::shared_ptr<data::ArrowStream> stream);
+  /// What ends the looking at files from now on; null = nothing.
+  void set_cancel(Ref<base::CancelToken> cancel) { cancel_ = std::move(cancel); }
+  const Ref<base::CancelToken> &cancel() const { return cancel_; }
   /// What a function gives, of the declared components.
   void start_from(data::GeneratorFunction function);
   /// A whole dataset as the source; nothing else may have been added.
@@ -81,6 +84,7 @@ class PipelineObject : public base::Object {
   std::vector<data::IdxFile> files_;
   data::ElementSpec declared_;
   std::shared_ptr<data::ArrowStream> arrow_stream_;
+  Ref<base::CancelToken> cancel_;
   std::optional<data::Pipeline> pipeline_;
 };
 

@@ -33,6 +33,25 @@ Status failed(const base::CancelToken *token, const Status &status, const What &
   return status.wrap(base::concat(what...));
 }
 
+/// What a host sees of the token that its calls follow.
+class HostToken {
+ public:
+  /// `walk` may be null. Fails when it has ended already.
+  Status follow(const Ref<base::CancelToken> &walk) {
+    TUTTI_TRY(base::check(walk.get()));
+    if (walk == nullptr) return Status();
+    // A child: what the host does to it does not end the walk.
+    token_ = base::CancelToken::create_child(walk);
+    return handle_.set(base::make_ref<CancelObject>(token_), cancel_handles);
+  }
+  const base::CancelToken *get() const { return token_.get(); }
+  tutti_cancel *handle() const { return static_cast<tutti_cancel *>(handle_.get()); }
+
+ private:
+  Ref<base::CancelToken> token_;
+  LentHandle handle_;
+};
+
 class HostFile : public data::ReadableFile {
  public:
   HostFile(std::shared_ptr<const HostFunctions> functions, std::string path)
@@ -42,15 +61,10 @@ class HostFile : public data::ReadableFile {
   }
 
   Status open(const Ref<base::CancelToken> &walk) {
-    TUTTI_TRY(base::check(walk.get()));
-    if (walk != nullptr) {
-      // A child: what the host does to it does not end the walk.
-      token_ = base::CancelToken::create_child(walk);
-      TUTTI_TRY(cancel_.set(base::make_ref<CancelObject>(token_), cancel_handles));
-    }
+    TUTTI_TRY(token_.follow(walk));
     tutti_error *error = nullptr;
     const int32_t code =
-        functions_->table.open(functions_->user->get(), path().c_str(), cancel(), &file_, &size_, &error);
+        functions_->table.open(functions_->user->get(), path().c_str(), token_.handle(), &file_, &size_, &error);
     const Status status = status_from_callback(code, error, "the function open of the file system");
     if (!status.ok()) return failed(token_.get(), status, "cannot open ", base::quoted(path(), 400));
     is_open_ = true;
@@ -67,8 +81,8 @@ class HostFile : public data::ReadableFile {
     if (wanted == 0) return size_t{0};
     int64_t got = -1;
     tutti_error *error = nullptr;
-    const int32_t code =
-        functions_->table.read(functions_->user->get(), file_, offset, target.data(), wanted, cancel(), &got, &error);
+    const int32_t code = functions_->table.read(functions_->user->get(), file_, offset, target.data(), wanted,
+                                                token_.handle(), &got, &error);
     const auto where = [&] {
       return base::concat("cannot read ", wanted, " bytes at offset ", offset, " of ", base::quoted(path(), 400));
     };
@@ -80,11 +94,8 @@ class HostFile : public data::ReadableFile {
   }
 
  private:
-  tutti_cancel *cancel() const { return static_cast<tutti_cancel *>(cancel_.get()); }
-
   const std::shared_ptr<const HostFunctions> functions_;
-  Ref<base::CancelToken> token_;
-  LentHandle cancel_;
+  HostToken token_;
   void *file_ = nullptr;
   int64_t size_ = -1;
   bool is_open_ = false;
@@ -120,15 +131,17 @@ class HostFileSystem : public data::FileSystem {
     return Ref<const data::ReadableFile>(std::move(file));
   }
   bool can_list() const override { return functions_->table.list != nullptr; }
-  Result<std::vector<Entry>> list(const std::string &directory) const override {
+  Result<std::vector<Entry>> list(const std::string &directory, const Ref<base::CancelToken> &cancel) const override {
     const auto where = [&] { return base::concat("cannot list ", base::quoted(directory, 400)); };
     if (!can_list()) return base::unimplemented(where(), ": its file system has no function list");
+    HostToken token;
+    TUTTI_TRY(token.follow(cancel));
     Listing listing;
     tutti_error *error = nullptr;
-    const int32_t code =
-        functions_->table.list(functions_->user->get(), directory.c_str(), nullptr, Listing::add, &listing, &error);
+    const int32_t code = functions_->table.list(functions_->user->get(), directory.c_str(), token.handle(),
+                                                Listing::add, &listing, &error);
     const Status status = status_from_callback(code, error, "the function list of the file system");
-    if (!status.ok()) return status.wrap(where());
+    if (!status.ok()) return failed(token.get(), status, where());
     if (!listing.status.ok()) return listing.status.wrap(where());
     auto &entries = listing.entries;
     std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.name < b.name; });

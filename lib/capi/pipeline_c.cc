@@ -3,6 +3,7 @@
 // Pipelines: sources and transforms written step by step. Those of functions and graphs are in pipeline_calls_c.cc.
 #include "capi/pipeline_c.h"
 #include "base/text.h"
+#include "capi/cancel_c.h"
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
 #include "data/format/arrow.h"
@@ -58,7 +59,7 @@ void PipelineObject::start_from(data::DatasetRef dataset) {
 
 Result<data::DatasetRef> PipelineObject::source() {
   if (!slices_.empty()) return data::from_slices(std::move(slices_));
-  if (!files_.empty()) return data::from_idx_files(files_, core_->file_systems.get());
+  if (!files_.empty()) return data::from_idx_files(files_, core_->file_systems.get(), cancel_);
   return base::failed_precondition(
       "the pipeline has no source: begin with slices, IDX files, a feed, a dataset or an entry of the registry of "
       "sources");
@@ -73,7 +74,7 @@ data::Pipeline *PipelineObject::pipeline() {
 
 data::Pipeline *PipelineObject::pipeline_to_begin() {
   if (ok() && !pipeline_ && slices_.empty() && files_.empty())
-    pipeline_.emplace(data::SourceServices{core_->file_systems, std::exchange(arrow_stream_, nullptr)});
+    pipeline_.emplace(data::SourceServices{core_->file_systems, std::exchange(arrow_stream_, nullptr), cancel_});
   return pipeline();
 }
 
@@ -85,6 +86,7 @@ Result<data::DatasetRef> PipelineObject::build() {
   files_.clear();
   declared_ = {};
   arrow_stream_.reset();
+  cancel_.reset();
   pipeline_.reset();
   pending.reset();
   status_ = Status();
@@ -199,6 +201,12 @@ void tutti_pipeline_add_dataset(tutti_pipeline *pipeline, const tutti_dataset *d
   });
 }
 
+void tutti_pipeline_set_cancel(tutti_pipeline *pipeline, tutti_cancel *cancel) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (auto token = take(object, wait_token(cancel))) object.set_cancel(std::move(*token));
+  });
+}
+
 void tutti_pipeline_begin(tutti_pipeline *pipeline, const char *transform, int32_t revision) {
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, transform, "transform")) return;
@@ -265,6 +273,7 @@ void tutti_pipeline_end(tutti_pipeline *pipeline) {
     if (!object.pending) return object.fail(base::failed_precondition("a transform was ended, but none was begun"));
     PipelineObject::Pending done = std::move(*object.pending);
     object.pending.reset();
+    done.arguments.cancel = object.cancel();
     if (data::Pipeline *const target = object.pipeline_to_begin())
       target->apply(done.name, std::move(done.attributes), std::move(done.arguments), done.revision);
   });

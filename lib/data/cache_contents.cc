@@ -12,6 +12,8 @@
 
 namespace tutti::impl::data {
 
+using base::CancelToken;
+using base::Ref;
 using base::Result;
 using base::Status;
 
@@ -28,7 +30,7 @@ class MemoryContents : public CacheContents {
     std::lock_guard lock(mutex_);
     return seed_ == seed ? kept_ : nullptr;
   }
-  Result<std::unique_ptr<ElementStoreWriter>> fill(int64_t seed) override {
+  Result<std::unique_ptr<ElementStoreWriter>> fill(int64_t seed, const Ref<CancelToken> &) override {
     return std::unique_ptr<ElementStoreWriter>(std::make_unique<Writer>(*this, seed));
   }
 
@@ -82,18 +84,18 @@ class FileContents : public CacheContents {
     }
     return Store(file_);
   }
-  Result<std::unique_ptr<ElementStoreWriter>> fill(int64_t seed) override {
+  Result<std::unique_ptr<ElementStoreWriter>> fill(int64_t seed, const Ref<CancelToken> &cancel) override {
     const std::string fingerprint = fingerprint_for(seed);
     if (place_.is_folder) TUTTI_TRY(base::make_directories(place_.path));
     TUTTI_ASSIGN(ElementFileWriter file, ElementFileWriter::create(path_for(fingerprint), input_->spec(), fingerprint));
-    return std::unique_ptr<ElementStoreWriter>(std::make_unique<Writer>(*this, std::move(file), seed));
+    return std::unique_ptr<ElementStoreWriter>(std::make_unique<Writer>(*this, std::move(file), seed, cancel));
   }
 
  private:
   class Writer : public ElementStoreWriter {
    public:
-    Writer(FileContents &contents, ElementFileWriter file, int64_t seed)
-        : contents_(contents), file_(std::move(file)), seed_(seed) {}
+    Writer(FileContents &contents, ElementFileWriter file, int64_t seed, const Ref<CancelToken> &cancel)
+        : contents_(contents), file_(std::move(file)), seed_(seed), cancel_(cancel) {}
 
     Status add(const Element &element) override {
       if (!file_) return Status();
@@ -105,7 +107,7 @@ class FileContents : public CacheContents {
     void add_failure(const Status &) override { file_.reset(); }
     Result<Store> finish() override {
       if (!file_) return Store();
-      TUTTI_TRY(contents_.check_unchanged());
+      TUTTI_TRY(contents_.check_unchanged(cancel_));
       TUTTI_TRY(file_->commit());
       file_.reset();
       return contents_.find(seed_);
@@ -115,6 +117,7 @@ class FileContents : public CacheContents {
     FileContents &contents_;
     std::optional<ElementFileWriter> file_;  // nothing when it is given up
     const int64_t seed_;
+    const Ref<CancelToken> cancel_;
   };
 
   std::string fingerprint_for(int64_t seed) const {
@@ -138,8 +141,8 @@ class FileContents : public CacheContents {
     if (file.code() != base::Code::failed_precondition) return file;
     return file.status().wrap("the path of a cache must be one where there is nothing yet, or an element file");
   }
-  Status check_unchanged() const {
-    TUTTI_ASSIGN(Fingerprint now, fingerprint_of(*input_));
+  Status check_unchanged(const Ref<CancelToken> &cancel) const {
+    TUTTI_ASSIGN(Fingerprint now, fingerprint_of(*input_, cancel));
     now.add(place_.key);
     if (now.value() == fingerprint_.value()) return Status();
     return base::failed_precondition("files that the pipeline reads have changed while ",
@@ -159,12 +162,13 @@ std::unique_ptr<CacheContents> make_memory_contents(const ElementSpec &spec) {
   return std::make_unique<MemoryContents>(spec);
 }
 
-Result<std::unique_ptr<CacheContents>> make_file_contents(const DatasetRef &input, ElementFilePlace place) {
+Result<std::unique_ptr<CacheContents>> make_file_contents(const DatasetRef &input, ElementFilePlace place,
+                                                          const Ref<CancelToken> &cancel) {
   if (place.path.empty()) return base::invalid_argument("parameter 'path': expected a path, got nothing");
   if (place.path.find("://") != std::string::npos) {
     return base::unimplemented("parameter 'path': ", base::quoted(place.path, 400), " is not a file of this machine");
   }
-  TUTTI_ASSIGN(Fingerprint fingerprint, fingerprint_of(*input));
+  TUTTI_ASSIGN(Fingerprint fingerprint, fingerprint_of(*input, cancel));
   if (fingerprint.has_unknown() && place.key.empty()) {
     return base::invalid_argument("a change of what '", fingerprint.unknown(),
                                   "' gives could not be seen; expected the parameter 'key', a text that is changed "

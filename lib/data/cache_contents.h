@@ -28,9 +28,10 @@ class CacheContents {
 
   /// What is kept for this seed; null when there is nothing.
   virtual base::Result<std::shared_ptr<const ElementStore>> find(int64_t seed) = 0;
-  /// Begins a pass. finish() keeps it, unless elements of it failed, and gives null if there is nothing then. The
-  /// writer does not outlive the contents.
-  virtual base::Result<std::unique_ptr<ElementStoreWriter>> fill(int64_t seed) = 0;
+  /// Begins a pass. finish() keeps it, unless elements of it failed, and gives null if there is nothing then; it may be
+  /// called again when `cancel` (null allowed) has ended it. The writer does not outlive the contents.
+  virtual base::Result<std::unique_ptr<ElementStoreWriter>> fill(int64_t seed,
+                                                                 const base::Ref<base::CancelToken> &cancel) = 0;
 };
 
 std::unique_ptr<CacheContents> make_memory_contents(const ElementSpec &spec);
@@ -41,8 +42,10 @@ struct ElementFilePlace {
   bool is_folder = false;  ///< each fingerprint has a file of its own there; the folder is made if need be
   std::string key;
 };
-/// INVALID_ARGUMENT when the pipeline has functions of the user and there is no key.
-base::Result<std::unique_ptr<CacheContents>> make_file_contents(const DatasetRef &input, ElementFilePlace place);
+/// INVALID_ARGUMENT when the pipeline has functions of the user and there is no key. `cancel` (null allowed) ends the
+/// looking at the files of the pipeline.
+base::Result<std::unique_ptr<CacheContents>> make_file_contents(const DatasetRef &input, ElementFilePlace place,
+                                                                const base::Ref<base::CancelToken> &cancel);
 
 }  // namespace tutti::impl::data
 

@@ -184,9 +184,8 @@ base::Result<std::vector<Element>> peek(const Dataset &dataset, int64_t count, c
 /// no file.
 bool runs_own_code_only(const Dataset &dataset);
 
-/// Warnings about well-known bad orders, each with what is better: no prefetch at the end; cache after what is random
-/// (shuffle, map) or after repeat; shuffle after batch or repeat; shard after shuffle; batch before a map that sees its
-/// rows one after the other, or whose random ops draw once for all of them. Empty when there is nothing to say.
+/// Warnings about well-known bad orders of transforms, each with what is better; tutti/dataset.h lists them. Empty when
+/// there is nothing to say.
 base::Result<std::vector<std::string>> lint(const Dataset &dataset);
 
 }  // namespace tutti::impl::data

@@ -36,14 +36,14 @@ class FileDataset : public Dataset {
 }  // namespace
 
 Result<FileList> FileList::make(const std::vector<std::string> &paths, const std::string &compression,
-                                const Ref<const FileSystems> &file_systems) {
+                                const SourceServices &services) {
   FileList list;
   TUTTI_ASSIGN(list.compression, parse_compression(compression));
-  list.file_systems = file_systems;
-  TUTTI_ASSIGN(list.paths, expand_paths(paths, file_systems.get()));
+  list.file_systems = services.file_systems;
+  TUTTI_ASSIGN(list.paths, expand_paths(paths, services.file_systems.get(), services.cancel));
   // What cannot be opened at all is told at once.
   for (const std::string &path : list.paths)
-    TUTTI_TRY(open_file(path, file_systems.get()));
+    TUTTI_TRY(open_file(path, services.file_systems.get(), services.cancel));
   return list;
 }
 

@@ -21,6 +21,7 @@
 
 #include "base/cancel.h"
 #include "data/byte_stream.h"
+#include "data/pipeline.h"
 #include "data/stage.h"
 
 namespace tutti::impl::data {
@@ -53,9 +54,9 @@ struct FileList {
   /// Where the compression is to be told from the contents by other means than Compression::automatic.
   base::Result<ByteStream> (*open)(base::Ref<const ReadableFile> file, Compression compression) = ByteStream::open;
 
-  /// Expands patterns (file_system.h) and reads the name of the compression.
+  /// Expands patterns (file_system.h), opens each file once, and reads the name of the compression.
   static base::Result<FileList> make(const std::vector<std::string> &paths, const std::string &compression,
-                                     const base::Ref<const FileSystems> &file_systems);
+                                     const SourceServices &services);
   /// Differs, most likely, between different lists.
   int64_t fingerprint() const;
 };

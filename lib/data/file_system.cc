@@ -43,7 +43,7 @@ class LocalFileSystem : public FileSystem {
     TUTTI_ASSIGN(base::RandomAccessFile file, base::RandomAccessFile::open(path));
     return Ref<const ReadableFile>(base::make_ref<LocalFile>(std::move(file)));
   }
-  Result<std::vector<Entry>> list(const std::string &directory) const override {
+  Result<std::vector<Entry>> list(const std::string &directory, const Ref<base::CancelToken> &) const override {
     TUTTI_ASSIGN(std::vector<std::string> names, base::list_directory(directory));
     std::vector<Entry> entries;
     for (std::string &name : names) {

@@ -63,8 +63,9 @@ class FileSystem {
                                                            const base::Ref<base::CancelToken> &cancel) const = 0;
   /// Whether list() works. Where it does not, paths are no patterns.
   virtual bool can_list() const { return true; }
-  /// What is in a directory, ordered by name (by its bytes), each name once.
-  virtual base::Result<std::vector<Entry>> list(const std::string &directory) const = 0;
+  /// What is in a directory, ordered by name (by its bytes), each name once. `cancel` (null allowed) ends the call.
+  virtual base::Result<std::vector<Entry>> list(const std::string &directory,
+                                                const base::Ref<base::CancelToken> &cancel) const = 0;
 };
 
 /// The file systems of a context, by scheme. Only grows.
@@ -99,9 +100,10 @@ bool is_pattern(std::string_view path);
 bool matches_pattern(std::string_view pattern, std::string_view name);
 /// Every path that is a pattern replaced by the files it matches, ordered by name; "**" as a part stands for any number
 /// of directories. The others stay as they are, in their place. NOT_FOUND naming a pattern that matches nothing.
-/// `systems` may be null.
+/// `systems` and `cancel` may be null.
 base::Result<std::vector<std::string>> expand_paths(const std::vector<std::string> &paths,
-                                                    const FileSystems *systems = nullptr);
+                                                    const FileSystems *systems = nullptr,
+                                                    const base::Ref<base::CancelToken> &cancel = {});
 
 }  // namespace tutti::impl::data
 

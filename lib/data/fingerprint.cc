@@ -37,7 +37,7 @@ Status add_path(const std::string &path, const FileSystems *systems, Fingerprint
   if (!scheme_of(path).empty() || !base::is_directory(path)) return fingerprint.add_file(path, systems);
   if (depth > kMostDirectories) return base::invalid_argument("directories are nested too deeply at ", path);
   TUTTI_ASSIGN(const std::shared_ptr<const FileSystem> system, file_system_of(path, systems));
-  TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system->list(path));
+  TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system->list(path, fingerprint.cancel()));
   for (const FileSystem::Entry &entry : entries)
     TUTTI_TRY(add_path(base::concat(path, "/", entry.name), systems, fingerprint, depth + 1));
   return Status();
@@ -53,7 +53,7 @@ Status add_files(const Recipe &recipe, Fingerprint &fingerprint) {
       for (std::string &text : paths)
         text = text.substr(text.find('=') + 1);
     } else if (name == "paths") {
-      TUTTI_ASSIGN(paths, expand_paths(paths, recipe.file_systems.get()));
+      TUTTI_ASSIGN(paths, expand_paths(paths, recipe.file_systems.get(), fingerprint.cancel()));
     }
     for (const std::string &path : paths)
       TUTTI_TRY(add_path(path, recipe.file_systems.get(), fingerprint));
@@ -83,7 +83,7 @@ Status add_cache(const Recipe &recipe, Fingerprint &fingerprint) {
   if (const auto found = recipe.attributes.find("key"); found != recipe.attributes.end())
     key = std::get<std::string>(found->second);
   if (key.empty()) return add_dataset(*recipe.inputs[0], fingerprint);
-  Fingerprint input;
+  Fingerprint input(fingerprint.cancel());
   TUTTI_TRY(add_dataset(*recipe.inputs[0], input));
   fingerprint.add_number(static_cast<int64_t>(input.value()));
   fingerprint.add(key);
@@ -152,7 +152,7 @@ void Fingerprint::add_tensor(const Tensor &tensor) {
 Status Fingerprint::add_file(const std::string &path, const FileSystems *systems) {
   add(path);
   if (!scheme_of(path).empty()) {
-    TUTTI_ASSIGN(const base::Ref<const ReadableFile> file, open_file(path, systems));
+    TUTTI_ASSIGN(const base::Ref<const ReadableFile> file, open_file(path, systems, cancel_));
     add_number(file->size_bytes());
     return Status();
   }
@@ -189,8 +189,8 @@ std::shared_ptr<const Recipe> make_recipe(const SourceDefinition &definition, co
   return std::make_shared<const Recipe>(std::move(recipe));
 }
 
-Result<Fingerprint> fingerprint_of(const Dataset &dataset) {
-  Fingerprint fingerprint;
+Result<Fingerprint> fingerprint_of(const Dataset &dataset, const base::Ref<base::CancelToken> &cancel) {
+  Fingerprint fingerprint(cancel);
   fingerprint.add_number(kRevision);
   TUTTI_TRY(add_dataset(dataset, fingerprint));
   return fingerprint;

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/checksum.h"
@@ -32,6 +33,10 @@ namespace tutti::impl::data {
 
 class Fingerprint {
  public:
+  Fingerprint() = default;
+  /// What ends the looking at files; null = nothing does.
+  explicit Fingerprint(base::Ref<base::CancelToken> cancel) : cancel_(std::move(cancel)) {}
+
   void add(std::string_view text) { hash_ = base::fnv1a64(text, base::fnv1a64(text.size(), hash_)); }
   void add_number(int64_t number) { hash_ = base::fnv1a64(static_cast<uint64_t>(number), hash_); }
   /// Dtype, shape and values.
@@ -45,6 +50,7 @@ class Fingerprint {
   void use_seed() { uses_seed_ = true; }
 
   uint64_t value() const { return hash_; }
+  const base::Ref<base::CancelToken> &cancel() const { return cancel_; }
   bool has_unknown() const { return !unknown_.empty(); }
   /// The kind of the first dataset that cannot be told.
   const std::string &unknown() const { return unknown_; }
@@ -55,6 +61,7 @@ class Fingerprint {
   uint64_t hash_ = base::kFnvStart;
   std::string unknown_;
   bool uses_seed_ = false;
+  base::Ref<base::CancelToken> cancel_;
 };
 
 /// What a pipeline made a dataset of, by name; immutable once it is part of a dataset.
@@ -78,8 +85,8 @@ std::shared_ptr<const Recipe> make_recipe(const TransformDefinition &definition,
 std::shared_ptr<const Recipe> make_recipe(const SourceDefinition &definition, const graph::Attributes &attributes,
                                           const SourceServices &services);
 
-/// NOT_FOUND and the like name a file that is gone.
-base::Result<Fingerprint> fingerprint_of(const Dataset &dataset);
+/// NOT_FOUND and the like name a file that is gone. `cancel` (null allowed) ends the looking at files.
+base::Result<Fingerprint> fingerprint_of(const Dataset &dataset, const base::Ref<base::CancelToken> &cancel = {});
 
 }  // namespace tutti::impl::data
 

@@ -8,6 +8,8 @@
 
 namespace tutti::impl::data {
 
+using base::CancelToken;
+using base::Ref;
 using base::Result;
 using base::Status;
 
@@ -63,7 +65,7 @@ std::string without_backslashes(std::string_view text) {
 
 class Expansion {
  public:
-  explicit Expansion(const FileSystem &system) : system_(system) {}
+  Expansion(const FileSystem &system, const Ref<CancelToken> &cancel) : system_(system), cancel_(cancel) {}
 
   // Matches parts[at..] below a directory ("" = where relative paths begin).
   Status walk(const std::string &directory, std::span<const std::string_view> parts, int depth) {
@@ -75,7 +77,8 @@ class Expansion {
     }
     const bool any_depth = parts[0] == "**" && parts.size() > 1;
     if (any_depth) TUTTI_TRY(walk(here, parts.subspan(1), depth));
-    const Result<std::vector<FileSystem::Entry>> entries = system_.list(here.empty() ? "." : here);
+    const Result<std::vector<FileSystem::Entry>> entries = system_.list(here.empty() ? "." : here, cancel_);
+    TUTTI_TRY(base::check(cancel_.get()));
     // What is not there matches nothing.
     if (entries.code() == base::Code::not_found || entries.code() == base::Code::failed_precondition) return Status();
     TUTTI_TRY(entries);
@@ -100,10 +103,12 @@ class Expansion {
 
  private:
   const FileSystem &system_;
+  const Ref<CancelToken> &cancel_;
   std::vector<std::string> found_;
 };
 
-Result<std::vector<std::string>> expand(const FileSystem &system, const std::string &pattern) {
+Result<std::vector<std::string>> expand(const FileSystem &system, const std::string &pattern,
+                                        const Ref<CancelToken> &cancel) {
   std::vector<std::string_view> parts;
   std::string_view left = pattern;
   const std::string_view scheme = scheme_of(pattern);
@@ -116,7 +121,7 @@ Result<std::vector<std::string>> expand(const FileSystem &system, const std::str
     if (end > 0) parts.push_back(left.substr(0, end));
     left.remove_prefix(std::min(end + 1, left.size()));
   }
-  Expansion expansion(system);
+  Expansion expansion(system, cancel);
   TUTTI_TRY(expansion.walk(root, parts, 0));
   std::vector<std::string> found = expansion.take();
   if (found.empty()) return base::not_found("no file matches the pattern ", base::quoted(pattern, 400));
@@ -168,7 +173,8 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*') == std::string_view::npos;
 }
 
-Result<std::vector<std::string>> expand_paths(const std::vector<std::string> &paths, const FileSystems *systems) {
+Result<std::vector<std::string>> expand_paths(const std::vector<std::string> &paths, const FileSystems *systems,
+                                              const Ref<CancelToken> &cancel) {
   std::vector<std::string> all;
   for (const std::string &path : paths) {
     if (path.empty()) return base::invalid_argument("expected paths of files, got an empty text");
@@ -181,7 +187,7 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string> &pa
       all.push_back(without_backslashes(path));
       continue;
     }
-    TUTTI_ASSIGN(std::vector<std::string> found, expand(*system, path));
+    TUTTI_ASSIGN(std::vector<std::string> found, expand(*system, path, cancel));
     std::move(found.begin(), found.end(), std::back_inserter(all));
   }
   if (all.empty()) return base::invalid_argument("expected paths of files, got none");

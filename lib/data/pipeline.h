@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "data/dataset.h"
@@ -62,6 +63,7 @@ struct TransformArguments {
   ScanFunction scan = nullptr;                  ///< scan_callback
   std::vector<ScanState> state = {};            ///< scan, scan_callback
   std::optional<ElementSpec> output_spec = {};  ///< map_callback, flat_map, ...: what it yields; nothing = as its input
+  base::Ref<base::CancelToken> cancel = nullptr;  ///< as that of SourceServices
 };
 
 class ArrowStream;
@@ -70,6 +72,7 @@ class ArrowStream;
 struct SourceServices {
   base::Ref<const FileSystems> file_systems = nullptr;  ///< of paths with a scheme; null = none
   std::shared_ptr<ArrowStream> arrow_stream = nullptr;  ///< arrow: what it reads
+  base::Ref<base::CancelToken> cancel = nullptr;  ///< ends the looking at files that makes the source; null = never
 };
 
 class Pipeline {

@@ -55,7 +55,8 @@ struct IdxFile {
 };
 
 /// The slices of one or more IDX files. DATA_LOSS "corrupt IDX" names file, offset and what was expected there.
-base::Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files, const FileSystems *systems = nullptr);
+base::Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files, const FileSystems *systems = nullptr,
+                                        const base::Ref<base::CancelToken> &cancel = {});
 
 /// A feed: the host pushes elements, one walk takes them out. Bounded: push() waits while `capacity` elements are
 /// waiting to be taken.

@@ -32,6 +32,7 @@ struct memory {
   int64_t claimed_size; /* of a file; 0 = the truth */
   int is_silent;        /* fails without an error */
   atomic_int waits;     /* reads wait until they are told to end */
+  int open_waits, list_waits;
   atomic_int opened, closed, reads, destroyed, told_to_end;
 };
 
@@ -39,10 +40,21 @@ static int32_t fail_with(const struct memory *memory, int32_t code, const char *
   return memory->is_silent ? code : tutti_error_set(error, code, text);
 }
 
+static int32_t wait_until_told(struct memory *memory, tutti_cancel *cancel, tutti_error **error) {
+  for (int i = 0; i < 10000; i++) {
+    if (tutti_cancel_get_state(cancel) != TUTTI_CANCEL_NONE) {
+      memory->told_to_end++;
+      return tutti_error_set(error, TUTTI_CANCELLED, "told to end");
+    }
+    sleep_microseconds(1000);
+  }
+  return tutti_error_set(error, TUTTI_INTERNAL, "nobody ends this wait");
+}
+
 static int32_t memory_open(void *user, const char *path, tutti_cancel *cancel, void **file, int64_t *size_bytes,
                            tutti_error **error) {
   struct memory *memory = user;
-  (void)cancel;
+  if (memory->open_waits) return wait_until_told(memory, cancel, error);
   if (memory->open_code != 0) return fail_with(memory, memory->open_code, "no key", error);
   for (int i = 0; i < FILES; i++) {
     if (strcmp(files[i].path, path) != 0) continue;
@@ -86,7 +98,7 @@ static void memory_close(void *user, void *file) {
 static int32_t memory_list(void *user, const char *directory, tutti_cancel *cancel, tutti_list_fn add, void *listing,
                            tutti_error **error) {
   struct memory *memory = user;
-  (void)cancel;
+  if (memory->list_waits) return wait_until_told(memory, cancel, error);
   if (memory->list_code == -1) {
     add(listing, "a/b", 0);
     add(listing, NULL, 0);
@@ -346,9 +358,118 @@ static void test_walks_are_left(void **state) {
   assert_all_closed(&memory);
 }
 
+/* What a pipeline does while it is written, with a file system that does not answer. */
+static void write_lines(tutti_pipeline *pipeline, struct memory *memory) {
+  const char *path = "mem://a/1.txt";
+  memory->open_waits = 1;
+  tutti_source_text_lines(pipeline, &path, 1, NULL);
+}
+
+static void write_pattern(tutti_pipeline *pipeline, struct memory *memory) {
+  const char *path = "mem://**/*.txt";
+  memory->list_waits = 1;
+  tutti_source_files(pipeline, &path, 1, NULL);
+}
+
+static void write_image_folder(tutti_pipeline *pipeline, struct memory *memory) {
+  memory->list_waits = 1;
+  tutti_source_image_folder(pipeline, "mem://", NULL);
+}
+
+static void write_csv(tutti_pipeline *pipeline, struct memory *memory) {
+  const char *path = "mem://a/1.txt";
+  memory->waits = 1;
+  tutti_source_csv(pipeline, &path, 1, NULL); /* the columns are those of the header */
+}
+
+static void write_npy(tutti_pipeline *pipeline, struct memory *memory) {
+  const char *array = "x=mem://a/1.txt";
+  memory->waits = 1;
+  tutti_source_npy(pipeline, &array, 1, NULL);
+}
+
+static void write_npz(tutti_pipeline *pipeline, struct memory *memory) {
+  memory->waits = 1;
+  tutti_source_npz(pipeline, "mem://a/1.txt", NULL);
+}
+
+static void write_fixed_records(tutti_pipeline *pipeline, struct memory *memory) {
+  const char *path = "mem://a/1.txt", *field = "x: u8";
+  tutti_source_fixed_records_attrs attrs = {.fields = &field, .fields_count = 1};
+  memory->waits = 1;
+  tutti_source_fixed_records(pipeline, &path, 1, &attrs);
+}
+
+static void write_idx(tutti_pipeline *pipeline, struct memory *memory) {
+  memory->waits = 1;
+  tutti_pipeline_add_idx(pipeline, "x", TUTTI_ROLE_FEATURE, "mem://a/1.txt");
+}
+
+static void write_file_cache(tutti_pipeline *pipeline, struct memory *memory) {
+  write_lines(pipeline, &(struct memory){0});
+  memory->open_waits = 1; /* by now the source has seen its file; the cache asks again */
+  tutti_pipeline_cache(pipeline, &(tutti_pipeline_cache_attrs){.path = "never-written.elements"});
+}
+
+static void test_hanging_builds_end_in_time(void **state) {
+  (void)state;
+  void (*const writes[])(tutti_pipeline *, struct memory *) = {
+      write_lines, write_pattern, write_image_folder, write_csv,           write_npy,
+      write_npz,   write_idx,     write_file_cache,   write_fixed_records,
+  };
+  for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+    for (int by_deadline = 0; by_deadline < 2; by_deadline++) {
+      struct memory memory = {0};
+      tutti_context *context = new_context(&memory);
+      tutti_pipeline *pipeline = NULL;
+      tutti_cancel *cancel = NULL;
+      assert_ok(tutti_pipeline_create(context, &pipeline, &err));
+      assert_ok(tutti_cancel_create(&cancel, &err));
+      tutti_pipeline_set_cancel(pipeline, cancel);
+      tutti_context_unref(context);
+      assert_ok(tutti_cancel_set_deadline(cancel, by_deadline ? 20 : 60000, &err));
+      if (!by_deadline) assert_ok(tutti_cancel_request(cancel, TUTTI_CANCEL_CANCEL, &err));
+      writes[i](pipeline, &memory);
+      tutti_cancel_unref(cancel);
+      assert_build_error(by_deadline ? TUTTI_DEADLINE_EXCEEDED : TUTTI_CANCELLED, "", pipeline);
+      assert_int_equal(memory.told_to_end, by_deadline);
+      assert_all_closed(&memory);
+    }
+  }
+}
+
+/* The token is that of the build alone. */
+static void test_walks_do_not_follow_the_token_of_the_build(void **state) {
+  (void)state;
+  struct memory memory = {0};
+  tutti_context *context = new_context(&memory);
+  tutti_pipeline *pipeline = NULL;
+  tutti_cancel *cancel = NULL;
+  const char *path = "mem://a/*.txt";
+  assert_ok(tutti_pipeline_create(context, &pipeline, &err));
+  assert_ok(tutti_cancel_create(&cancel, &err));
+  tutti_context_unref(context);
+  tutti_pipeline_set_cancel(pipeline, cancel);
+  tutti_source_text_lines(pipeline, &path, 1, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  assert_ok(tutti_cancel_request(cancel, TUTTI_CANCEL_CANCEL, &err));
+  tutti_cancel_unref(cancel);
+  assert_texts("one,two,three,four,", dataset);
+  assert_all_closed(&memory);
+  pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_set_cancel(pipeline, (tutti_cancel *)pipeline);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "cancel", pipeline);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_sources_read_through_it), cmocka_unit_test(test_mistakes),
-    cmocka_unit_test(test_functions_that_fail),     cmocka_unit_test(test_reads_that_fail),
-    cmocka_unit_test(test_slow_reads_end_in_time),  cmocka_unit_test(test_walks_are_left),
+    cmocka_unit_test(test_sources_read_through_it),
+    cmocka_unit_test(test_mistakes),
+    cmocka_unit_test(test_functions_that_fail),
+    cmocka_unit_test(test_reads_that_fail),
+    cmocka_unit_test(test_slow_reads_end_in_time),
+    cmocka_unit_test(test_walks_are_left),
+    cmocka_unit_test(test_hanging_builds_end_in_time),
+    cmocka_unit_test(test_walks_do_not_follow_the_token_of_the_build),
 };
 CAPI_TEST_MAIN(tests)

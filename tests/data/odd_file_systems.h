@@ -28,9 +28,9 @@ class OddFileSystem : public impl::data::FileSystem {
     TUTTI_ASSIGN(FileRef file, impl::data::open_file(local(path)));
     return FileRef(impl::base::make_ref<File>(*this, path, std::move(file), cancel != nullptr));
   }
-  impl::base::Result<std::vector<Entry>> list(const std::string &directory) const override {
+  impl::base::Result<std::vector<Entry>> list(const std::string &directory, const Token &cancel) const override {
     TUTTI_ASSIGN(const auto system, impl::data::file_system_of("/", nullptr));
-    return system->list(local(directory));
+    return system->list(local(directory), cancel);
   }
 
  private:

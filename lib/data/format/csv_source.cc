@@ -137,8 +137,9 @@ class CsvFileReader : public FileReader {
 };
 
 // Every column of the first file's header, as texts.
-Result<std::vector<std::string>> columns_of(const FileList &files, char delimiter) {
-  TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(files.paths[0], files.file_systems.get()));
+Result<std::vector<std::string>> columns_of(const FileList &files, const base::Ref<base::CancelToken> &cancel,
+                                            char delimiter) {
+  TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(files.paths[0], files.file_systems.get(), cancel));
   TUTTI_ASSIGN(ByteStream stream, ByteStream::open(std::move(file), files.compression));
   CsvReader reader(delimiter);
   TUTTI_TRY(reader.begin(stream));
@@ -153,7 +154,7 @@ Result<std::vector<std::string>> columns_of(const FileList &files, char delimite
 }  // namespace
 
 Result<DatasetRef> make_csv(const CsvParameters &parameters) {
-  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters.file_systems));
+  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
   if (parameters.delimiter.size() != 1 || parameters.delimiter.find_first_of("\"\r\n") != std::string::npos)
     return base::invalid_argument("delimiter: expected one character, got ", base::quoted(parameters.delimiter));
   auto columns = std::make_shared<CsvColumns>();
@@ -168,7 +169,7 @@ Result<DatasetRef> make_csv(const CsvParameters &parameters) {
   }
   if (parameters.columns.empty()) {
     if (!parameters.header) return base::invalid_argument("columns: without a header they must be listed");
-    TUTTI_ASSIGN(const std::vector<std::string> names, columns_of(files, columns->delimiter));
+    TUTTI_ASSIGN(const std::vector<std::string> names, columns_of(files, parameters.cancel, columns->delimiter));
     for (const std::string &name : names)
       columns->fields.push_back({{name, Role::feature, DType::bytes, {}}, std::nullopt, {}});
   }

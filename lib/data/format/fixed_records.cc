@@ -199,10 +199,10 @@ Result<RecordLayout> make_layout(const FixedRecordsParameters &parameters, Eleme
 }
 
 // Maps all files; false when one of them is compressed.
-Result<bool> map_files(const FileList &list, const RecordLayout &layout, std::vector<FixedRecordsAccess::File> &files,
-                       int64_t &records) {
+Result<bool> map_files(const FileList &list, const Ref<base::CancelToken> &cancel, const RecordLayout &layout,
+                       std::vector<FixedRecordsAccess::File> &files, int64_t &records) {
   for (const std::string &path : list.paths) {
-    TUTTI_ASSIGN(const Ref<const ReadableFile> file, open_file(path, list.file_systems.get()));
+    TUTTI_ASSIGN(const Ref<const ReadableFile> file, open_file(path, list.file_systems.get(), cancel));
     TUTTI_ASSIGN(const ByteStream stream, ByteStream::open(file, list.compression));
     if (stream.is_compressed()) return false;
     const int64_t left = file->size_bytes() - layout.header_bytes - layout.footer_bytes;
@@ -226,10 +226,10 @@ Result<DatasetRef> make_fixed_records(const FixedRecordsParameters &parameters) 
   TUTTI_ASSIGN(RecordLayout layout, make_layout(parameters, spec));
   TUTTI_TRY(check(spec));
   TUTTI_TRY(set_roles(spec, parameters.labels, parameters.weights));
-  TUTTI_ASSIGN(FileList list, FileList::make(parameters.paths, parameters.compression, parameters.file_systems));
+  TUTTI_ASSIGN(FileList list, FileList::make(parameters.paths, parameters.compression, parameters));
   std::vector<FixedRecordsAccess::File> files;
   int64_t records = 0;
-  TUTTI_ASSIGN(const bool mapped, map_files(list, layout, files, records));
+  TUTTI_ASSIGN(const bool mapped, map_files(list, parameters.cancel, layout, files, records));
   if (mapped) {
     return DatasetRef(
         base::make_ref<FixedRecordsDataset>(std::move(spec), std::move(layout), std::move(files), records));

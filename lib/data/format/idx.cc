@@ -177,16 +177,18 @@ Result<Tensor> decode_idx(std::string_view bytes, std::string_view name) {
   return tensor;
 }
 
-Result<Tensor> read_idx(const std::string &path, const FileSystems *systems) {
-  TUTTI_ASSIGN(const base::Ref<const ReadableFile> file, open_file(path, systems));
+Result<Tensor> read_idx(const std::string &path, const FileSystems *systems,
+                        const base::Ref<base::CancelToken> &cancel) {
+  TUTTI_ASSIGN(const base::Ref<const ReadableFile> file, open_file(path, systems, cancel));
   TUTTI_ASSIGN(const base::Ref<tensor::Buffer> contents, file->contents());
   return decode_idx({static_cast<const char *>(contents->data()), static_cast<size_t>(contents->size_bytes())}, path);
 }
 
-Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files, const FileSystems *systems) {
+Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files, const FileSystems *systems,
+                                  const base::Ref<base::CancelToken> &cancel) {
   std::vector<NamedTensor> tensors;
   for (const IdxFile &file : files) {
-    TUTTI_ASSIGN(Tensor tensor, read_idx(file.path, systems));
+    TUTTI_ASSIGN(Tensor tensor, read_idx(file.path, systems, cancel));
     tensors.push_back({file.name, std::move(tensor), file.role});
   }
   return from_slices(std::move(tensors));

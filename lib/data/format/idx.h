@@ -20,7 +20,8 @@
 namespace tutti::impl::data {
 
 /// The tensor in an IDX file. NOT_FOUND and the like for files that cannot be read.
-base::Result<tensor::Tensor> read_idx(const std::string &path, const FileSystems *systems = nullptr);
+base::Result<tensor::Tensor> read_idx(const std::string &path, const FileSystems *systems = nullptr,
+                                      const base::Ref<base::CancelToken> &cancel = {});
 
 /// The tensor in the bytes of an IDX file, plain or gzip; `name` stands for the file in errors.
 base::Result<tensor::Tensor> decode_idx(std::string_view bytes, std::string_view name);

@@ -275,8 +275,8 @@ Result<Tensor> decode_npy(const Ref<Buffer> &buffer, int64_t offset, int64_t siz
   return Tensor::from_buffer(*dtype, *shape, buffer, offset + begin);
 }
 
-Result<Tensor> read_npy(const std::string &path, const FileSystems *systems) {
-  TUTTI_ASSIGN(const Ref<const ReadableFile> file, open_file(path, systems));
+Result<Tensor> read_npy(const std::string &path, const FileSystems *systems, const Ref<base::CancelToken> &cancel) {
+  TUTTI_ASSIGN(const Ref<const ReadableFile> file, open_file(path, systems, cancel));
   TUTTI_ASSIGN(const Ref<Buffer> contents, file->contents());
   return decode_npy(contents, 0, contents->size_bytes(), path);
 }

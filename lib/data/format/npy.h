@@ -29,7 +29,8 @@ namespace tutti::impl::data {
 /// expected; UNIMPLEMENTED for element types that have no counterpart.
 base::Result<tensor::Tensor> decode_npy(const base::Ref<tensor::Buffer> &buffer, int64_t offset, int64_t size,
                                         std::string_view name);
-base::Result<tensor::Tensor> read_npy(const std::string &path, const FileSystems *systems = nullptr);
+base::Result<tensor::Tensor> read_npy(const std::string &path, const FileSystems *systems = nullptr,
+                                      const base::Ref<base::CancelToken> &cancel = {});
 
 /// The arrays of an npz archive with their names (without ".npy"), in the order of the archive. An empty list of names
 /// means all; INVALID_ARGUMENT for a name that is none.

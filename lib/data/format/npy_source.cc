@@ -42,14 +42,15 @@ Result<DatasetRef> make_npy(const NpyParameters &parameters) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
       return base::invalid_argument("array ", base::quoted(text), ": expected NAME=PATH, as in \"x=images.npy\"");
-    TUTTI_ASSIGN(Tensor tensor, read_npy(text.substr(equals + 1), parameters.file_systems.get()));
+    TUTTI_ASSIGN(Tensor tensor, read_npy(text.substr(equals + 1), parameters.file_systems.get(), parameters.cancel));
     arrays.push_back({text.substr(0, equals), std::move(tensor), Role::feature});
   }
   return slices_of(std::move(arrays), parameters.labels, parameters.weights);
 }
 
 Result<DatasetRef> make_npz(const NpzParameters &parameters) {
-  TUTTI_ASSIGN(const Ref<const ReadableFile> file, open_file(parameters.path, parameters.file_systems.get()));
+  TUTTI_ASSIGN(const Ref<const ReadableFile> file,
+               open_file(parameters.path, parameters.file_systems.get(), parameters.cancel));
   TUTTI_ASSIGN(const Ref<tensor::Buffer> contents, file->contents());
   std::vector<NamedTensor> arrays;
   TUTTI_ASSIGN(auto found, decode_npz(contents, parameters.arrays, parameters.path));

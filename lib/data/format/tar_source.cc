@@ -77,7 +77,7 @@ Result<DatasetRef> make_tar(const TarParameters &parameters) {
   }
   TUTTI_TRY(check(spec));
   TUTTI_TRY(set_roles(spec, parameters.labels, parameters.weights));
-  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters.file_systems));
+  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
   return make_file_dataset("tar", std::move(spec), std::move(files),
                            [fields] { return std::make_unique<TarFileReader>(fields); });
 }

@@ -26,7 +26,7 @@ class RecordFileReader : public FileReader {
 }  // namespace
 
 Result<DatasetRef> make_tfrecord(const TfrecordParameters &parameters) {
-  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters.file_systems));
+  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
   files.open = open_record_stream;
   ElementSpec spec{{{parameters.name, Role::feature, tensor::DType::bytes, {}}}};
   return make_file_dataset("tfrecord", std::move(spec), std::move(files),

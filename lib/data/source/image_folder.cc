@@ -140,11 +140,11 @@ Result<DatasetRef> make_image_folder(const ImageFolderParameters &parameters) {
   folder.file_systems = parameters.file_systems;
   folder.gives_contents = parameters.contents;
   folder.gives_class = !parameters.class_name.empty();
-  TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system->list(parameters.path));
+  TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system->list(parameters.path, parameters.cancel));
   for (const FileSystem::Entry &entry : entries) {
     if (!entry.is_directory || entry.name.starts_with('.')) continue;
     const std::string directory = join_path(parameters.path, entry.name);
-    TUTTI_ASSIGN(const std::vector<FileSystem::Entry> files, system->list(directory));
+    TUTTI_ASSIGN(const std::vector<FileSystem::Entry> files, system->list(directory, parameters.cancel));
     for (const FileSystem::Entry &file : files) {
       if (file.is_directory || file.name.starts_with('.') || !has_extension(file.name, extensions)) continue;
       folder.files.push_back({join_path(directory, file.name), static_cast<int32_t>(folder.classes.size())});

@@ -40,7 +40,7 @@ class TextReader : public FileReader {
 }  // namespace
 
 Result<DatasetRef> make_text_lines(const TextLinesParameters &parameters) {
-  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters.file_systems));
+  TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
   ElementSpec spec{{{parameters.name, Role::feature, tensor::DType::bytes, {}}}};
   return make_file_dataset("text_lines", std::move(spec), std::move(files),
                            [skip = parameters.skip_lines] { return std::make_unique<TextReader>(skip); });

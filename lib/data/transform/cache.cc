@@ -85,7 +85,7 @@ class CacheStage : public Stage {
     TUTTI_ASSIGN(kept_, contents_.find(context_.seed));
     if (kept_ != nullptr) return Status();
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, dataset_.walk(context_));
-    TUTTI_ASSIGN(filling_, contents_.fill(context_.seed));
+    TUTTI_ASSIGN(filling_, contents_.fill(context_.seed, context_.cancel));
     input_ = std::move(input);
     return Status();
   }
@@ -108,9 +108,9 @@ class CacheStage : public Stage {
     const Result<bool> more = input_->next(element);
     if (base::is_interrupt(more.status())) return more;
     if (more.ok() && !*more) {
-      ended_ = true;
-      TUTTI_TRY(filling_->finish());
-      return false;
+      const Status kept = filling_->finish().status();
+      ended_ = !base::is_interrupt(kept);
+      return kept.ok() ? Result<bool>(false) : kept;
     }
     ++position_;
     if (!more.ok()) {
@@ -163,7 +163,7 @@ class CacheAccess : public RandomAccess {
     if (kept_ != nullptr) return Status();
     if (filling_ == nullptr) {
       TUTTI_ASSIGN(input_, dataset_.walk(context_));
-      TUTTI_ASSIGN(filling_, contents_.fill(context_.seed));
+      TUTTI_ASSIGN(filling_, contents_.fill(context_.seed, context_.cancel));
     }
     const Status status = read_all();
     if (base::is_interrupt(status)) return status;
@@ -232,14 +232,15 @@ Result<DatasetRef> make_cache(const char *kind, const DatasetRef &input, std::un
   return DatasetRef(base::make_ref<CacheDataset>(kind, input, std::move(contents)));
 }
 
-Result<DatasetRef> apply_cache(const DatasetRef &input, const CacheParameters &parameters, TransformArguments &) {
+Result<DatasetRef> apply_cache(const DatasetRef &input, const CacheParameters &parameters,
+                               TransformArguments &arguments) {
   if (parameters.path.empty()) {
     if (!parameters.key.empty())
       return base::invalid_argument("parameter 'key' is for a cache in a file: expected the parameter 'path'");
     return make_cache("cache", input, make_memory_contents(input->spec()));
   }
   TUTTI_ASSIGN(std::unique_ptr<CacheContents> contents,
-               make_file_contents(input, {parameters.path, false, parameters.key}));
+               make_file_contents(input, {parameters.path, false, parameters.key}, arguments.cancel));
   return make_cache("file_cache", input, std::move(contents));
 }
 

@@ -10,9 +10,9 @@
 namespace tutti::impl::data {
 
 base::Result<DatasetRef> apply_snapshot(const DatasetRef &input, const SnapshotParameters &parameters,
-                                        TransformArguments &) {
+                                        TransformArguments &arguments) {
   TUTTI_ASSIGN(std::unique_ptr<CacheContents> contents,
-               make_file_contents(input, {parameters.path, true, parameters.key}));
+               make_file_contents(input, {parameters.path, true, parameters.key}, arguments.cancel));
   return make_cache("snapshot", input, std::move(contents));
 }
 

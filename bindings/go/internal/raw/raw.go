@@ -333,6 +333,7 @@ extern void _wrap_pipeline_add_idx_raw_5a3225f2e4a67253(uintptr_t arg1, swig_typ
 extern void _wrap_pipeline_set_arrow_stream_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_feed_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_set_cancel_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_begin_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_104 arg2, int arg3);
 extern void _wrap_pipeline_set_bool_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_105 arg2, _Bool arg3);
 extern void _wrap_pipeline_set_i64_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
@@ -1497,6 +1498,12 @@ func Pipeline_add_dataset(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_pipeline_add_dataset_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
+func Pipeline_set_cancel(arg1 uintptr, arg2 uintptr) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_pipeline_set_cancel_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {

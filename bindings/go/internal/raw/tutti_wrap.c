@@ -2080,6 +2080,18 @@ void _wrap_pipeline_add_dataset_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0,
 }
 
 
+void _wrap_pipeline_set_cancel_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  tutti_cancel *arg2 = (tutti_cancel *) 0 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_cancel *)(uintptr_t)_swig_go_1; 
+  
+  tutti_pipeline_set_cancel(arg1,arg2);
+  
+}
+
+
 void _wrap_pipeline_begin_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
