@@ -124,7 +124,7 @@ class ColumnReader {
     const ArrowArray *values = &array;
     int64_t begin = offset, count = rows;
     for (const int64_t extent : type_.extents) {
-      TUTTI_TRY(check(*values, 1, begin, count));
+      TUTTI_TRY(check(*values, 1, begin, count, extent));
       TUTTI_TRY(note_nulls(*values, begin, count));
       begin = (begin + values->offset) * extent;
       count *= extent;
@@ -132,8 +132,8 @@ class ColumnReader {
         return bad("a list without a child");
       values = values->children[0];
     }
-    TUTTI_TRY(
-        check(*values, type_.layout == Layout::offsets32 || type_.layout == Layout::offsets64 ? 3 : 2, begin, count));
+    const bool has_texts = type_.layout == Layout::offsets32 || type_.layout == Layout::offsets64;
+    TUTTI_TRY(check(*values, has_texts ? 3 : 2, begin, count, std::max<int64_t>(8, type_.value_bytes)));
     TUTTI_TRY(note_nulls(*values, begin, count));
     begin += values->offset;
     if (count == 0) return empty_tensor();
@@ -163,10 +163,12 @@ class ColumnReader {
     return Tensor::allocate(type_.dtype, shape_);
   }
 
-  Status check(const ArrowArray &array, int64_t buffers, int64_t begin, int64_t count) const {
-    if (array.length < 0 || array.offset < 0 || array.length < begin + count)
-      return bad("expected ", begin + count, " values, got ", array.length, " from offset ", array.offset);
-    if (array.offset > std::numeric_limits<int64_t>::max() / 2 - begin - count) return bad("the offset is too large");
+  // `factor`: what an offset here is multiplied by.
+  Status check(const ArrowArray &array, int64_t buffers, int64_t begin, int64_t count, int64_t factor) const {
+    if (array.length < count || array.offset < 0 || array.length - count < begin)
+      return bad("expected ", count, " values behind ", begin, ", got ", array.length, " from offset ", array.offset);
+    const int64_t most = std::numeric_limits<int64_t>::max() / 2 / std::max<int64_t>(1, factor);
+    if (begin > most || array.offset > most - begin) return bad("the offset is too large");
     if (array.n_buffers != buffers || array.buffers == nullptr)
       return bad("expected ", buffers, " buffers, got ", array.n_buffers);
     const bool has_values = buffers == 1 || count == 0 || array.buffers[1] != nullptr;
