@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any record batches of a producer whose buffers are long enough are a table, or an error: formats, names, lengths,
+// offsets, nulls and children as they come. Every struct is released once. The input is the text of a column, too.
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/format/arrow.h"
+
+using namespace tutti::impl;
+
+namespace {
+
+// Takes numbers from the input; 0 at its end.
+class Input {
+ public:
+  Input(const uint8_t *data, size_t size) : data_(data), size_(size) {}
+  uint8_t byte() { return at_ < size_ ? data_[at_++] : 0; }
+  // Small, now and then an odd one.
+  int64_t count(int64_t bound) {
+    const uint8_t value = byte();
+    if (value == 255) return -1;
+    if (value == 254) return INT64_MAX;
+    return value % bound;
+  }
+
+ private:
+  const uint8_t *data_;
+  size_t size_, at_ = 0;
+};
+
+int64_t alive = 0;
+
+constexpr size_t kBufferBytes = size_t{1} << 16;
+constexpr int64_t kMostRows = 20, kMostOffset = 9;
+constexpr int kDeepest = 3;
+
+struct Column {
+  std::string format, name;
+  std::vector<std::unique_ptr<Column>> children;
+};
+
+// A struct of the interface and all that it points to.
+template <typename Struct>
+struct Owner {
+  std::vector<Struct> children;
+  std::vector<Struct *> pointers;
+  std::vector<std::unique_ptr<char[]>> memory;
+  std::vector<const void *> buffers;
+};
+
+template <typename Struct>
+void release(Struct *item) {
+  for (int64_t i = 0; i < item->n_children && item->children != nullptr; ++i) {
+    if (item->children[i] != nullptr && item->children[i]->release != nullptr)
+      item->children[i]->release(item->children[i]);
+  }
+  delete static_cast<Owner<Struct> *>(item->private_data);
+  item->release = nullptr;
+  --alive;
+}
+
+std::unique_ptr<Column> make_column(Input &input, int depth) {
+  static constexpr const char *formats[] = {
+      "c",     "C", "s",   "S",   "i",   "I",  "l",    "L",   "e", "f",  "g",    "b",    "u",    "z",
+      "U",     "Z", "tdD", "w:3", "w:0", "w:", "tsn:", "tDs", "n", "+s", "+w:2", "+w:0", "+w:1", "+w:99999999999999999",
+      "+w:-1", ""};
+  auto column = std::make_unique<Column>();
+  column->format = formats[input.byte() % (sizeof formats / sizeof *formats)];
+  column->name = std::string(1, static_cast<char>('a' + input.byte() % 3));
+  const bool is_list = column->format.starts_with("+w") && input.byte() != 255;
+  if (is_list && depth < kDeepest) column->children.push_back(make_column(input, depth + 1));
+  return column;
+}
+
+void make_schema(const Column &column, ArrowSchema &schema) {
+  auto *const owner = new Owner<ArrowSchema>;
+  owner->children.resize(column.children.size());
+  for (size_t i = 0; i < column.children.size(); ++i) {
+    make_schema(*column.children[i], owner->children[i]);
+    owner->pointers.push_back(&owner->children[i]);
+  }
+  schema = {};
+  schema.format = column.format.c_str();
+  schema.name = column.name.c_str();
+  schema.n_children = static_cast<int64_t>(column.children.size());
+  schema.children = owner->pointers.data();
+  schema.private_data = owner;
+  schema.release = release<ArrowSchema>;
+  ++alive;
+}
+
+// Texts' offsets that grow, mostly, and never leave the buffer.
+template <typename Offset>
+void make_offsets(Input &input, void *buffer) {
+  Offset at = 0;
+  for (int64_t i = 0; i < 1024; ++i) {
+    const uint8_t step = i < 32 ? input.byte() : 1;
+    std::memcpy(static_cast<char *>(buffer) + static_cast<size_t>(i) * sizeof at, &at, sizeof at);
+    at = step == 255 ? -5 : static_cast<Offset>(at + step % 9);
+  }
+}
+
+void make_array(Input &input, const Column &column, int64_t rows, ArrowArray &array) {
+  auto *const owner = new Owner<ArrowArray>;
+  const bool is_text = column.format.find_first_of("uzUZ") == 0;
+  const bool is_list = !column.children.empty();
+  const uint8_t odd = input.byte();
+  for (int i = 0; i < (is_text ? 3 : is_list ? 1 : 2); ++i) {
+    owner->memory.push_back(std::make_unique<char[]>(kBufferBytes));
+    std::memset(owner->memory.back().get(), odd, kBufferBytes);
+    owner->buffers.push_back(owner->memory.back().get());
+  }
+  if (is_text && (column.format == "u" || column.format == "z")) make_offsets<int32_t>(input, owner->memory[1].get());
+  if (is_text && (column.format == "U" || column.format == "Z")) make_offsets<int64_t>(input, owner->memory[1].get());
+  const uint8_t missing = input.byte();
+  if (missing < 128) owner->buffers[0] = nullptr;
+  if (missing == 200) owner->buffers.back() = nullptr;
+  array = {};
+  array.length = rows;
+  array.null_count = input.count(3);
+  array.offset = input.count(kMostOffset);
+  if (array.offset == INT64_MAX) array.offset = 0;
+  array.n_buffers = static_cast<int64_t>(owner->buffers.size()) - (missing == 201 ? 1 : 0);
+  array.buffers = missing == 202 ? nullptr : owner->buffers.data();
+  owner->children.resize(column.children.size());
+  for (size_t i = 0; i < column.children.size(); ++i) {
+    make_array(input, *column.children[i], input.byte() == 255 ? 1 : 16 * (kMostRows + kMostOffset) * (rows > 0),
+               owner->children[i]);
+    owner->pointers.push_back(missing == 203 ? nullptr : &owner->children[i]);
+    if (missing == 203) owner->children[i].release(&owner->children[i]);
+  }
+  array.n_children = static_cast<int64_t>(column.children.size());
+  array.children = owner->pointers.data();
+  array.private_data = owner;
+  array.release = release<ArrowArray>;
+  ++alive;
+}
+
+struct Producer {
+  Input input;
+  Column table;
+  int batches;
+};
+
+int get_schema(ArrowArrayStream *stream, ArrowSchema *out) {
+  make_schema(static_cast<Producer *>(stream->private_data)->table, *out);
+  return 0;
+}
+
+int get_next(ArrowArrayStream *stream, ArrowArray *out) {
+  auto *const producer = static_cast<Producer *>(stream->private_data);
+  *out = {};
+  if (producer->batches-- == 0) return 0;
+  Input &input = producer->input;
+  const int64_t rows = input.count(kMostRows);
+  auto *const owner = new Owner<ArrowArray>;
+  owner->children.resize(producer->table.children.size());
+  for (size_t i = 0; i < producer->table.children.size(); ++i) {
+    const int64_t more = rows < kMostRows && input.byte() != 255 ? kMostOffset : 0;
+    make_array(input, *producer->table.children[i], rows + more, owner->children[i]);
+    owner->pointers.push_back(&owner->children[i]);
+  }
+  owner->buffers.push_back(nullptr);
+  out->length = rows == INT64_MAX ? 0 : rows;
+  out->offset = input.count(kMostOffset);
+  out->n_buffers = 1;
+  out->buffers = owner->buffers.data();
+  out->n_children = static_cast<int64_t>(producer->table.children.size());
+  out->children = owner->pointers.data();
+  out->private_data = owner;
+  out->release = release<ArrowArray>;
+  ++alive;
+  return 0;
+}
+
+const char *last_error(ArrowArrayStream *) { return nullptr; }
+void release_stream(ArrowArrayStream *stream) {
+  stream->release = nullptr;
+  --alive;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const auto column = data::ArrowColumn::parse(std::string(reinterpret_cast<const char *>(data), size));
+  if (column.ok() && column->name.empty()) std::abort();
+  Input input(data, size);
+  std::vector<data::ArrowColumn> columns;
+  Column table;
+  table.format = input.byte() == 255 ? "i" : "+s";
+  for (int i = input.byte() % 4; i > 0; --i)
+    table.children.push_back(make_column(input, 0));
+  if (input.byte() < 128) columns = {{"a", "0"}};
+  Producer producer{input, std::move(table), input.byte() % 4};
+  ArrowArrayStream stream = {get_schema, get_next, last_error, release_stream, &producer};
+  ++alive;
+  {
+    const auto taken = data::ArrowStream::take(&stream);
+    const auto read = data::read_arrow(*taken, columns);
+    if (read.ok()) {
+      for (const std::vector<tensor::Tensor> &batch : read->batches) {
+        if (batch.size() != read->columns.size()) std::abort();
+        for (const tensor::Tensor &tensor : batch) {
+          if (tensor.rows() != batch[0].rows()) std::abort();
+        }
+      }
+    }
+  }
+  if (alive != 0) std::abort();
+  return 0;
+}
