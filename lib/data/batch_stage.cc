@@ -95,4 +95,29 @@ Status ElementBatchStage::gather() {
   return Status();
 }
 
+Status TextBatchStage::gather() {
+  if (!has_begun_) {
+    error_ = texts_.begin(batch_size_);
+    if (!error_.ok()) return Status();
+    has_begun_ = true;
+  }
+  while (rows_ < batch_size_) {
+    const int64_t wanted = batch_size_ - rows_;
+    int64_t rows = 0;
+    const Status read = input_->next_texts(texts_, wanted, rows);
+    rows_ += rows;
+    if (base::is_interrupt(read)) return read;
+    keep_worst(error_, read);
+    const bool goes_on = read.ok() ? rows == wanted : rows > 0 && !is_final(read);
+    if (!goes_on) break;
+  }
+  return Status();
+}
+
+Status TextBatchStage::join(Element &batch) {
+  batch.components.resize(1);
+  TUTTI_ASSIGN(batch.components[0], texts_.finish());
+  return Status();
+}
+
 }  // namespace tutti::impl::data

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "data/bytes_rows.h"
 #include "data/element.h"
 #include "data/stage.h"
 #include "data/state.h"
@@ -86,6 +87,22 @@ class ElementBatchStage : public BatchStage {
  private:
   const JoinElements join_;
   std::vector<Element> elements_;
+};
+
+/// Batches of elements of one text each, which their source writes side by side.
+class TextBatchStage : public BatchStage {
+ public:
+  TextBatchStage(const char *kind, std::unique_ptr<Stage> input, int64_t batch_size, bool drop_remainder, int64_t epoch)
+      : BatchStage(kind, std::move(input), batch_size, drop_remainder, epoch) {}
+
+ protected:
+  base::Status gather() override;
+  base::Status join(Element &batch) override;
+  void forget() override { has_begun_ = false; }
+
+ private:
+  BytesRows texts_;
+  bool has_begun_ = false;
 };
 
 }  // namespace tutti::impl::data

@@ -13,9 +13,7 @@ using base::Status;
 
 namespace {
 
-// Deflate cannot do better than about 1032 to 1.
-constexpr int64_t kMostRatio = 1100;
-constexpr int64_t kRatioSlack = int64_t{1} << 20;
+constexpr int64_t kAheadFrom = int64_t{4} << 20, kAheadFromPacked = int64_t{512} << 10;
 
 bool looks_like_zlib(std::string_view bytes) {
   if (bytes.size() < 2) return false;
@@ -34,9 +32,9 @@ Result<Compression> parse_compression(std::string_view text) {
 }
 
 Result<ByteStream> ByteStream::open(Ref<const ReadableFile> file, Compression compression) {
-  ByteStream stream(std::move(file));
+  ByteStream stream(file);
   // A small file needs no large buffer.
-  const int64_t size = std::clamp<int64_t>(stream.file_->size_bytes() + 1, 64, int64_t{kBufferBytes});
+  const int64_t size = std::clamp<int64_t>(file->size_bytes() + 1, 64, int64_t{kBufferBytes});
   TUTTI_TRY(stream.allocate(static_cast<size_t>(size)));
   TUTTI_TRY(stream.choose(compression));
   return stream;
@@ -51,15 +49,23 @@ Status ByteStream::choose(Compression compression) {
     return base::data_loss("corrupt file ", base::quoted(path(), 400), ": expected ",
                            compression == Compression::zlib ? "a zlib" : "a gzip", " stream, which it does not begin");
   }
-  TUTTI_ASSIGN(base::Inflater inflater, base::Inflater::create({INT64_MAX, kMostRatio}));
-  inflater_.emplace(std::move(inflater));
   // What was read is the compressed form; it is read again into a buffer of its own.
-  packed_capacity_ = capacity_;
-  packed_.reset(new char[packed_capacity_]);
+  TUTTI_TRY(source_->inflate(capacity_));
+  is_compressed_ = true;
+  most_behind_ = source_->most_left();
   begin_ = end_ = 0;
-  TUTTI_TRY(allocate(kBufferBytes));
-  file_offset_ = 0;
   ended_ = false;
+  return allocate(kBufferBytes);
+}
+
+bool ByteStream::is_worth_reading_ahead() const {
+  if (source_ == nullptr || ended_) return false;
+  const int64_t left = source_->file()->size_bytes() - source_->file_offset();
+  return left >= (is_compressed_ ? kAheadFromPacked : kAheadFrom);
+}
+
+Status ByteStream::read_ahead(Ref<base::CancelToken> token) {
+  TUTTI_ASSIGN(ahead_, ReadAhead::start(source_, kFrontBytes, std::move(token)));
   return Status();
 }
 
@@ -96,33 +102,46 @@ Status ByteStream::make_room() {
 
 Status ByteStream::fill(size_t most) {
   TUTTI_TRY(failure_);
+  if (ahead_ != nullptr) return take_block();
   TUTTI_TRY(make_room());
-  char *const target = data() + end_;
-  const size_t room = std::min(capacity_ - end_, most);
-  Result<size_t> got = inflater_ ? inflate(target, room) : file_->read_at(file_offset_, {target, room});
+  const Result<size_t> got = source_->read({data() + end_, std::min(capacity_ - end_, most)});
   if (!got.ok()) return fail(got.status());
-  if (!inflater_) file_offset_ += static_cast<int64_t>(*got);
   ended_ = *got == 0;
   end_ += *got;
+  most_behind_ = source_->most_left();
   return Status();
 }
 
-Result<size_t> ByteStream::inflate(char *target, size_t size) {
-  for (;;) {
-    const std::string_view input(packed_.get() + packed_begin_, packed_end_ - packed_begin_);
-    TUTTI_ASSIGN(const base::Inflater::Progress progress, inflater_->inflate(input, {target, size}));
-    packed_begin_ += progress.consumed;
-    if (progress.produced > 0) return progress.produced;
-    if (packed_begin_ < packed_end_) continue;
-    TUTTI_ASSIGN(const size_t got, file_->read_at(file_offset_, {packed_.get(), packed_capacity_}));
-    if (got == 0) {
-      TUTTI_TRY(inflater_->finish());
-      return size_t{0};
-    }
-    file_offset_ += static_cast<int64_t>(got);
-    packed_begin_ = 0;
-    packed_end_ = got;
+Status ByteStream::take_block() {
+  TUTTI_ASSIGN(ReadAhead::Block block, ahead_->next());
+  const size_t kept = end_ - begin_;
+  const size_t begin = block.begin - kFrontBytes;
+  if (without_views_ > 0) --without_views_;
+  const bool is_held = buffer_->reference_count() > 1;
+  if (is_held) without_views_ = kWithoutViews;
+  most_behind_ = block.most_left;
+  ended_ = block.is_last;
+  if (block.size > 0 && kept > begin) {
+    TUTTI_TRY(append(block));
+    ahead_->give_back(std::move(block.buffer));
+  } else if (block.size > 0) {
+    if (kept > 0) std::memcpy(static_cast<char *>(block.buffer->data()) + block.begin - kept, data() + begin_, kept);
+    std::swap(buffer_, block.buffer);
+    begin_ = begin - kept;
+    capacity_ = end_ = begin + block.size;
+    views_ = 0;
+    if (!is_held) ahead_->give_back(std::move(block.buffer));
   }
+  if (!block.status.ok()) (void)fail(block.status);
+  return Status();
+}
+
+// There is more left of the blocks before than goes in front of this one.
+Status ByteStream::append(const ReadAhead::Block &block) {
+  if (capacity_ - end_ < block.size) TUTTI_TRY(allocate(std::max(2 * (end_ - begin_), end_ - begin_ + block.size)));
+  std::memcpy(data() + end_, static_cast<const char *>(block.buffer->data()) + block.begin, block.size);
+  end_ += block.size;
+  return Status();
 }
 
 Result<std::string_view> ByteStream::peek(size_t size, size_t most_ahead) {
@@ -146,16 +165,31 @@ bool ByteStream::view(size_t skip, size_t size, tensor::Tensor &view) {
   return true;
 }
 
+bool ByteStream::is_through_buffer(size_t size) {
+  if (ahead_ == nullptr) return is_compressed_ || size <= kBufferBytes / 4;
+  if (size > largest_) {
+    ahead_->make_room(size);
+    largest_ = size;
+  }
+  return is_compressed_ || size <= ReadAhead::kMostRoomBytes;
+}
+
 Result<size_t> ByteStream::read(char *target, size_t size) {
-  size_t done = std::min(size, end_ - begin_);
-  if (done > 0) std::memcpy(target, data() + begin_, done);
-  consume(done);
-  while (done < size && !ended_) {
+  size_t done = 0;
+  for (;;) {
+    const size_t here = std::min(size - done, end_ - begin_);
+    if (here > 0) std::memcpy(target + done, data() + begin_, here);
+    consume(here);
+    done += here;
+    if (done == size || ended_) break;
     TUTTI_TRY(failure_);
-    Result<size_t> got =
-        inflater_ ? inflate(target + done, size - done) : file_->read_at(file_offset_, {target + done, size - done});
+    if (ahead_ != nullptr) {
+      TUTTI_TRY(fill(SIZE_MAX));
+      continue;
+    }
+    const Result<size_t> got = source_->read({target + done, size - done});
     if (!got.ok()) return fail(got.status());
-    if (!inflater_) file_offset_ += static_cast<int64_t>(*got);
+    most_behind_ = source_->most_left();
     offset_ += static_cast<int64_t>(*got);
     ended_ = *got == 0;
     done += *got;
@@ -190,10 +224,12 @@ Status ByteStream::move_to(int64_t offset) {
     return base::data_loss("file ", base::quoted(path(), 400), " ends before offset ", offset,
                            "; it was longer when the position in it was saved");
   };
-  if (!inflater_ && offset > offset_ + static_cast<int64_t>(end_ - begin_)) {
-    if (offset > file_->size_bytes()) return ends_early();
+  if (!is_compressed_ && ahead_ == nullptr && offset > offset_ + static_cast<int64_t>(end_ - begin_)) {
+    if (offset > source_->file()->size_bytes()) return ends_early();
     begin_ = end_ = 0;
-    file_offset_ = offset_ = offset;
+    source_->move_to(offset);
+    most_behind_ = source_->most_left();
+    offset_ = offset;
     ended_ = false;
     return Status();
   }
@@ -203,14 +239,6 @@ Status ByteStream::move_to(int64_t offset) {
     consume(std::min(here.size(), static_cast<size_t>(offset - offset_)));
   }
   return Status();
-}
-
-int64_t ByteStream::most_left() const {
-  const int64_t unread = std::max<int64_t>(file_->size_bytes() - file_offset_, 0);
-  const auto here = static_cast<int64_t>(end_ - begin_);
-  if (!inflater_) return here + unread;
-  const int64_t packed = unread + static_cast<int64_t>(packed_end_ - packed_begin_);
-  return here + (packed > INT64_MAX / kMostRatio / 2 ? INT64_MAX / 2 : packed * kMostRatio + kRatioSlack);
 }
 
 }  // namespace tutti::impl::data

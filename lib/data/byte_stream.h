@@ -14,20 +14,24 @@
 // that could be read before it has been given out. An interrupt of the file (file_system.h) is not: after peek() and
 // read_line() nothing has changed, after the others offset() tells.
 //
+// A stream may have a thread that reads ahead (read_ahead.h): its blocks become the stream's buffer then, one after the
+// other, and what it gives is the same.
+//
 // Threads: one at a time.
 #ifndef TUTTI_DATA_BYTE_STREAM_H_
 #define TUTTI_DATA_BYTE_STREAM_H_
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/gzip.h"
+#include "base/cancel.h"
 #include "base/object.h"
 #include "base/status.h"
+#include "data/byte_source.h"
 #include "data/file_system.h"
+#include "data/read_ahead.h"
 #include "tensor/buffer.h"
 #include "tensor/tensor.h"
 
@@ -49,9 +53,14 @@ class ByteStream {
   static constexpr size_t kBufferBytes = size_t{256} << 10;
 
   static base::Result<ByteStream> open(base::Ref<const ReadableFile> file, Compression compression);
+  /// Is so much of the file left that a thread to read it pays: 4 MB, 512 KB of a compressed one?
+  bool is_worth_reading_ahead() const;
+  /// From now on a thread reads ahead. The token is one with which the file was opened, for this stream alone: the
+  /// stream cancels it at its end. An error of starting the thread changes nothing.
+  base::Status read_ahead(base::Ref<base::CancelToken> token);
 
-  const std::string &path() const { return file_->path(); }
-  bool is_compressed() const { return inflater_.has_value(); }
+  const std::string &path() const { return path_; }
+  bool is_compressed() const { return is_compressed_; }
   /// Of the byte that comes next.
   int64_t offset() const { return offset_; }
   /// Has the stream given its last byte, for good or by an error?
@@ -62,6 +71,9 @@ class ByteStream {
   base::Result<std::string_view> peek(size_t size, size_t most_ahead = SIZE_MAX);
   /// What lies in the buffer; nothing is read.
   std::string_view buffered() const { return {data() + begin_, end_ - begin_}; }
+  /// Whether so many bytes should be had by peek() and view() rather than by read(), as far as speed goes. Says that
+  /// more pieces of this size may come.
+  bool is_through_buffer(size_t size);
   /// Moves behind `size` bytes that peek() showed.
   void consume(size_t size) {
     begin_ += size;
@@ -79,18 +91,21 @@ class ByteStream {
   /// DATA_LOSS when the contents end before it.
   base::Status move_to(int64_t offset);
   /// Bytes that can follow at most, as far as the size of the file tells.
-  int64_t most_left() const;
+  int64_t most_left() const { return static_cast<int64_t>(end_ - begin_) + most_behind_; }
 
  private:
-  explicit ByteStream(base::Ref<const ReadableFile> file) : file_(std::move(file)) {}
+  explicit ByteStream(const base::Ref<const ReadableFile> &file)
+      : path_(file->path()), source_(std::make_unique<ByteSource>(file)), most_behind_(source_->most_left()) {}
 
   base::Status choose(Compression compression);
-  /// Reads more into the buffer, which must not have ended.
+  /// Reads more into the buffer, which must not have ended; up to `most` bytes where nobody reads ahead.
   base::Status fill(size_t most);
   base::Status make_room();
   base::Status allocate(size_t capacity);
+  /// Makes the block that comes next the buffer.
+  base::Status take_block();
+  base::Status append(const ReadAhead::Block &block);
   char *data() const { return static_cast<char *>(buffer_->data()) + kFrontBytes; }
-  base::Result<size_t> inflate(char *target, size_t size);
   base::Status fail(const base::Status &status);
 
   // The offsets of views stand before the contents.
@@ -99,18 +114,18 @@ class ByteStream {
   // Buffers without views after one whose views were held: what is held in vain is a small part of what is held.
   static constexpr int kWithoutViews = 64;
 
-  base::Ref<const ReadableFile> file_;
-  base::Ref<tensor::Buffer> buffer_;  // kFrontBytes and the contents
-  std::unique_ptr<char[]> packed_;
+  std::string path_;
+  base::Ref<tensor::Buffer> buffer_;           // kFrontBytes and the contents
   size_t views_ = 0;                           // given of this buffer
   int without_views_ = 0;                      // buffers
   size_t capacity_ = 0, begin_ = 0, end_ = 0;  // of the contents
-  size_t packed_capacity_ = 0, packed_begin_ = 0, packed_end_ = 0;
-  int64_t file_offset_ = 0;  // of what is read next
   int64_t offset_ = 0;
-  bool ended_ = false;
-  std::optional<base::Inflater> inflater_;
+  bool ended_ = false, is_compressed_ = false;
   base::Status failure_;
+  std::unique_ptr<ByteSource> source_;  // null where a thread reads ahead
+  std::unique_ptr<ReadAhead> ahead_;
+  int64_t most_behind_;  // the buffer, as ByteSource::most_left()
+  size_t largest_ = 0;   // piece that was asked for
 };
 
 }  // namespace tutti::impl::data

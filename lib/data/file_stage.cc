@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "base/checksum.h"
+#include "data/worker_threads.h"
 
 namespace tutti::impl::data {
 
+using base::CancelToken;
 using base::JsonReader;
 using base::Ref;
 using base::Result;
@@ -61,7 +63,7 @@ Result<bool> FileStage::step(Read read) {
     if (!stream_) {
       if (Status status = open(); !status.ok()) {
         if (!base::is_interrupt(status)) return fail(std::move(status), false);
-        stream_.reset();  // offset_ and place_ still say where to go
+        close();  // offset_ and place_ still say where to go
         return status;
       }
     }
@@ -96,15 +98,42 @@ Status FileStage::next_rows(std::span<const RowTarget> targets, int64_t count, i
   return Status();
 }
 
+Status FileStage::next_texts(BytesRows &rows, int64_t count, int64_t &done) {
+  for (done = 0; done < count;) {
+    const Result<bool> more = step([&] { return reader_->read_text(*stream_, rows); });
+    if (more.ok() && !*more) break;
+    if (!base::is_interrupt(more.status())) ++done;
+    TUTTI_TRY(more);
+  }
+  return Status();
+}
+
 Status FileStage::open() {
-  TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(files_.paths[file_], files_.file_systems.get(), cancel_));
+  // The stream's own token ends what its thread waits for when nobody needs it any more.
+  Ref<CancelToken> token = CancelToken::create_child(cancel_);
+  TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(files_.paths[file_], files_.file_systems.get(), token));
   TUTTI_ASSIGN(ByteStream stream, files_.open(std::move(file), files_.compression));
   stream_.emplace(std::move(stream));
   TUTTI_TRY(reader_->begin(*stream_));
-  if (offset_ == 0) return Status();
-  TUTTI_TRY(stream_->move_to(offset_));
-  reader_->set_place(place_);
+  if (offset_ > 0) {
+    TUTTI_TRY(stream_->move_to(offset_));
+    reader_->set_place(place_);
+  }
+  read_ahead(std::move(token));
   return Status();
+}
+
+// Without a thread for it the stream reads as it did.
+void FileStage::read_ahead(Ref<CancelToken> token) {
+  if (workers_ == nullptr || !stream_->is_worth_reading_ahead() || !workers_->take_reader()) return;
+  has_reader_ = true;
+  (void)stream_->read_ahead(std::move(token));
+}
+
+void FileStage::close() {
+  stream_.reset();
+  if (has_reader_) workers_->give_back_reader();
+  has_reader_ = false;
 }
 
 // The failing element is consumed.
@@ -121,14 +150,14 @@ Status FileStage::interrupted(Status status, int64_t offset, int64_t place) {
     reader_->set_place(place);
     return status;
   }
-  stream_.reset();
+  close();
   offset_ = offset;
   place_ = place;
   return status;
 }
 
 void FileStage::leave_file() {
-  stream_.reset();
+  close();
   ++file_;
   offset_ = place_ = 0;
 }

@@ -8,6 +8,9 @@
 // further, with the next file. A file that cannot be opened is one failing element. An interrupt takes the walk back to
 // where the element began; what lies in the stream's buffer by then stays there.
 //
+// A file of some size is read by a thread of its own while its elements are made (ByteStream::read_ahead()), as far as
+// the budget of threads allows.
+//
 // Threads: as for Stage.
 #ifndef TUTTI_DATA_FILE_STAGE_H_
 #define TUTTI_DATA_FILE_STAGE_H_
@@ -21,6 +24,7 @@
 
 #include "base/cancel.h"
 #include "data/byte_stream.h"
+#include "data/bytes_rows.h"
 #include "data/pipeline.h"
 #include "data/stage.h"
 
@@ -38,6 +42,9 @@ class FileReader {
   /// The same as row `row` of buffers, for a spec that is static; only where has_rows() says so.
   virtual base::Result<bool> read_row(ByteStream &, std::span<const RowTarget>, int64_t) { return false; }
   virtual bool has_rows() const { return false; }
+  /// The same as one more of `rows`, for elements that are one text; only where has_texts() says so.
+  virtual base::Result<bool> read_text(ByteStream &, BytesRows &) { return false; }
+  virtual bool has_texts() const { return false; }
   /// After an error: can reading go on where the stream stands?
   virtual bool can_go_on() const { return true; }
   /// The number of the line, or the like, that belongs to the stream's offset; saved with it.
@@ -65,10 +72,18 @@ class FileStage : public Stage {
  public:
   /// `kind` is a literal; `files` is the dataset's.
   FileStage(const char *kind, const FileList &files, std::unique_ptr<FileReader> reader, const IteratorContext &context)
-      : kind_(kind), files_(files), reader_(std::move(reader)), cancel_(context.cancel), epoch_(context.epoch) {}
+      : kind_(kind),
+        files_(files),
+        reader_(std::move(reader)),
+        cancel_(context.cancel),
+        workers_(context.workers),
+        epoch_(context.epoch) {}
+  ~FileStage() override { close(); }
 
   base::Result<bool> next(Element &element) final;
   base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) final;
+  bool gives_texts() const final { return reader_->has_texts(); }
+  base::Status next_texts(BytesRows &rows, int64_t count, int64_t &done) final;
   const std::string *file() const final { return file_ < files_.paths.size() ? &files_.paths[file_] : nullptr; }
   void save(State &state) const final;
   base::Status restore(const base::JsonReader &state) final;
@@ -78,6 +93,8 @@ class FileStage : public Stage {
   template <typename Read>
   base::Result<bool> step(Read read);
   base::Status open();
+  void read_ahead(base::Ref<base::CancelToken> token);
+  void close();
   base::Status fail(base::Status status, bool goes_on);
   base::Status interrupted(base::Status status, int64_t offset, int64_t place);
   void leave_file();
@@ -86,8 +103,10 @@ class FileStage : public Stage {
   const FileList &files_;
   const std::unique_ptr<FileReader> reader_;
   const base::Ref<base::CancelToken> cancel_;
+  const std::shared_ptr<WorkerThreads> workers_;
   const int64_t epoch_;
   std::optional<ByteStream> stream_;  // of the file, once it is needed
+  bool has_reader_ = false;           // a thread of the budget, for the stream
   size_t file_ = 0;
   int64_t offset_ = 0, place_ = 0;  // in the file, as long as there is no stream
   int64_t position_ = 0;            // elements given out

@@ -21,6 +21,7 @@ class LocalFile : public ReadableFile {
   explicit LocalFile(base::RandomAccessFile file) : ReadableFile(file.path()), file_(std::move(file)) {}
 
   int64_t size_bytes() const override { return file_.size_bytes(); }
+  bool is_local() const override { return true; }
   Result<size_t> read_at(int64_t offset, std::span<char> target) const override {
     return file_.read_at(offset, target.data(), target.size());
   }
@@ -59,6 +60,7 @@ class MemoryFile : public ReadableFile {
   MemoryFile(std::string_view bytes, std::string path) : ReadableFile(std::move(path)), bytes_(bytes) {}
 
   int64_t size_bytes() const override { return static_cast<int64_t>(bytes_.size()); }
+  bool is_local() const override { return true; }
   Result<size_t> read_at(int64_t offset, std::span<char> target) const override {
     const size_t start = std::min(static_cast<size_t>(std::max<int64_t>(offset, 0)), bytes_.size());
     const size_t size = std::min(target.size(), bytes_.size() - start);

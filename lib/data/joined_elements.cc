@@ -22,9 +22,11 @@ namespace {
 
 Result<Tensor> join_bytes(std::span<const Element> elements, size_t component, const Shape &shape) {
   std::vector<std::string_view> texts;
+  texts.reserve(static_cast<size_t>(shape.elements()));
   for (const Element &element : elements) {
-    TUTTI_ASSIGN(const std::vector<std::string_view> row, tensor::bytes_values(element.components[component]));
-    texts.insert(texts.end(), row.begin(), row.end());
+    const Tensor &row = element.components[component];
+    for (int64_t i = 0; i < row.elements(); ++i)
+      texts.push_back(tensor::bytes_at(row, i));
   }
   return tensor::make_bytes_tensor(shape, std::span<const std::string_view>(texts));
 }

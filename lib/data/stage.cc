@@ -63,6 +63,11 @@ Status Stage::next_rows(std::span<const RowTarget> targets, int64_t count, int64
 
 bool Stage::next_view(int64_t, Element &) { return false; }
 
+Status Stage::next_texts(BytesRows &, int64_t, int64_t &done) {
+  done = 0;
+  return base::internal_error("texts of a stage that gives none");
+}
+
 bool RandomAccess::view(int64_t, int64_t, Element &) { return false; }
 
 Status MappedAccess::gather(std::span<int64_t> positions, std::span<const RowTarget> targets) {

@@ -37,6 +37,8 @@
 
 namespace tutti::impl::data {
 
+class BytesRows;
+
 /// Where the rows of one component go: row r to data + r * row_bytes.
 struct RowTarget {
   std::byte *data = nullptr;
@@ -70,6 +72,12 @@ class Stage {
   /// Gives the next `count` elements (fewer at the end, at least one) as one batch of views if they already lie
   /// together in memory, aligned, without errors; false means that nothing happened.
   virtual bool next_view(int64_t count, Element &batch);
+
+  /// Whether next_texts() is better than next(): for elements of one text each, which can be written side by side.
+  virtual bool gives_texts() const { return false; }
+  /// As next_rows(), for elements of one text (a scalar of dtype bytes), which are added to `rows`. A failing one adds
+  /// none. Only where gives_texts() says so.
+  virtual base::Status next_texts(BytesRows &rows, int64_t count, int64_t &done);
 
   /// The file that the last element came from, for errors; null where no single file is known.
   virtual const std::string *file() const { return nullptr; }

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "data/bytes_rows.h"
+
 namespace tutti::impl::data {
 
 using base::JsonArray;
@@ -73,6 +75,15 @@ class CountedStage : public Stage {
     const bool any = stage_->next_view(count, batch);
     if (any) counters_.add_call(batch.rows(), bytes_of(batch), timed.elapsed_ns());
     return any;
+  }
+  bool gives_texts() const override { return stage_->gives_texts(); }
+  Status next_texts(BytesRows &rows, int64_t count, int64_t &done) override {
+    const Timed timed(counters_);
+    const int64_t before = rows.bytes();
+    Status status = stage_->next_texts(rows, count, done);
+    counters_.add_call(done, rows.bytes() - before, timed.elapsed_ns());
+    if (!status.ok() && !base::is_interrupt(status)) counters_.add_failure();
+    return status;
   }
   const std::string *file() const override { return stage_->file(); }
   void save(State &state) const override { stage_->save(state); }

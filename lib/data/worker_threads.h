@@ -7,6 +7,7 @@
 #ifndef TUTTI_DATA_WORKER_THREADS_H_
 #define TUTTI_DATA_WORKER_THREADS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,11 +38,21 @@ class WorkerThreads {
     return pool.get();
   }
 
+  /// May one more thread read a file ahead? There are never more of them than threads of the budget beside one. Who got
+  /// a yes gives it back.
+  bool take_reader() {
+    if (readers_.fetch_add(1) + 1 < budget_) return true;
+    readers_.fetch_sub(1);
+    return false;
+  }
+  void give_back_reader() { readers_.fetch_sub(1); }
+
   /// No transform gets more threads than this.
   static constexpr int64_t kMost = 256;
 
  private:
   const int32_t budget_;
+  std::atomic<int32_t> readers_{0};
   std::mutex mutex_;
   std::map<int32_t, std::unique_ptr<base::ThreadPool>> pools_;  // guarded by mutex_
 };

@@ -17,14 +17,11 @@ using tensor::Tensor;
 
 namespace {
 
-constexpr size_t kHeaderBytes = 12;
-constexpr size_t kFooterBytes = 4;
+constexpr size_t kHeaderBytes = 12, kFooterBytes = 4;
 // Smaller records are copied from the stream's buffer: that costs no more than sharing it.
 constexpr size_t kViewedFrom = 2048;
-// Larger records do not pass through the stream's buffer.
-constexpr uint64_t kThroughBuffer = ByteStream::kBufferBytes / 4;
-// They come in pieces, whose checksum is made while they are in the cache; and with the header behind one, no more than
-// this is read.
+// Those that do not pass through the stream's buffer come in pieces, whose checksum is made while they are in the
+// cache; and with the header behind one, no more than this is read.
 constexpr size_t kPieceBytes = ByteStream::kBufferBytes;
 constexpr size_t kAheadOfLarge = 64;
 // A scalar of dtype bytes is two offsets and the data (bytes_tensor.h).
@@ -46,6 +43,9 @@ void store(Number value, char *to) {
   for (size_t i = 0; i < sizeof(Number); ++i)
     to[i] = static_cast<char>(value >> (8 * i));
 }
+
+// Of a record with data of this size.
+size_t whole(size_t size) { return kHeaderBytes + size + kFooterBytes; }
 
 uint32_t masked_crc(const char *data, size_t size) { return base::mask_crc(base::crc32c(data, size)); }
 
@@ -73,64 +73,93 @@ Result<ByteStream> open_record_stream(Ref<const ReadableFile> file, Compression 
   return plain;
 }
 
-Result<bool> RecordReader::read(ByteStream &stream, Tensor &record) {
+Result<bool> RecordReader::find(ByteStream &stream, Record &record) {
   can_go_on_ = false;
-  // A view must go before its buffer is asked for more; memory of the last record may stay where it is.
-  if (!is_last(record)) record = Tensor();
-  const int64_t start = stream.offset();
+  record.start = stream.offset();
   TUTTI_ASSIGN(const std::string_view header, stream.peek(kHeaderBytes, most_ahead_));
   if (header.empty()) return false;
   if (header.size() < kHeaderBytes) {
-    return corrupt(stream, start, "expected the 12 bytes before a record, the file ends after ", header.size());
+    return corrupt(stream, record.start, "expected the 12 bytes before a record, the file ends after ", header.size());
   }
   if (!is_header(header)) {
-    return corrupt(stream, start, "the length of the record does not have its checksum");
+    return corrupt(stream, record.start, "the length of the record does not have its checksum");
   }
   const auto length = load<uint64_t>(header.data());
   const auto most = static_cast<uint64_t>(stream.most_left());
   if (length > most || most - length < kHeaderBytes + kFooterBytes) {
-    return corrupt(stream, start, "expected a record of ", length, " bytes, the file ends before it does");
+    return corrupt(stream, record.start, "expected a record of ", length, " bytes, the file ends before it does");
   }
+  record.size = static_cast<size_t>(length);
   // In a compressed stream nothing but reading on tells whether the data are there.
-  const bool is_large = length > kThroughBuffer && !stream.is_compressed();
-  most_ahead_ = is_large ? kAheadOfLarge : SIZE_MAX;
-  const auto size = static_cast<size_t>(length);
-  TUTTI_TRY(is_large ? read_large(stream, start, size, record) : read_buffered(stream, start, size, record));
+  record.is_large = !stream.is_through_buffer(whole(record.size));
+  most_ahead_ = record.is_large ? kAheadOfLarge : SIZE_MAX;
   return true;
 }
 
-Status RecordReader::read_buffered(ByteStream &stream, int64_t start, size_t size, Tensor &record) {
-  const size_t whole = kHeaderBytes + size + kFooterBytes;
-  TUTTI_ASSIGN(const std::string_view all, stream.peek(whole));
-  if (all.size() < whole) return corrupt(stream, start, "the file ends within the record of ", size, " bytes");
-  const char *const data = all.data() + kHeaderBytes;
-  Status status = check_data(stream, start, size, base::crc32c(data, size), data + size);
-  if (status.ok() && !(size >= kViewedFrom && stream.view(kHeaderBytes, size, record))) {
-    TUTTI_ASSIGN(char *const target, make_room(size, record));
-    if (size > 0) std::memcpy(target, data, size);
+Result<bool> RecordReader::read(ByteStream &stream, Tensor &tensor) {
+  // A view must go before its buffer is asked for more; memory of the last record may stay where it is.
+  if (!is_last(tensor)) tensor = Tensor();
+  Record record;
+  TUTTI_ASSIGN(const bool more, find(stream, record));
+  if (!more) return false;
+  if (record.is_large) {
+    TUTTI_ASSIGN(char *const target, make_room(record.size, tensor));
+    TUTTI_TRY(read_large(stream, record, target));
+    return true;
   }
-  stream.consume(whole);
+  TUTTI_ASSIGN(const char *const data, find_data(stream, record));
+  if (record.size < kViewedFrom || !stream.view(kHeaderBytes, record.size, tensor)) {
+    TUTTI_ASSIGN(char *const target, make_room(record.size, tensor));
+    if (record.size > 0) std::memcpy(target, data, record.size);
+  }
+  stream.consume(whole(record.size));
+  return true;
+}
+
+Result<bool> RecordReader::read(ByteStream &stream, BytesRows &rows) {
+  Record record;
+  TUTTI_ASSIGN(const bool more, find(stream, record));
+  if (!more) return false;
+  if (record.is_large) {
+    TUTTI_ASSIGN(char *const target, rows.add(record.size));
+    const Status status = read_large(stream, record, target);
+    if (!status.ok()) rows.drop_last();
+    TUTTI_TRY(status);
+    return true;
+  }
+  TUTTI_ASSIGN(const char *const data, find_data(stream, record));
+  TUTTI_ASSIGN(char *const target, rows.add(record.size));
+  if (record.size > 0) std::memcpy(target, data, record.size);
+  stream.consume(whole(record.size));
+  return true;
+}
+
+Result<const char *> RecordReader::find_data(ByteStream &stream, const Record &record) {
+  TUTTI_ASSIGN(const std::string_view all, stream.peek(whole(record.size)));
+  if (all.size() < whole(record.size)) return ends_early(stream, record);
+  const char *const data = all.data() + kHeaderBytes;
+  Status status = check_data(stream, record, base::crc32c(data, record.size), data + record.size);
+  if (status.ok()) return data;
+  stream.consume(whole(record.size));
   return status;
 }
 
-Status RecordReader::read_large(ByteStream &stream, int64_t start, size_t size, Tensor &record) {
-  TUTTI_ASSIGN(char *const target, make_room(size, record));
+Status RecordReader::read_large(ByteStream &stream, const Record &record, char *target) {
   stream.consume(kHeaderBytes);
-  const auto ends_early = [&] { return corrupt(stream, start, "the file ends within the record of ", size, " bytes"); };
   uint32_t crc = 0;
-  for (size_t done = 0; done < size;) {
-    const size_t piece = std::min(kPieceBytes, size - done);
+  for (size_t done = 0; done < record.size;) {
+    const size_t piece = std::min(kPieceBytes, record.size - done);
     TUTTI_ASSIGN(const size_t got, stream.read(target + done, piece));
-    if (got < piece) return ends_early();
+    if (got < piece) return ends_early(stream, record);
     crc = base::crc32c(target + done, piece, crc);
     done += piece;
   }
   TUTTI_ASSIGN(const std::string_view footer, stream.peek(kFooterBytes, most_ahead_));
-  if (footer.size() < kFooterBytes) return ends_early();
+  if (footer.size() < kFooterBytes) return ends_early(stream, record);
   char stored[kFooterBytes];
   std::memcpy(stored, footer.data(), kFooterBytes);
   stream.consume(kFooterBytes);
-  return check_data(stream, start, size, crc, stored);
+  return check_data(stream, record, crc, stored);
 }
 
 bool RecordReader::is_last(const Tensor &record) const {
@@ -158,11 +187,14 @@ Result<char *> RecordReader::make_room(size_t size, Tensor &record) {
   return reinterpret_cast<char *>(offsets) + kOffsetBytes;
 }
 
-Status RecordReader::check_data(const ByteStream &stream, int64_t start, size_t size, uint32_t crc,
-                                const char *stored) {
+Status RecordReader::check_data(const ByteStream &stream, const Record &record, uint32_t crc, const char *stored) {
   can_go_on_ = true;
   if (load<uint32_t>(stored) == base::mask_crc(crc)) return Status();
-  return corrupt(stream, start, "the data of the record, ", size, " bytes, do not have their checksum");
+  return corrupt(stream, record.start, "the data of the record, ", record.size, " bytes, do not have their checksum");
+}
+
+Status RecordReader::ends_early(const ByteStream &stream, const Record &record) {
+  return corrupt(stream, record.start, "the file ends within the record of ", record.size, " bytes");
 }
 
 Result<RecordWriter> RecordWriter::create(const std::string &path, Compression compression) {

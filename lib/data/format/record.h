@@ -20,6 +20,7 @@
 #include "base/gzip.h"
 #include "base/status.h"
 #include "data/byte_stream.h"
+#include "data/bytes_rows.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {
@@ -35,15 +36,28 @@ class RecordReader {
   /// The next record as a scalar of dtype bytes, in place of what `record` was; false at the end. DATA_LOSS names file
   /// and offset.
   base::Result<bool> read(ByteStream &stream, tensor::Tensor &record);
+  /// The same as one more row.
+  base::Result<bool> read(ByteStream &stream, BytesRows &rows);
   /// After an error: was only the data damaged, so that the stream stands at the next record?
   bool can_go_on() const { return can_go_on_; }
 
  private:
-  base::Status read_buffered(ByteStream &stream, int64_t start, size_t size, tensor::Tensor &record);
-  base::Status read_large(ByteStream &stream, int64_t start, size_t size, tensor::Tensor &record);
+  struct Record {
+    int64_t start = 0;  // offset of its header
+    size_t size = 0;    // of its data
+    bool is_large = false;
+  };
+
+  /// What comes next; false at the end. The stream stays at its header.
+  base::Result<bool> find(ByteStream &stream, Record &record);
+  /// Its data in the stream's buffer, which stands at the header still. A damaged record is left behind.
+  base::Result<const char *> find_data(ByteStream &stream, const Record &record);
+  /// Its data to `target`.
+  base::Status read_large(ByteStream &stream, const Record &record, char *target);
   bool is_last(const tensor::Tensor &record) const;
   base::Result<char *> make_room(size_t size, tensor::Tensor &record);
-  base::Status check_data(const ByteStream &stream, int64_t start, size_t size, uint32_t crc, const char *stored);
+  base::Status check_data(const ByteStream &stream, const Record &record, uint32_t crc, const char *stored);
+  static base::Status ends_early(const ByteStream &stream, const Record &record);
 
   tensor::Tensor last_;           // the last record that has memory of its own
   size_t most_ahead_ = SIZE_MAX;  // what may be read with a header

@@ -17,6 +17,8 @@ class RecordFileReader : public FileReader {
     element.components.resize(1);
     return reader_.read(stream, element.components[0]);
   }
+  bool has_texts() const override { return true; }
+  Result<bool> read_text(ByteStream &stream, BytesRows &rows) override { return reader_.read(stream, rows); }
   bool can_go_on() const override { return reader_.can_go_on(); }
 
  private:

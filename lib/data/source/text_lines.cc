@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <utility>
 
 #include "data/file_stage.h"
@@ -23,6 +24,15 @@ class TextReader : public FileReader {
       TUTTI_ASSIGN(more, stream.read_line(line));
     }
     return Status();
+  }
+  bool has_texts() const override { return true; }
+  Result<bool> read_text(ByteStream &stream, BytesRows &rows) override {
+    std::string_view line;
+    TUTTI_ASSIGN(const bool more, stream.read_line(line));
+    if (!more) return false;
+    TUTTI_ASSIGN(char *const target, rows.add(line.size()));
+    if (!line.empty()) std::memcpy(target, line.data(), line.size());
+    return true;
   }
   Result<bool> read(ByteStream &stream, Element &element) override {
     std::string_view line;

@@ -125,6 +125,10 @@ class BatchDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
+    if (input->gives_texts() && parameters_.batch_size <= BytesRows::kMostRows) {
+      return std::unique_ptr<Stage>(std::make_unique<TextBatchStage>("batch", std::move(input), parameters_.batch_size,
+                                                                     parameters_.drop_remainder, context.epoch));
+    }
     if (layout_.pools.empty()) {
       const ElementSpec &rows = inputs()[0]->spec();
       JoinElements join = [&rows](std::span<const Element> elements, Element &batch) {
