@@ -67,6 +67,29 @@ func (w *RecordWriter) WriteExample() error {
 	})
 }
 
+// AddFeatureList adds a feature list to the tf.train.SequenceExample that is written next: each row of the tensor is a
+// step. Where the steps have different numbers of values, lengths (else nil) are integers that say how many rows of its
+// own each step has. The tensors may be closed.
+func (w *RecordWriter) AddFeatureList(name string, tensor, lengths *Tensor) error {
+	var use uses
+	defer use.leave()
+	counts := use.of(lengths.ref())
+	if use.err != nil {
+		return use.err
+	}
+	return w.call(tensor, func(number, tensor uintptr, failure *uintptr) int32 {
+		return raw.Record_writer_add_feature_list(number, name, tensor, counts, failure)
+	})
+}
+
+// WriteSequenceExample writes one record of the feature lists added since the last one, with the features as its
+// context.
+func (w *RecordWriter) WriteSequenceExample() error {
+	return w.call(nil, func(number, _ uintptr, failure *uintptr) int32 {
+		return raw.Record_writer_write_sequence_example(number, failure)
+	})
+}
+
 // Finish writes what is left and puts the file into place. Once; the writer takes no records afterwards.
 func (w *RecordWriter) Finish() error {
 	return w.call(nil, func(number, _ uintptr, failure *uintptr) int32 {

@@ -40,8 +40,19 @@ TUTTI_API int32_t tutti_record_writer_write(tutti_record_writer *writer, const v
  * and truth values an int64 list; the shape is not kept. A feature added under a name again replaces the first. */
 TUTTI_API int32_t tutti_record_writer_add_feature(tutti_record_writer *writer, const char *name,
                                                   const tutti_tensor *tensor, tutti_error **err);
-/* Writes the features added since the last example as one record; their names in the order of their bytes. */
+/* Writes the features added since the last example as one record; their names in the order of their bytes.
+ * TUTTI_FAILED_PRECONDITION when feature lists were added, too. */
 TUTTI_API int32_t tutti_record_writer_write_example(tutti_record_writer *writer, tutti_error **err);
+
+/* Adds a feature list to the tf.train.SequenceExample that is written next: each row of the tensor is a step. Where the
+ * steps have different numbers of values, `lengths` (else NULL) are integers that say how many rows of its own each
+ * step has; the tensor is as long as the longest then, and what lies behind is left out. One added under a name again
+ * replaces the first. Tensors that do not fit together are told when the example is written. */
+TUTTI_API int32_t tutti_record_writer_add_feature_list(tutti_record_writer *writer, const char *name,
+                                                       const tutti_tensor *tensor, const tutti_tensor *lengths,
+                                                       tutti_error **err);
+/* Writes one record of the feature lists added since the last one, with the features as its context. */
+TUTTI_API int32_t tutti_record_writer_write_sequence_example(tutti_record_writer *writer, tutti_error **err);
 
 /* Writes what is left and puts the file into place. Once; the writer takes no records afterwards. */
 TUTTI_API int32_t tutti_record_writer_close(tutti_record_writer *writer, tutti_error **err);

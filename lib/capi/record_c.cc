@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "capi/tensor_c.h"
-#include "data/format/example.h"
+#include "data/format/encode_example.h"
 
 namespace tutti::impl::capi {
 
@@ -69,8 +69,40 @@ int32_t tutti_record_writer_add_feature(tutti_record_writer *writer, const char 
 int32_t tutti_record_writer_write_example(tutti_record_writer *writer, tutti_error **err) {
   return guard(err, [&] {
     return with_writer(writer, [&](RecordWriterObject &object) -> Status {
+      if (!object.lists().empty()) {
+        return base::failed_precondition("feature list '", object.lists().begin()->first,
+                                         "' was added, which an example has no place for; expected "
+                                         "tutti_record_writer_write_sequence_example");
+      }
       const std::map<std::string, tensor::Tensor> features = std::exchange(object.features(), {});
       TUTTI_ASSIGN(const std::string example, data::encode_example(features));
+      return object.writer().write(example);
+    });
+  });
+}
+
+int32_t tutti_record_writer_add_feature_list(tutti_record_writer *writer, const char *name, const tutti_tensor *tensor,
+                                             const tutti_tensor *lengths, tutti_error **err) {
+  return guard(err, [&] {
+    return with_writer(writer, [&](RecordWriterObject &object) -> Status {
+      TUTTI_TRY(require(name, "name"));
+      data::FeatureList list;
+      TUTTI_ASSIGN(list.values, find_tensor(tensor, "tensor"));
+      if (lengths != nullptr) {
+        TUTTI_ASSIGN(list.lengths, find_tensor(lengths, "lengths"));
+      }
+      object.lists().insert_or_assign(name, std::move(list));
+      return Status();
+    });
+  });
+}
+
+int32_t tutti_record_writer_write_sequence_example(tutti_record_writer *writer, tutti_error **err) {
+  return guard(err, [&] {
+    return with_writer(writer, [&](RecordWriterObject &object) -> Status {
+      const std::map<std::string, tensor::Tensor> context = std::exchange(object.features(), {});
+      const std::map<std::string, data::FeatureList> lists = std::exchange(object.lists(), {});
+      TUTTI_ASSIGN(const std::string example, data::encode_sequence_example(context, lists));
       return object.writer().write(example);
     });
   });

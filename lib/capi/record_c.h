@@ -13,12 +13,13 @@
 
 #include "capi/context_c.h"
 #include "capi/guard.h"
+#include "data/format/encode_example.h"
 #include "data/format/record.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::capi {
 
-/// A writer, and the features of its next example.
+/// A writer, and the features and feature lists of its next example.
 class RecordWriterObject : public base::Object {
  public:
   RecordWriterObject(std::shared_ptr<ContextCore> core, data::RecordWriter writer)
@@ -28,12 +29,14 @@ class RecordWriterObject : public base::Object {
   // For whoever holds busy().
   data::RecordWriter &writer() { return writer_; }
   std::map<std::string, tensor::Tensor> &features() { return features_; }
+  std::map<std::string, data::FeatureList> &lists() { return lists_; }
 
  private:
   const std::shared_ptr<ContextCore> core_;
   BusyFlag busy_;
   data::RecordWriter writer_;
   std::map<std::string, tensor::Tensor> features_;
+  std::map<std::string, data::FeatureList> lists_;
 };
 
 extern constinit HandleType<RecordWriterObject> record_writer_handles;

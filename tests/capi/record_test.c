@@ -77,6 +77,47 @@ static void test_examples(void **state) {
   tutti_dataset_unref(dataset);
 }
 
+static void test_sequence_examples(void **state) {
+  (void)state;
+  static const float frames[] = {0, 1, 2, 3, 4, 5};
+  static const int64_t tokens[] = {7, 8, 0, 0, 9, 0}, counts[] = {2, 0, 1}, too_long[] = {2, 3, 1};
+  const int64_t shape[] = {3, 2};
+  tutti_tensor *steps = make_tensor(TUTTI_DTYPE_F32, 2, shape, frames);
+  tutti_tensor *padded = make_tensor(TUTTI_DTYPE_I64, 2, shape, tokens);
+  tutti_tensor *lengths = make_vector(TUTTI_DTYPE_I64, 3, counts), *wrong = make_vector(TUTTI_DTYPE_I64, 3, too_long);
+  tutti_record_writer *writer = new_writer(NULL);
+  assert_ok(tutti_record_writer_add_feature(writer, "counts", lengths, &err));
+  assert_ok(tutti_record_writer_add_feature_list(writer, "frames", padded, NULL, &err)); /* replaced */
+  assert_ok(tutti_record_writer_add_feature_list(writer, "frames", steps, NULL, &err));
+  assert_ok(tutti_record_writer_add_feature_list(writer, "tokens", padded, lengths, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "feature list 'frames' was added",
+               tutti_record_writer_write_example(writer, &err));
+  assert_ok(tutti_record_writer_write_sequence_example(writer, &err));
+  assert_ok(tutti_record_writer_add_feature_list(writer, "tokens", padded, wrong, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "feature list 'tokens' cannot be written",
+               tutti_record_writer_write_sequence_example(writer, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "'tensor'", tutti_record_writer_add_feature_list(writer, "x", NULL, NULL, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "'name'", tutti_record_writer_add_feature_list(writer, NULL, steps, NULL, &err));
+  assert_ok(tutti_record_writer_close(writer, &err));
+  tutti_record_writer_unref(writer);
+  tutti_pipeline *pipeline = read_file();
+  const char *sequences[] = {"frames: f32[2]", "tokens: i64[?]"}, *context[] = {"counts: i64[3]"};
+  tutti_pipeline_parse_sequence_example_attrs attrs = {.context = context, .context_count = 1};
+  tutti_pipeline_parse_sequence_example(pipeline, sequences, 2, &attrs);
+  tutti_dataset *dataset = build(pipeline);
+  tutti_iterator *iterator = NULL;
+  uint8_t more = 0;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+  assert_memory_equal(tutti_tensor_get_data(tutti_iterator_get_component(iterator, 0)), counts, sizeof counts);
+  assert_memory_equal(tutti_tensor_get_data(tutti_iterator_get_component(iterator, 1)), frames, sizeof frames);
+  assert_memory_equal(tutti_tensor_get_data(tutti_iterator_get_component(iterator, 2)), tokens, sizeof tokens);
+  assert_memory_equal(tutti_tensor_get_data(tutti_iterator_get_component(iterator, 3)), counts, sizeof counts);
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+  tutti_tensor_unref(steps), tutti_tensor_unref(padded), tutti_tensor_unref(lengths), tutti_tensor_unref(wrong);
+}
+
 static void test_mistakes(void **state) {
   (void)state;
   tutti_record_writer *writer = (tutti_record_writer *)(uintptr_t)1;
@@ -108,6 +149,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_records),
       cmocka_unit_test(test_examples),
+      cmocka_unit_test(test_sequence_examples),
       cmocka_unit_test(test_mistakes),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -2,6 +2,7 @@
 //
 // tf.train.Example against what TensorFlow wrote (golden/make_golden.py).
 #include "data/format/example.h"
+#include "data/format/encode_example.h"
 
 #include <cmath>
 #include <limits>

@@ -4,7 +4,7 @@
 // tested in a file of its own.
 #include "base/gzip.h"
 #include "conformance/dataset_conformance.h"
-#include "data/format/example.h"
+#include "data/format/encode_example.h"
 #include "data/format/record.h"
 #include "data/pipeline.h"
 #include "odd_file_systems.h"

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "base/json.h"
+#include "data/format/encode_example.h"
 #include "sample_files.h"
 
 using namespace tutti::impl;
@@ -98,6 +100,54 @@ void what_tensorflow_reads_is_read(void **) {
     for (size_t c = 0; c < dataset->spec().components.size(); ++c)
       check_tensor(elements[i].components[c], assert_ok_value(golden[i].get(dataset->spec().components[c].name)));
   }
+}
+
+// What was read of TensorFlow's records, written again: the same bytes.
+void what_is_written_is_what_tensorflow_writes(void **) {
+  const auto dataset = assert_ok_value(sequences(kSequences, kContext).build());
+  const Strings records = texts_of(assert_ok_value(begin_with("tfrecord", {{"paths", Strings{kExamples}}}).build()));
+  const std::vector<data::Element> elements = elements_of(dataset);
+  assert_int_equal(elements.size(), records.size());
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const auto component = [&](const std::string &name) {
+      const std::vector<data::ComponentSpec> &specs = dataset->spec().components;
+      const auto found = std::ranges::find(specs, name, &data::ComponentSpec::name);
+      return elements[i].components[static_cast<size_t>(found - specs.begin())];
+    };
+    // What the script left out of the second and third.
+    std::map<std::string, Tensor> context{{"id", component("id")}};
+    if (i != 1) context["speaker"] = component("speaker");
+    std::map<std::string, data::FeatureList> lists;
+    for (const char *name : {"frames", "label", "word"})
+      lists[name] = {component(name)};
+    for (const char *name : {"letters", "tokens", "points"}) {
+      if (i < 2) lists[name] = {component(name), component(base::concat(name, "_lengths"))};
+    }
+    assert_true(assert_ok_value(data::encode_sequence_example(context, lists)) == records[i]);
+  }
+}
+
+void lists_that_do_not_fit_are_refused(void **) {
+  const Tensor two_by_three = Tensor::zeros(DType::i32, {2, 3}).value();
+  const auto encoded = [](const Tensor &values, const Tensor &lengths) {
+    return data::encode_sequence_example({}, {{"x", {values, lengths}}});
+  };
+  const auto lengths = [](std::vector<int64_t> values) {
+    return Tensor::from_values<int64_t>({static_cast<int64_t>(values.size())}, values).value();
+  };
+  assert_ok(encoded(two_by_three, lengths({0, 3})).status());
+  assert_error_contains(encoded({}, {}), "it has no tensor");
+  assert_error_contains(encoded({}, {}), "feature list 'x' cannot be written");
+  assert_error_contains(encoded(Tensor::scalar(1).value(), {}), "expected a tensor with steps in front");
+  assert_error_contains(encoded(lengths({1}), lengths({1})), "expected steps with rows of their own");
+  assert_error_contains(encoded(two_by_three, lengths({1})), "expected a length for each of 2 steps");
+  assert_error_contains(encoded(two_by_three, lengths({1, -1})), "expected lengths from 0 to 3, got -1 for step 1");
+  assert_error_contains(encoded(two_by_three, lengths({4, 1})), "expected lengths from 0 to 3, got 4 for step 0");
+  const Tensor floats = Tensor::zeros(DType::f32, {2}).value();
+  assert_error_contains(encoded(two_by_three, floats), "expected lengths that are integers");
+  assert_error_contains(data::encode_sequence_example({{"c", {}}}, {}), "feature 'c' has no tensor");
+  const Tensor big = Tensor::from_values<uint64_t>({1}, std::vector<uint64_t>{UINT64_MAX}).value();
+  assert_error_contains(encoded(big, {}), "does not fit an int64 list");
 }
 
 template <typename T>
@@ -225,6 +275,8 @@ void filling_is_bounded(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_tensorflow_reads_is_read),
+    cmocka_unit_test(what_is_written_is_what_tensorflow_writes),
+    cmocka_unit_test(lists_that_do_not_fit_are_refused),
     cmocka_unit_test(rows_types_and_batches),
     cmocka_unit_test(steps_and_lists_that_are_missing),
     cmocka_unit_test(other_writers_are_understood),

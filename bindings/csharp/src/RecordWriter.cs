@@ -64,6 +64,31 @@ namespace Tutti
             }
         }
 
+        /// <summary>Adds a feature list to the tf.train.SequenceExample that is written next: each row of the tensor is
+        /// a step. Where the steps have different numbers of values, <c>lengths</c> are integers that say how many rows
+        /// of its own each step has. The tensors may be closed.</summary>
+        public RecordWriter AddFeatureList(string name, Tensor tensor, Tensor lengths = null)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                Errors.Check(Raw.record_writer_add_feature_list(use.Of(this), name, use.Need(tensor, "tensor"),
+                    use.Of(lengths), out failure), failure);
+            }
+            return this;
+        }
+
+        /// <summary>Writes one record of the feature lists added since the last one, with the features as its
+        /// context.</summary>
+        public void WriteSequenceExample()
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                Errors.Check(Raw.record_writer_write_sequence_example(use.Of(this), out failure), failure);
+            }
+        }
+
         /// <summary>Writes what is left and puts the file into place. Once; the writer takes no records
         /// afterwards.</summary>
         public void Finish()

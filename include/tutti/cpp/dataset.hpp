@@ -112,6 +112,26 @@ class RecordWriter : public detail::Handle<tutti_record_writer, tutti_record_wri
     detail::check([&](tutti_error **err) { return tutti_record_writer_write_example(get(), err); });
     return *this;
   }
+  /// A feature list of the sequence example that is written next: rows are steps, all of them whole.
+  RecordWriter &feature_list(const char *name, const Tensor &tensor) {
+    const auto add = [&](tutti_error **err) {
+      return tutti_record_writer_add_feature_list(get(), name, tensor, nullptr, err);
+    };
+    detail::check(add);
+    return *this;
+  }
+  /// The same where each step has so many rows of its own.
+  RecordWriter &feature_list(const char *name, const Tensor &tensor, const Tensor &lengths) {
+    const auto add = [&](tutti_error **err) {
+      return tutti_record_writer_add_feature_list(get(), name, tensor, lengths, err);
+    };
+    detail::check(add);
+    return *this;
+  }
+  RecordWriter &write_sequence_example() {
+    detail::check([&](tutti_error **err) { return tutti_record_writer_write_sequence_example(get(), err); });
+    return *this;
+  }
   void close() {
     detail::check([&](tutti_error **err) { return tutti_record_writer_close(get(), err); });
   }

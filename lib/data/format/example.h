@@ -8,13 +8,12 @@
 //   Feature      oneof bytes_list = 1 | float_list = 2 | int64_list = 3, each with `repeated value = 1`
 //
 // Reading takes packed and unpacked lists, any order of the map, the last of equal names, and skips what it does not
-// know. Writing orders names by their bytes.
+// know. What is written: encode_example.h.
 //
 // Threads: pure functions; an ExampleParser is immutable.
 #ifndef TUTTI_DATA_FORMAT_EXAMPLE_H_
 #define TUTTI_DATA_FORMAT_EXAMPLE_H_
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,10 +51,6 @@ class ExampleParser {
   std::vector<Field> fields_;
   FieldsByName by_name_;
 };
-
-/// An Example of tensors: bytes become a bytes list, floats a float list, integers and booleans an int64 list, each
-/// flattened. OUT_OF_RANGE for a u64 beyond i64.
-base::Result<std::string> encode_example(const std::map<std::string, tensor::Tensor> &features);
 
 }  // namespace tutti::impl::data
 

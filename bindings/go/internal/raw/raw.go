@@ -206,9 +206,9 @@ typedef _gostring_ swig_type_173;
 typedef _gostring_ swig_type_174;
 typedef _goslice_ swig_type_175;
 typedef _gostring_ swig_type_176;
-typedef long long swig_type_177;
-typedef _goslice_ swig_type_178;
-typedef long long swig_type_179;
+typedef _gostring_ swig_type_177;
+typedef long long swig_type_178;
+typedef _goslice_ swig_type_179;
 typedef long long swig_type_180;
 typedef long long swig_type_181;
 typedef long long swig_type_182;
@@ -216,19 +216,20 @@ typedef long long swig_type_183;
 typedef long long swig_type_184;
 typedef long long swig_type_185;
 typedef long long swig_type_186;
-typedef _goslice_ swig_type_187;
-typedef long long swig_type_188;
-typedef _goslice_ swig_type_189;
+typedef long long swig_type_187;
+typedef _goslice_ swig_type_188;
+typedef long long swig_type_189;
 typedef _goslice_ swig_type_190;
-typedef long long swig_type_191;
+typedef _goslice_ swig_type_191;
 typedef long long swig_type_192;
 typedef long long swig_type_193;
-typedef _goslice_ swig_type_194;
-typedef _gostring_ swig_type_195;
+typedef long long swig_type_194;
+typedef _goslice_ swig_type_195;
 typedef _gostring_ swig_type_196;
 typedef _gostring_ swig_type_197;
-typedef long long swig_type_198;
+typedef _gostring_ swig_type_198;
 typedef long long swig_type_199;
+typedef long long swig_type_200;
 extern void _wrap_Swig_free_raw_5a3225f2e4a67253(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_5a3225f2e4a67253(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_5a3225f2e4a67253(void);
@@ -443,25 +444,27 @@ extern void _wrap_record_writer_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
 extern int _wrap_record_writer_write_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_175 arg2, swig_voidp arg3);
 extern int _wrap_record_writer_add_feature_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_176 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_add_feature_list_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_177 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_write_sequence_example_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_177 _wrap_callback_take_released_raw_5a3225f2e4a67253(swig_type_178 arg1);
-extern int _wrap_estimator_create_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_182 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3);
-extern void _wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_185 arg2);
-extern void _wrap_pipeline_set_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_186 arg2);
-extern int _wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_189 arg2, swig_type_190 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_191 arg2);
+extern swig_type_178 _wrap_callback_take_released_raw_5a3225f2e4a67253(swig_type_179 arg1);
+extern int _wrap_estimator_create_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_180 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_181 arg2, swig_type_182 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_183 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3);
+extern void _wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_186 arg2);
+extern void _wrap_pipeline_set_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_187 arg2);
+extern int _wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_192 arg2);
 extern void _wrap_map_queue_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
 extern uintptr_t _wrap_map_queue_take_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_192 _wrap_map_work_get_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern uintptr_t _wrap_map_work_get_input_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_193 arg2);
-extern void _wrap_map_queue_finish_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_type_194 arg3, int arg4, uintptr_t arg5);
-extern swig_type_195 _wrap_iterator_save_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_196 _wrap_iterator_get_report_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_197 _wrap_predictor_describe_plan_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_193 _wrap_map_work_get_count_raw_5a3225f2e4a67253(uintptr_t arg1);
+extern uintptr_t _wrap_map_work_get_input_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_194 arg2);
+extern void _wrap_map_queue_finish_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_type_195 arg3, int arg4, uintptr_t arg5);
+extern swig_type_196 _wrap_iterator_save_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_197 _wrap_iterator_get_report_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_198 _wrap_predictor_describe_plan_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2488,6 +2491,28 @@ func Record_writer_write_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) 
 	return swig_r
 }
 
+func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Record_writer_write_sequence_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
 func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
@@ -2499,7 +2524,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_5a3225f2e4a67253(*(*C.swig_type_178)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_5a3225f2e4a67253(*(*C.swig_type_179)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2514,7 +2539,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2524,7 +2549,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1), C.swig_type_181(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1), C.swig_type_182(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2534,7 +2559,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2542,19 +2567,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.swig_type_184(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1), C.swig_type_185(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2564,7 +2589,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.swig_type_188(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_type_189(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2579,7 +2604,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2593,7 +2618,7 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1)))
 	return swig_r
 }
 
@@ -2620,7 +2645,7 @@ func Map_work_get_input(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1)))
 	return swig_r
 }
 
@@ -2630,7 +2655,7 @@ func Map_queue_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 int32, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_map_queue_finish_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	C._wrap_map_queue_finish_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2665,7 +2690,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1), C.swig_type_199(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), C.swig_type_200(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

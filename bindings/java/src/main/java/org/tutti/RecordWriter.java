@@ -72,6 +72,34 @@ public final class RecordWriter extends NativeObject {
         }
     }
 
+    /**
+     * Adds a feature list to the tf.train.SequenceExample that is written next: each row of the tensor is a step.
+     *
+     * @param name its name
+     * @param tensor the steps; may be closed
+     * @param lengths where the steps have different numbers of values, how many rows of its own each step has, as
+     *     integers; else null
+     * @return this writer
+     */
+    public RecordWriter addFeatureList(String name, Tensor tensor, Tensor lengths) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            long number = use.of(this);
+            long steps = use.of(tensor);
+            TuttiException.check(
+                    Raw.record_writer_add_feature_list(number, name, steps, use.of(lengths), failure), failure);
+        }
+        return this;
+    }
+
+    /** Writes one record of the feature lists added since the last one, with the features as its context. */
+    public void writeSequenceExample() {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.record_writer_write_sequence_example(use.of(this), failure), failure);
+        }
+    }
+
     /** Writes what is left and puts the file into place. Once; the writer takes no records afterwards. */
     public void finish() {
         try (Use use = new Use()) {
