@@ -80,7 +80,13 @@ func TestTensorsOfEveryShape(t *testing.T) {
 	}
 }
 
-func rows(t *testing.T, dataset *Dataset) (values [][]int64) {
+func rows(t *testing.T, dataset *Dataset) [][]int64 {
+	t.Helper()
+	return walk[int64](t, dataset)
+}
+
+// walk gives the first component of each element.
+func walk[T Element](t *testing.T, dataset *Dataset) (values [][]T) {
 	t.Helper()
 	iterator := must[*Iterator](t)(dataset.Iterator(1))
 	defer iterator.Close()
@@ -92,7 +98,7 @@ func rows(t *testing.T, dataset *Dataset) (values [][]int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values = append(values, must[[]int64](t)(Values[int64](element[0])))
+		values = append(values, must[[]T](t)(Values[T](element[0])))
 		for _, tensor := range element {
 			tensor.Close()
 		}
@@ -109,25 +115,25 @@ func count(n int64) []int64 {
 
 func TestPipelines(t *testing.T) {
 	live(t)
-	numbers := func() *Pipeline { return AddSlices(NewPipeline(nil), "n", Feature, count(10)) }
-	other := must[*Dataset](t)(numbers().Take(2).Build())
+	ten := func() *Pipeline { return upTo(10) }
+	other := must[*Dataset](t)(ten().Take(2).Build())
 	closed(t, other)
 	cases := []struct {
 		pipeline *Pipeline
 		wanted   string
 	}{
-		{numbers().Batch(4), "[[0 1 2 3] [4 5 6 7] [8 9]]"},
-		{numbers().Batch(4, BatchOptions{DropRemainder: true}), "[[0 1 2 3] [4 5 6 7]]"},
-		{numbers().Skip(1).Take(2).Repeat(RepeatOptions{Count: I64(2)}), "[[1] [2] [1] [2]]"},
-		{numbers().Take(2).Repeat(RepeatOptions{Count: I64(0)}), "[]"},
-		{numbers().Take(1).Concatenate(other).Prefetch(), "[[0] [0] [1]]"},
-		{numbers().Shard(5, 2).Cache(), "[[2] [7]]"},
-		{numbers().Batch(5).Unbatch().Take(3), "[[0] [1] [2]]"},
+		{ten().Batch(4), "[[0 1 2 3] [4 5 6 7] [8 9]]"},
+		{ten().Batch(4, BatchOptions{DropRemainder: true}), "[[0 1 2 3] [4 5 6 7]]"},
+		{ten().Skip(1).Take(2).Repeat(RepeatOptions{Count: I64(2)}), "[[1] [2] [1] [2]]"},
+		{ten().Take(2).Repeat(RepeatOptions{Count: I64(0)}), "[]"},
+		{ten().Take(1).Concatenate(other).Prefetch(), "[[0] [0] [1]]"},
+		{ten().Shard(5, 2).Cache(), "[[2] [7]]"},
+		{ten().Batch(5).Unbatch().Take(3), "[[0] [1] [2]]"},
 		{NewPipeline(nil).AddDataset(other).MapGraph(1, func(g *Graph) error {
 			g.SetOutput("n", g.Mul(g.GetFeature("n"), g.Constant(Int64, 1<<33)))
 			return nil
 		}), fmt.Sprint([][]int64{{0}, {1 << 33}})},
-		{numbers().FilterGraph(func(g *Graph) error {
+		{ten().FilterGraph(func(g *Graph) error {
 			g.SetOutput("keep", g.Less(g.GetFeature("n"), g.Constant(Int64, 3)))
 			return nil
 		}), "[[0] [1] [2]]"},

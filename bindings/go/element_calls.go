@@ -2,73 +2,89 @@
 
 package tutti
 
-import "tutti.org/tutti/internal/raw"
+import (
+	"fmt"
 
-// Map maps each element by a Go function: it gets one tensor for each component, and gives as many, of the same types
-// and shapes. Up to `parallelism` elements are computed at a time (0 = automatic), each on a goroutine of its own;
-// their order stays. The function must be a pure function of its element, for a dataset can be gone through again and
-// resumed.
-//
-// The tensors that it gets and gives are closed when it has returned; it may give those that it got. An error or
-// panic of the function comes back from the call that wanted the element. The function is held until the dataset, and
-// all that was made of it, is closed. Each element costs the way to another thread and back, some ten microseconds:
-// map batches where you can, and where MapGraph can say it, MapGraph is faster.
-func (p *Pipeline) Map(parallelism int64, function func(element []*Tensor) ([]*Tensor, error)) *Pipeline {
+	"tutti.org/tutti/internal/raw"
+)
+
+// elementCall is one call of a function of the program over elements: what it gets, and what it gives.
+type elementCall struct {
+	state, element []*Tensor
+	pass, index    int64 // which element a generator is asked for
+	newState       []*Tensor
+	outputs        []*Tensor
+	answer         bool
+	dataset        *Dataset
+}
+
+// withFunction sets a function of the program by `set`, which gives the queue of its calls.
+func (p *Pipeline) withFunction(isNil bool, set func() uintptr, function func(call *elementCall) error) *Pipeline {
 	return p.with(nil, func(uintptr) {
-		if function == nil {
-			p.keep(invalid("the function of the map is nil"))
+		if isNil {
+			p.keep(invalid("the function is nil"))
 			return
 		}
-		queue := raw.Pipeline_map(p.handle, parallelism)
+		queue := set()
 		if queue == 0 {
-			p.keep(&Error{Code: ResourceExhausted, Domain: "tutti", Message: "no memory for a map"})
+			p.keep(&Error{Code: ResourceExhausted, Domain: "tutti", Message: "no memory for a function"})
 			return
 		}
-		go serveMap(queue, function)
+		go serveCalls(queue, function)
 	})
 }
 
-// serveMap takes elements until the library has released the map. The library waits for each, so that there are never
-// more goroutines than it has threads in the map.
-func serveMap(queue uintptr, function func([]*Tensor) ([]*Tensor, error)) {
-	defer raw.Map_queue_unref(queue)
+// serveCalls takes calls until the library has released the function. The library waits for each, so that there are
+// never more goroutines than it makes calls at a time.
+func serveCalls(queue uintptr, function func(call *elementCall) error) {
+	defer raw.Call_queue_unref(queue)
 	for {
-		work := raw.Map_queue_take(queue)
-		if work == 0 {
+		number := raw.Call_queue_take(queue)
+		if number == 0 {
 			return
 		}
-		go serveElement(queue, work, function)
+		go serveCall(queue, number, function)
 	}
 }
 
-// serveElement computes one element and finishes it in every case, also when the function ends the goroutine.
-func serveElement(queue, work uintptr, function func([]*Tensor) ([]*Tensor, error)) {
-	var inputs, outputs []*Tensor
-	var err error = &Error{Code: Aborted, Domain: "user", Message: "the function of the map ended its goroutine"}
-	defer func() { finishElement(queue, work, inputs, outputs, err) }()
-	for i := int64(0); i < raw.Map_work_get_count(work); i++ {
-		inputs = append(inputs, sharedTensor(raw.Map_work_get_input(work, i)))
+// serveCall computes one call and finishes it in every case, also when the function ends the goroutine.
+func serveCall(queue, number uintptr, function func(call *elementCall) error) {
+	var call elementCall
+	var err error = &Error{Code: Aborted, Domain: "user", Message: "the function ended its goroutine"}
+	defer func() { call.finish(queue, number, err) }()
+	states := raw.Element_call_get_state_count(number)
+	for i := int64(0); i < raw.Element_call_get_count(number); i++ {
+		tensor := sharedTensor(raw.Element_call_get_tensor(number, i))
+		if i < states {
+			call.state = append(call.state, tensor)
+		} else {
+			call.element = append(call.element, tensor)
+		}
 	}
-	err = guarded(func() (err error) {
-		outputs, err = function(inputs)
-		return err
-	})
+	call.pass, call.index = raw.Element_call_get_pass(number), raw.Element_call_get_index(number)
+	err = guarded(func() error { return function(&call) })
 }
 
-func finishElement(queue, work uintptr, inputs, outputs []*Tensor, err error) {
+func (c *elementCall) finish(queue, number uintptr, err error) {
 	var use uses
 	defer use.leave()
-	numbers := make([]uintptr, len(outputs))
-	for i, tensor := range outputs {
+	if err == nil && len(c.newState) != len(c.state) {
+		err = invalid(fmt.Sprintf("the function gives a state of %d tensors, not of %d", len(c.newState), len(c.state)))
+	}
+	tensors := append(append([]*Tensor(nil), c.newState...), c.outputs...)
+	numbers := make([]uintptr, len(tensors))
+	for i, tensor := range tensors {
 		numbers[i] = use.of(tensor.ref())
 	}
+	dataset := use.of(c.dataset.ref())
 	if err == nil {
 		err = use.err
 	}
-	closeAll(inputs) // those in use end when this function leaves them
-	closeAll(outputs)
+	closeAll(c.state) // those in use end when this function leaves them
+	closeAll(c.element)
+	closeAll(tensors)
 	code, failure := answer(err)
-	raw.Map_queue_finish(queue, work, numbers, code, failure)
+	raw.Element_call_finish(queue, number, numbers, c.answer, dataset, code, failure)
 }
 
 func closeAll(tensors []*Tensor) {

@@ -5,6 +5,7 @@ package tutti
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand"
 	"runtime"
 	"strings"
@@ -27,7 +28,7 @@ func TestMapInGo(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for _, parallelism := range []int64{0, 1, 4} {
 		var running, most int64
-		dataset := must[*Dataset](t)(AddSlices(NewPipeline(nil), "n", Feature, count(100)).
+		dataset := must[*Dataset](t)(upTo(100).
 			Map(parallelism, func(element []*Tensor) ([]*Tensor, error) {
 				if now := atomic.AddInt64(&running, 1); now > atomic.LoadInt64(&most) {
 					atomic.StoreInt64(&most, now)
@@ -136,6 +137,210 @@ func TestTrainingWithAMapInGo(t *testing.T) {
 	_, err := estimator.Train(background, failing, TrainOptions{})
 	if !errors.Is(err, errMine) || !strings.Contains(err.Error(), "mine") {
 		t.Error(err)
+	}
+}
+
+func scalar(value int64) *Tensor {
+	tensor, err := NewScalar(value)
+	if err != nil {
+		panic(err)
+	}
+	return tensor
+}
+
+func value(tensor *Tensor) int64 {
+	values, err := Values[int64](tensor)
+	if err != nil {
+		panic(err)
+	}
+	return values[0]
+}
+
+func upTo(n int64) *Pipeline { return AddSlices(NewPipeline(nil), "n", Feature, count(n)) }
+
+func gives(t *testing.T, pipeline *Pipeline, wanted string) {
+	t.Helper()
+	dataset := must[*Dataset](t)(pipeline.Build())
+	defer dataset.Close()
+	for pass := 0; pass < 2; pass++ {
+		if got := fmt.Sprint(rows(t, dataset)); got != wanted {
+			t.Errorf("%s, not %s", got, wanted)
+		}
+	}
+}
+
+func runningSum(state, element []*Tensor) (newState, output []*Tensor, err error) {
+	sum := value(state[0]) + value(element[0])
+	return []*Tensor{scalar(sum)}, []*Tensor{scalar(sum)}, nil
+}
+
+func scanZero(t *testing.T) []ScanState {
+	zero := scalar(0)
+	closed(t, zero)
+	return []ScanState{{"sum", zero}}
+}
+
+func TestPredicatesInGo(t *testing.T) {
+	live(t)
+	odd := func(element []*Tensor) (bool, error) { return value(element[0])%2 == 1, nil }
+	gives(t, upTo(7).Filter(odd), "[[1] [3] [5]]")
+	below := func(element []*Tensor) (bool, error) { return value(element[0]) < 3, nil }
+	gives(t, upTo(7).TakeWhile(below).Batch(3), "[[0 1 2]]")
+}
+
+func TestScanInGo(t *testing.T) {
+	live(t)
+	gives(t, upTo(5).Scan(scanZero(t), runningSum), "[[0] [1] [3] [6] [10]]")
+	gives(t, upTo(5).ScanGraph(scanZero(t), func(g *Graph) error {
+		sum := g.Add(g.GetFeature("sum"), g.GetFeature("n"))
+		g.SetOutput("sum", sum)
+		g.SetOutput("n", sum)
+		return nil
+	}), "[[0] [1] [3] [6] [10]]")
+	two := must[*Dataset](t)(AddSlices(upTo(1), "square", Feature, count(1)).Build())
+	closed(t, two)
+	wider := upTo(4).Scan(scanZero(t), func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
+		n := value(element[0])
+		return state, []*Tensor{scalar(n * n), scalar(n)}, nil
+	}, ScanOptions{Like: two})
+	gives(t, wider, "[[0] [1] [4] [9]]")
+}
+
+// A walk that goes on in the middle has the state of that place.
+func TestScansGoOn(t *testing.T) {
+	live(t)
+	dataset := must[*Dataset](t)(upTo(6).Scan(scanZero(t), runningSum).Build())
+	iterator, again := must[*Iterator](t)(dataset.Iterator(0)), must[*Iterator](t)(dataset.Iterator(0))
+	closed(t, dataset, iterator, again)
+	for i := 0; i < 4; i++ {
+		closeAll(must[[]*Tensor](t)(iterator.Next(background)))
+	}
+	if err := again.Restore(must[string](t)(iterator.Save())); err != nil {
+		t.Fatal(err)
+	}
+	element := must[[]*Tensor](t)(again.Next(background))
+	if sum := value(element[0]); sum != 0+1+2+3+4 {
+		t.Error(sum)
+	}
+	closeAll(element)
+}
+
+func TestDatasetsOfElementsInGo(t *testing.T) {
+	live(t)
+	expand := func(element []*Tensor) (*Dataset, error) {
+		base := 10 * value(element[0])
+		return AddSlices(NewPipeline(nil), "n", Feature, []int64{base, base + 1, base + 2}).Build()
+	}
+	gives(t, upTo(2).FlatMap(expand), "[[0] [1] [2] [10] [11] [12]]")
+	gives(t, upTo(2).FlatMap(expand, FlatMapOptions{ReadAhead: true}), "[[0] [1] [2] [10] [11] [12]]")
+	gives(t, upTo(3).InterleaveMap(expand, InterleaveMapOptions{CycleLength: 2, BlockLength: 2}),
+		"[[0] [1] [10] [11] [2] [12] [20] [21] [22]]")
+	shared := must[*Dataset](t)(AddSlices(NewPipeline(nil), "text", Label, []float32{1, 2}).Build())
+	closed(t, shared)
+	dataset := must[*Dataset](t)(upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shared, nil },
+		FlatMapOptions{Like: shared}).Build())
+	closed(t, dataset)
+	if got := dataset.Components(); len(got) != 1 || got[0] != (Component{"text", Label}) {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(walk[float32](t, dataset)); got != "[[1] [2] [1] [2] [1] [2]]" {
+		t.Error(got)
+	}
+}
+
+func TestGeneratorsInGo(t *testing.T) {
+	live(t)
+	generator := func(pass, index int64) ([]*Tensor, error) {
+		if index == 3 {
+			return nil, io.EOF
+		}
+		return []*Tensor{scalar(10*pass + index)}, nil
+	}
+	component := FeedComponent{"n", Feature, Int64, nil}
+	gives(t, NewPipeline(nil).AddGenerator(generator, component).Repeat(RepeatOptions{Count: I64(2)}),
+		"[[0] [1] [2] [10] [11] [12]]")
+	dataset := must[*Dataset](t)(NewPipeline(nil).AddGenerator(generator, component).Build())
+	iterator, again := must[*Iterator](t)(dataset.Iterator(0)), must[*Iterator](t)(dataset.Iterator(0))
+	closed(t, dataset, iterator, again)
+	closeAll(must[[]*Tensor](t)(iterator.Next(background)))
+	if err := again.Restore(must[string](t)(iterator.Save())); err != nil {
+		t.Fatal(err)
+	}
+	element := must[[]*Tensor](t)(again.Next(background))
+	if got := value(element[0]); got != 1 {
+		t.Error(got)
+	}
+	closeAll(element)
+}
+
+func TestFunctionsInGoFail(t *testing.T) {
+	live(t)
+	broken := func(pipeline *Pipeline) error {
+		dataset, err := pipeline.Build()
+		if err != nil {
+			return err
+		}
+		defer dataset.Close()
+		iterator := must[*Iterator](t)(dataset.Iterator(0))
+		defer iterator.Close()
+		_, err = iterator.Next(background)
+		return err
+	}
+	component := FeedComponent{"n", Feature, Int64, nil}
+	ways := map[string]func(fail func() error) *Pipeline{
+		"filter": func(fail func() error) *Pipeline {
+			return upTo(3).Filter(func([]*Tensor) (bool, error) { return true, fail() })
+		},
+		"take while": func(fail func() error) *Pipeline {
+			return upTo(3).TakeWhile(func([]*Tensor) (bool, error) { return true, fail() })
+		},
+		"scan": func(fail func() error) *Pipeline {
+			return upTo(3).Scan(scanZero(t), func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
+				return state, element, fail()
+			})
+		},
+		"flat map": func(fail func() error) *Pipeline {
+			return upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return nil, fail() })
+		},
+		"interleave": func(fail func() error) *Pipeline {
+			return upTo(3).InterleaveMap(func([]*Tensor) (*Dataset, error) { return nil, fail() })
+		},
+		"generator": func(fail func() error) *Pipeline {
+			next := func(int64, int64) ([]*Tensor, error) { return nil, fail() }
+			return NewPipeline(nil).AddGenerator(next, component)
+		},
+	}
+	for name, pipeline := range ways {
+		t.Run(name, func(t *testing.T) {
+			brokenBy(t, func(t *testing.T, fail func() error) error { return broken(pipeline(fail)) })
+		})
+	}
+	shut := must[*Dataset](t)(upTo(1).Build())
+	shut.Close()
+	wrong := map[string]*Pipeline{
+		"nil predicate":    upTo(3).Filter(nil),
+		"nil scan":         upTo(3).Scan(scanZero(t), nil),
+		"nil expand":       upTo(3).FlatMap(nil),
+		"nil generator":    NewPipeline(nil).AddGenerator(nil, component),
+		"no state":         upTo(3).Scan(nil, runningSum),
+		"state of nil":     upTo(3).Scan([]ScanState{{"sum", nil}}, runningSum),
+		"no dataset":       upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return nil, nil }),
+		"a closed dataset": upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shut, nil }),
+		"like what is gone": upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shut, nil },
+			FlatMapOptions{Like: shut}),
+		"the state outside its place": upTo(3).Scan(scanZero(t),
+			func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
+				return nil, []*Tensor{state[0], element[0]}, nil
+			}),
+		"a generator without tensors": NewPipeline(nil).AddGenerator(
+			func(int64, int64) ([]*Tensor, error) { return nil, nil }, component),
+	}
+	for name, pipeline := range wrong {
+		err := broken(pipeline)
+		var ours *Error
+		if !errors.As(err, &ours) && !errors.Is(err, ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -155,15 +155,16 @@ func (p *Pipeline) FilterGraph(build func(g *Graph) error) *Pipeline {
 // TakeWhileGraph ends before the first element for which the graph's one output is false. The function is as that of
 // MapGraph.
 func (p *Pipeline) TakeWhileGraph(build func(g *Graph) error) *Pipeline {
-	return p.withGraph("take_while", build)
+	return p.withGraph("take_while", build, func() {})
 }
 
-// withGraph applies a transform that takes a graph and nothing else.
-func (p *Pipeline) withGraph(transform string, build func(g *Graph) error) *Pipeline {
+// withGraph applies a transform that takes a graph, with settings that are made before.
+func (p *Pipeline) withGraph(transform string, build func(g *Graph) error, settings func()) *Pipeline {
 	return p.with(nil, func(uintptr) {
 		token := cgo.NewHandle(build)
 		defer token.Delete()
 		raw.Pipeline_begin(p.handle, transform, 1)
+		settings()
 		raw.Pipeline_set_graph(p.handle, int64(token))
 		p.end()
 	})

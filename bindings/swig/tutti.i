@@ -41,14 +41,13 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_no_value;
 %ignore TUTTI_STATUS_H_;
 
-/* Function pointers and lists of text: the functions of handle_layer.h and map_queue.h stand for these. */
+/* Function pointers and lists of text: the functions of handle_layer.h and element_calls.h stand for these. */
 %ignore tutti_context_set_log;
 %ignore tutti_estimator_create;
 %ignore tutti_hooks_add;
 %ignore tutti_iterator_get_report;
 %ignore tutti_iterator_save;
 %ignore tutti_pipeline_add_generator;
-%ignore tutti_pipeline_declare;
 %ignore tutti_pipeline_filter_graph;
 %ignore tutti_pipeline_map;
 %ignore tutti_pipeline_map_graph;
@@ -56,7 +55,6 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_pipeline_set_graph;
 %ignore tutti_pipeline_set_predicate;
 %ignore tutti_pipeline_set_scan;
-%ignore tutti_pipeline_set_state;
 %ignore tutti_predictor_describe_plan;
 %ignore tutti_predictor_run;
 %ignore tutti_strategy_create_mirrored;
@@ -93,13 +91,21 @@ int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *
 int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const char *texts, int64_t size,
                                  tutti_tensor *const *tensors, int64_t count, tutti_cancel *cancel, tutti_batch **out,
                                  tutti_error **err);
-struct tutti_map_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism);
-void tutti_swig_map_queue_unref(struct tutti_map_queue *queue);
-struct tutti_map_work *tutti_swig_map_queue_take(struct tutti_map_queue *queue);
-int64_t tutti_swig_map_work_get_count(const struct tutti_map_work *work);
-tutti_tensor *tutti_swig_map_work_get_input(const struct tutti_map_work *work, int64_t index);
-void tutti_swig_map_queue_finish(struct tutti_map_queue *queue, struct tutti_map_work *work,
-                                 tutti_tensor *const *tensors, int64_t count, int32_t code, tutti_error *taken);
+struct tutti_call_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism);
+struct tutti_call_queue *tutti_swig_pipeline_set_predicate(tutti_pipeline *pipeline);
+struct tutti_call_queue *tutti_swig_pipeline_set_scan(tutti_pipeline *pipeline);
+struct tutti_call_queue *tutti_swig_pipeline_set_expand(tutti_pipeline *pipeline);
+struct tutti_call_queue *tutti_swig_pipeline_add_generator(tutti_pipeline *pipeline);
+void tutti_swig_call_queue_unref(struct tutti_call_queue *queue);
+struct tutti_call *tutti_swig_call_queue_take(struct tutti_call_queue *queue);
+int64_t tutti_swig_element_call_get_state_count(const struct tutti_call *call);
+int64_t tutti_swig_element_call_get_count(const struct tutti_call *call);
+tutti_tensor *tutti_swig_element_call_get_tensor(const struct tutti_call *call, int64_t index);
+int64_t tutti_swig_element_call_get_pass(const struct tutti_call *call);
+int64_t tutti_swig_element_call_get_index(const struct tutti_call *call);
+void tutti_swig_element_call_finish(struct tutti_call_queue *queue, struct tutti_call *call,
+                                    tutti_tensor *const *tensors, int64_t count, uint8_t answer,
+                                    tutti_dataset *dataset, int32_t code, tutti_error *taken);
 const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_iterator_get_report(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,

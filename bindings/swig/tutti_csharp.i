@@ -10,7 +10,8 @@
 %csconst(1);
 
 %insert(header) "handle_layer.h"
-%insert(header) "map_queue.h"
+%insert(header) "call_queue.h"
+%insert(header) "element_calls.h"
 %insert(header) %{
 /* The managed functions, set once before anything else is called. */
 static int32_t (*csharp_model_function)(int64_t token, void *graph, int32_t mode, void **err);
@@ -90,9 +91,9 @@ TUTTI_ADDRESS(void *)
 TUTTI_ADDRESS(const void *)
 TUTTI_ADDRESS(DLManagedTensorVersioned *)
 TUTTI_ADDRESS(struct ArrowArrayStream *)
-TUTTI_ADDRESS(struct tutti_map_queue *)
-TUTTI_ADDRESS(struct tutti_map_work *)
-TUTTI_ADDRESS(const struct tutti_map_work *)
+TUTTI_ADDRESS(struct tutti_call_queue *)
+TUTTI_ADDRESS(struct tutti_call *)
+TUTTI_ADDRESS(const struct tutti_call *)
 
 /* A place that the function fills; NULL before the call, whatever stood there. */
 %define TUTTI_OUTPUT(CTYPE)
@@ -145,4 +146,4 @@ TUTTI_ARRAY(const char *texts, byte, In)
 %include "tutti.i"
 
 void tutti_swig_set_upcalls(void *model, void *map, void *hook, void *log);
-void tutti_swig_map_queue_close(struct tutti_map_queue *queue);
+void tutti_swig_call_queue_close(struct tutti_call_queue *queue);

@@ -6,7 +6,8 @@
 %module raw
 
 %insert(header) "handle_layer.h"
-%insert(header) "map_queue.h"
+%insert(header) "call_queue.h"
+%insert(header) "element_calls.h"
 %insert(header) %{
 /* The Go functions of exports.go. */
 extern int32_t tuttiGoModel(int64_t token, uintptr_t graph, int32_t mode, uintptr_t *err);
@@ -70,9 +71,9 @@ TUTTI_POINTER(tutti_value *, *int64)
 TUTTI_ADDRESS(const void *)
 TUTTI_ADDRESS(DLManagedTensorVersioned *)
 TUTTI_ADDRESS(struct ArrowArrayStream *)
-TUTTI_ADDRESS(struct tutti_map_queue *)
-TUTTI_ADDRESS(struct tutti_map_work *)
-TUTTI_ADDRESS(const struct tutti_map_work *)
+TUTTI_ADDRESS(struct tutti_call_queue *)
+TUTTI_ADDRESS(struct tutti_call *)
+TUTTI_ADDRESS(const struct tutti_call *)
 
 %define TUTTI_HANDLE(NAME)
 TUTTI_ADDRESS(tutti_##NAME *)

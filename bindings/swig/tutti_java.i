@@ -16,7 +16,8 @@
 %javaconstvalue("Long.MIN_VALUE") DIM_BATCH;
 
 %insert(header) "handle_layer.h"
-%insert(header) "map_queue.h"
+%insert(header) "call_queue.h"
+%insert(header) "element_calls.h"
 %insert(header) "java_upcalls.h"
 
 /* Types that look the same in Java at all levels. */
@@ -46,9 +47,9 @@ JAVA_TYPE(jlong, long, C)
 TUTTI_ADDRESS(const void *)
 TUTTI_ADDRESS(DLManagedTensorVersioned *)
 TUTTI_ADDRESS(struct ArrowArrayStream *)
-TUTTI_ADDRESS(struct tutti_map_queue *)
-TUTTI_ADDRESS(struct tutti_map_work *)
-TUTTI_ADDRESS(const struct tutti_map_work *)
+TUTTI_ADDRESS(struct tutti_call_queue *)
+TUTTI_ADDRESS(struct tutti_call *)
+TUTTI_ADDRESS(const struct tutti_call *)
 
 /* An output: element 0 of an array. */
 %define TUTTI_OUTPUT(C, LOCAL, ARRAY, JAVA, SET)

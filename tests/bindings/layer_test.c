@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The C layer of all bindings, with a "language" in C: tokens of callbacks, lists of text, maps by a queue. */
+ * The C layer of all bindings, with a "language" in C: tokens of callbacks, lists of text, functions by a queue. */
 #include <pthread.h>
 #include <tutti/ops.h>
 
+#include "../../bindings/swig/call_queue.h"
+#include "../../bindings/swig/element_calls.h"
 #include "../../bindings/swig/handle_layer.h"
-#include "../../bindings/swig/map_queue.h"
 #include "testing.h"
 
 enum { TOKENS = 400, THREADS = 4, ROWS = 100 };
@@ -133,35 +134,87 @@ static void test_map_by_graph(void **state) {
   tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
 }
 
-/* What the threads of a language do: doubles each element; element 50 is answered by `code`. */
+/* What the threads of a language do: `answer` each call of a function; element 50 fails with `code`. */
 struct language {
-  struct tutti_map_queue *queue;
+  struct tutti_call_queue *queue;
+  void (*answer)(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code, tutti_error *taken);
   int32_t code;
   int64_t short_by;
 };
 
+static int64_t short_by; /* tensors fewer than there must be */
+
+static int64_t value_of(const struct tutti_call *call, int64_t index) {
+  return *(const int64_t *)tutti_tensor_get_data(tutti_swig_element_call_get_tensor(call, index));
+}
+
+static tutti_tensor *scalar(int64_t value) {
+  tutti_tensor *tensor = NULL;
+  assert_int_equal(tutti_tensor_from_data(TUTTI_DTYPE_I64, NULL, 0, &value, sizeof value, &tensor, NULL), TUTTI_OK);
+  return tensor;
+}
+
+static void double_it(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code, tutti_error *taken) {
+  tutti_tensor *output = scalar(2 * value_of(call, 0));
+  int64_t count = tutti_swig_element_call_get_count(call) - short_by;
+  tutti_swig_element_call_finish(queue, call, &output, count, 0, NULL, code, taken);
+  tutti_tensor_unref(output);
+}
+
+static void is_below_20(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code, tutti_error *taken) {
+  tutti_swig_element_call_finish(queue, call, NULL, 0, value_of(call, 0) < 20, NULL, code, taken);
+}
+
+/* The state is the sum, the output the sum before. */
+static void add(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code, tutti_error *taken) {
+  assert_int_equal(tutti_swig_element_call_get_state_count(call), 1);
+  assert_int_equal(tutti_swig_element_call_get_count(call), 2);
+  assert_null(tutti_swig_element_call_get_tensor(call, 2));
+  tutti_tensor *tensors[] = {scalar(value_of(call, 0) + value_of(call, 1)), scalar(value_of(call, 0))};
+  tutti_swig_element_call_finish(queue, call, tensors, 2 - short_by, 0, NULL, code, taken);
+  tutti_tensor_unref(tensors[0]), tutti_tensor_unref(tensors[1]);
+}
+
+/* As many zeros as the element says. */
+static void zeros(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code, tutti_error *taken) {
+  int64_t rows = value_of(call, 0) % 3;
+  tutti_tensor *tensor = NULL;
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_int_equal(tutti_tensor_create(TUTTI_DTYPE_I64, &rows, 1, &tensor, NULL), TUTTI_OK);
+  assert_int_equal(tutti_pipeline_create(NULL, &pipeline, NULL), TUTTI_OK);
+  tutti_pipeline_add_slices(pipeline, "n", TUTTI_ROLE_FEATURE, tensor);
+  assert_int_equal(tutti_pipeline_build(pipeline, &dataset, NULL), TUTTI_OK);
+  tutti_swig_element_call_finish(queue, call, NULL, 0, 0, dataset, code, taken);
+  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline), tutti_tensor_unref(tensor);
+}
+
+static void seven(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code, tutti_error *taken) {
+  (void)code;
+  int64_t index = tutti_swig_element_call_get_index(call);
+  tutti_tensor *output = scalar(100 * tutti_swig_element_call_get_pass(call) + index);
+  tutti_swig_element_call_finish(queue, call, &output, 1 - short_by, index < 7, NULL, TUTTI_OK, taken);
+  tutti_tensor_unref(output);
+}
+
 static void *serve(void *argument) {
   const struct language *language = argument;
-  struct tutti_map_work *work = NULL;
-  while ((work = tutti_swig_map_queue_take(language->queue)) != NULL) {
-    tutti_tensor *input = tutti_swig_map_work_get_input(work, 0), *output = NULL;
-    int64_t value = *(const int64_t *)tutti_tensor_get_data(input) * 2;
-    int64_t count = tutti_swig_map_work_get_count(work) - language->short_by;
+  struct tutti_call *call = NULL;
+  while ((call = tutti_swig_call_queue_take(language->queue)) != NULL) {
     tutti_error *err = NULL;
-    int32_t code = value == 100 ? language->code : TUTTI_OK;
+    int64_t last = tutti_swig_element_call_get_count(call) - 1;
+    int32_t code = last >= 0 && value_of(call, last) == 50 ? language->code : TUTTI_OK;
     if (code != TUTTI_OK) tutti_error_set(&err, code, "element 50");
-    tutti_tensor_from_data(TUTTI_DTYPE_I64, NULL, 0, &value, sizeof value, &output, NULL);
-    tutti_swig_map_queue_finish(language->queue, work, &output, count, code, err);
-    tutti_tensor_unref(output);
+    language->answer(language->queue, call, code, err);
   }
   return NULL;
 }
 
-static int32_t read_mapped(struct language language, int64_t *values, int64_t *count) {
+/* Reads the pipeline, which it takes, while two threads serve the queue of its function. */
+static int32_t read_served(tutti_pipeline *pipeline, struct language language, int64_t *values, int64_t *count) {
   pthread_t threads[2];
-  tutti_pipeline *pipeline = numbers();
   tutti_dataset *dataset = NULL;
-  language.queue = tutti_swig_pipeline_map(pipeline, THREADS);
+  short_by = language.short_by;
   assert_non_null(language.queue);
   for (int i = 0; i < 2; i++)
     assert_int_equal(pthread_create(&threads[i], NULL, serve, &language), 0);
@@ -169,30 +222,113 @@ static int32_t read_mapped(struct language language, int64_t *values, int64_t *c
   int32_t code = read_all(dataset, values, count);
   tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
   for (int i = 0; i < 2; i++)
-    pthread_join(threads[i], NULL); /* the release of the map ends them */
-  tutti_swig_map_queue_unref(language.queue);
+    pthread_join(threads[i], NULL); /* the release of the function ends them */
+  tutti_swig_call_queue_unref(language.queue);
   return code;
+}
+
+static int32_t read_mapped(int32_t code, int64_t missing, int64_t *values, int64_t *count) {
+  tutti_pipeline *pipeline = numbers();
+  struct language language = {tutti_swig_pipeline_map(pipeline, THREADS), double_it, code, missing};
+  return read_served(pipeline, language, values, count);
 }
 
 static void test_map_by_a_queue(void **state) {
   (void)state;
   int64_t values[ROWS], count = 0, before = tutti_debug_live_objects(NULL);
-  assert_int_equal(read_mapped((struct language){NULL, TUTTI_OK, 0}, values, &count), TUTTI_OK);
+  assert_int_equal(read_mapped(TUTTI_OK, 0, values, &count), TUTTI_OK);
   assert_int_equal(count, ROWS);
   for (int i = 0; i < ROWS; i++)
     assert_int_equal(values[i], 2 * i);
-  assert_int_equal(read_mapped((struct language){NULL, TUTTI_DATA_LOSS, 0}, values, &count), TUTTI_DATA_LOSS);
+  assert_int_equal(read_mapped(TUTTI_DATA_LOSS, 0, values, &count), TUTTI_DATA_LOSS);
   assert_int_equal(count, 50);
-  assert_int_equal(read_mapped((struct language){NULL, TUTTI_OK, 1}, values, &count), TUTTI_INVALID_ARGUMENT);
+  assert_int_equal(read_mapped(TUTTI_OK, 1, values, &count), TUTTI_INVALID_ARGUMENT);
+  assert_int_equal(tutti_debug_live_objects(NULL), before);
+}
+
+static int32_t read_filtered(const char *transform, int32_t code, int64_t *values, int64_t *count) {
+  tutti_pipeline *pipeline = numbers();
+  tutti_pipeline_begin(pipeline, transform, 1);
+  struct language language = {tutti_swig_pipeline_set_predicate(pipeline), is_below_20, code, 0};
+  tutti_pipeline_end(pipeline);
+  return read_served(pipeline, language, values, count);
+}
+
+static void test_predicates_by_a_queue(void **state) {
+  (void)state;
+  int64_t values[ROWS], count = 0, before = tutti_debug_live_objects(NULL);
+  assert_int_equal(read_filtered("filter_callback", TUTTI_OK, values, &count), TUTTI_OK);
+  assert_int_equal(count, 20);
+  assert_int_equal(values[19], 19);
+  assert_int_equal(read_filtered("filter_callback", TUTTI_DATA_LOSS, values, &count), TUTTI_DATA_LOSS);
+  assert_int_equal(read_filtered("take_while_callback", TUTTI_DATA_LOSS, values, &count), TUTTI_OK);
+  assert_int_equal(count, 20);
+  assert_int_equal(tutti_debug_live_objects(NULL), before);
+}
+
+static int32_t read_scanned(int32_t code, int64_t missing, int64_t *values, int64_t *count) {
+  tutti_pipeline *pipeline = numbers();
+  tutti_tensor *zero = scalar(0);
+  tutti_pipeline_begin(pipeline, "scan_callback", 1);
+  tutti_pipeline_set_state(pipeline, "sum", zero);
+  struct language language = {tutti_swig_pipeline_set_scan(pipeline), add, code, missing};
+  tutti_pipeline_end(pipeline);
+  tutti_tensor_unref(zero);
+  return read_served(pipeline, language, values, count);
+}
+
+static void test_scans_by_a_queue(void **state) {
+  (void)state;
+  int64_t values[ROWS], count = 0, before = tutti_debug_live_objects(NULL);
+  assert_int_equal(read_scanned(TUTTI_OK, 0, values, &count), TUTTI_OK);
+  assert_int_equal(count, ROWS);
+  for (int i = 0; i < ROWS; i++)
+    assert_int_equal(values[i], i * (i - 1) / 2);
+  assert_int_equal(read_scanned(TUTTI_DATA_LOSS, 0, values, &count), TUTTI_DATA_LOSS);
+  assert_int_equal(count, 50);
+  assert_int_equal(read_scanned(TUTTI_OK, 1, values, &count), TUTTI_INVALID_ARGUMENT);
+  assert_int_equal(tutti_debug_live_objects(NULL), before);
+}
+
+static void test_datasets_of_elements_by_a_queue(void **state) {
+  (void)state;
+  int64_t values[ROWS], count = 0, before = tutti_debug_live_objects(NULL);
+  for (int fails = 0; fails < 2; fails++) {
+    tutti_pipeline *pipeline = numbers();
+    tutti_pipeline_begin(pipeline, "flat_map", 1);
+    int32_t wanted = fails ? TUTTI_DATA_LOSS : TUTTI_OK;
+    struct language language = {tutti_swig_pipeline_set_expand(pipeline), zeros, wanted, 0};
+    tutti_pipeline_end(pipeline);
+    assert_int_equal(read_served(pipeline, language, values, &count), wanted);
+    assert_int_equal(count, fails ? 49 : 99); /* 0 + 1 + 2 for each three elements */
+  }
+  assert_int_equal(tutti_debug_live_objects(NULL), before);
+}
+
+static void test_generators_by_a_queue(void **state) {
+  (void)state;
+  int64_t values[ROWS], count = 0, before = tutti_debug_live_objects(NULL);
+  for (int missing = 0; missing < 2; missing++) {
+    tutti_pipeline *pipeline = NULL;
+    assert_int_equal(tutti_pipeline_create(NULL, &pipeline, NULL), TUTTI_OK);
+    tutti_pipeline_declare(pipeline, "n", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_I64, NULL, 0);
+    struct language language = {tutti_swig_pipeline_add_generator(pipeline), seven, TUTTI_OK, missing};
+    tutti_pipeline_repeat(pipeline, &(tutti_pipeline_repeat_attrs){.has_count = 1, .count = 2});
+    int32_t code = read_served(pipeline, language, values, &count);
+    assert_int_equal(code, missing ? TUTTI_INVALID_ARGUMENT : TUTTI_OK);
+    assert_int_equal(count, missing ? 0 : 14);
+    for (int i = 0; i < count; i++)
+      assert_int_equal(values[i], 100 * (i / 7) + i % 7);
+  }
   assert_int_equal(tutti_debug_live_objects(NULL), before);
 }
 
 static void test_a_map_of_no_pipeline_ends(void **state) {
   (void)state;
-  struct tutti_map_queue *queue = tutti_swig_pipeline_map(NULL, 1);
+  struct tutti_call_queue *queue = tutti_swig_pipeline_map(NULL, 1);
   assert_non_null(queue);
-  assert_null(tutti_swig_map_queue_take(queue));
-  tutti_swig_map_queue_unref(queue);
+  assert_null(tutti_swig_call_queue_take(queue));
+  tutti_swig_call_queue_unref(queue);
 }
 
 static void test_lists_of_text(void **state) {
@@ -220,6 +356,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_releases_from_many_threads),
     cmocka_unit_test(test_map_by_graph),
     cmocka_unit_test(test_map_by_a_queue),
+    cmocka_unit_test(test_predicates_by_a_queue),
+    cmocka_unit_test(test_scans_by_a_queue),
+    cmocka_unit_test(test_datasets_of_elements_by_a_queue),
+    cmocka_unit_test(test_generators_by_a_queue),
     cmocka_unit_test(test_a_map_of_no_pipeline_ends),
     cmocka_unit_test(test_lists_of_text),
 };

@@ -106,32 +106,7 @@ namespace Tutti
         /// once.</summary>
         public Pipeline TakeWhileGraph(Action<Graph> build)
         {
-            return WithGraph(build, (number, token) =>
-            {
-                Raw.pipeline_begin(number, "take_while", 1);
-                Raw.pipeline_set_graph(number, token);
-                Raw.pipeline_end(number);
-            });
-        }
-
-        /// <summary>Maps each element by a function of the program: it gets one tensor for each component, and gives as
-        /// many, of the same types and shapes. Up to <paramref name="parallelism"/> elements are computed at a time (0
-        /// = automatic), on threads of the program; their order stays. It must be a pure function of its element, for a
-        /// dataset can be gone through again and resumed. The tensors that it gets and gives are closed when it has
-        /// returned. An exception of it comes back from the call that wanted the element. It is held until the dataset,
-        /// and all that was made of it, is closed. Each element costs the way to another thread and back: where
-        /// <see cref="MapGraph"/> can say it, that is faster.</summary>
-        public Pipeline Map(Func<Tensor[], Tensor[]> function, long parallelism = 0)
-        {
-            if (function == null)
-                throw new ArgumentNullException("function");
-            return With(number =>
-            {
-                IntPtr queue = Raw.pipeline_map(number, parallelism);
-                if (queue == IntPtr.Zero)
-                    throw TuttiException.Ours(ErrorCode.ResourceExhausted, "no memory for a map");
-                new MapServer(queue, function).Begin();
-            });
+            return WithGraph(build, "take_while", number => { });
         }
 
         /// <summary>Makes the dataset, or throws the first error that the pipeline met. The pipeline is closed in both
@@ -202,6 +177,29 @@ namespace Tutti
                     Callbacks.Forget(token);
                 }
             });
+        }
+
+        // A transform that takes a graph, with settings that are made before.
+        private Pipeline WithGraph(Action<Graph> build, string transform, Action<IntPtr> settings)
+        {
+            return WithGraph(build, (number, token) => Write(number, transform, () =>
+            {
+                settings(number);
+                Raw.pipeline_set_graph(number, token);
+            }));
+        }
+
+        private static void Write(IntPtr number, string transform, Action settings)
+        {
+            Raw.pipeline_begin(number, transform, 1);
+            try
+            {
+                settings();
+            }
+            finally
+            {
+                Raw.pipeline_end(number);
+            }
         }
 
         private static void SetDataset(IntPtr number, string key, Dataset dataset)

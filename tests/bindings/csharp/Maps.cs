@@ -49,7 +49,7 @@ namespace Tutti.Tests
                     Data.Rows(dataset);
                 ended++;
             }
-            Check.Eventually(() => Names("tutti map") == 0, "threads of maps are left");
+            Check.Eventually(() => Names("tutti function") == 0, "threads of maps are left");
             Check.Equal(3, ended);
         }
 

@@ -134,337 +134,348 @@ typedef _gostring_ swig_type_101;
 typedef _gostring_ swig_type_102;
 typedef _gostring_ swig_type_103;
 typedef _gostring_ swig_type_104;
-typedef _gostring_ swig_type_105;
+typedef _goslice_ swig_type_105;
 typedef _gostring_ swig_type_106;
-typedef long long swig_type_107;
+typedef _gostring_ swig_type_107;
 typedef _gostring_ swig_type_108;
-typedef _gostring_ swig_type_109;
+typedef long long swig_type_109;
 typedef _gostring_ swig_type_110;
 typedef _gostring_ swig_type_111;
-typedef _goslice_ swig_type_112;
+typedef _gostring_ swig_type_112;
 typedef _gostring_ swig_type_113;
 typedef _goslice_ swig_type_114;
 typedef _gostring_ swig_type_115;
-typedef long long swig_type_116;
-typedef long long swig_type_117;
+typedef _goslice_ swig_type_116;
+typedef _gostring_ swig_type_117;
 typedef _gostring_ swig_type_118;
 typedef long long swig_type_119;
 typedef long long swig_type_120;
 typedef _gostring_ swig_type_121;
-typedef _gostring_ swig_type_122;
+typedef long long swig_type_122;
 typedef long long swig_type_123;
-typedef long long swig_type_124;
-typedef long long swig_type_125;
+typedef _gostring_ swig_type_124;
+typedef _gostring_ swig_type_125;
 typedef long long swig_type_126;
 typedef long long swig_type_127;
-typedef _gostring_ swig_type_128;
+typedef long long swig_type_128;
 typedef long long swig_type_129;
-typedef _gostring_ swig_type_130;
-typedef _goslice_ swig_type_131;
-typedef _goslice_ swig_type_132;
+typedef long long swig_type_130;
+typedef _gostring_ swig_type_131;
+typedef long long swig_type_132;
 typedef _gostring_ swig_type_133;
-typedef long long swig_type_134;
-typedef _gostring_ swig_type_135;
-typedef long long swig_type_136;
-typedef _gostring_ swig_type_137;
-typedef long long swig_type_138;
+typedef _goslice_ swig_type_134;
+typedef _goslice_ swig_type_135;
+typedef _gostring_ swig_type_136;
+typedef long long swig_type_137;
+typedef _gostring_ swig_type_138;
 typedef long long swig_type_139;
-typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
-typedef _gostring_ swig_type_142;
+typedef _gostring_ swig_type_140;
+typedef long long swig_type_141;
+typedef long long swig_type_142;
 typedef long long swig_type_143;
-typedef long long swig_type_144;
+typedef _gostring_ swig_type_144;
 typedef _gostring_ swig_type_145;
 typedef long long swig_type_146;
 typedef long long swig_type_147;
 typedef _gostring_ swig_type_148;
 typedef long long swig_type_149;
-typedef _gostring_ swig_type_150;
+typedef long long swig_type_150;
 typedef _gostring_ swig_type_151;
-typedef _gostring_ swig_type_152;
+typedef long long swig_type_152;
 typedef _gostring_ swig_type_153;
-typedef long long swig_type_154;
+typedef _gostring_ swig_type_154;
 typedef _gostring_ swig_type_155;
-typedef long long swig_type_156;
+typedef _gostring_ swig_type_156;
 typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
 typedef long long swig_type_159;
-typedef _gostring_ swig_type_160;
-typedef long long swig_type_161;
-typedef _gostring_ swig_type_162;
+typedef long long swig_type_160;
+typedef _gostring_ swig_type_161;
+typedef long long swig_type_162;
 typedef _gostring_ swig_type_163;
-typedef _gostring_ swig_type_164;
-typedef long long swig_type_165;
+typedef long long swig_type_164;
+typedef _gostring_ swig_type_165;
 typedef _gostring_ swig_type_166;
-typedef long long swig_type_167;
+typedef _gostring_ swig_type_167;
 typedef long long swig_type_168;
-typedef long long swig_type_169;
-typedef _gostring_ swig_type_170;
+typedef _gostring_ swig_type_169;
+typedef long long swig_type_170;
 typedef long long swig_type_171;
-typedef _gostring_ swig_type_172;
+typedef long long swig_type_172;
 typedef _gostring_ swig_type_173;
-typedef _gostring_ swig_type_174;
-typedef _goslice_ swig_type_175;
+typedef long long swig_type_174;
+typedef _gostring_ swig_type_175;
 typedef _gostring_ swig_type_176;
 typedef _gostring_ swig_type_177;
-typedef long long swig_type_178;
-typedef _goslice_ swig_type_179;
+typedef _goslice_ swig_type_178;
+typedef _gostring_ swig_type_179;
 typedef long long swig_type_180;
-typedef long long swig_type_181;
+typedef _goslice_ swig_type_181;
 typedef long long swig_type_182;
 typedef long long swig_type_183;
 typedef long long swig_type_184;
 typedef long long swig_type_185;
 typedef long long swig_type_186;
 typedef long long swig_type_187;
-typedef _goslice_ swig_type_188;
+typedef long long swig_type_188;
 typedef long long swig_type_189;
 typedef _goslice_ swig_type_190;
-typedef _goslice_ swig_type_191;
-typedef long long swig_type_192;
-typedef long long swig_type_193;
+typedef long long swig_type_191;
+typedef _goslice_ swig_type_192;
+typedef _goslice_ swig_type_193;
 typedef long long swig_type_194;
-typedef _goslice_ swig_type_195;
-typedef _gostring_ swig_type_196;
-typedef _gostring_ swig_type_197;
-typedef _gostring_ swig_type_198;
+typedef long long swig_type_195;
+typedef long long swig_type_196;
+typedef long long swig_type_197;
+typedef long long swig_type_198;
 typedef long long swig_type_199;
-typedef long long swig_type_200;
-extern void _wrap_Swig_free_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_raw_5a3225f2e4a67253(swig_intgo arg1);
-extern swig_type_1 _wrap_DIM_BATCH_raw_5a3225f2e4a67253(void);
-extern swig_type_2 _wrap_code_get_name_raw_5a3225f2e4a67253(int arg1);
-extern void _wrap_error_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_error_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_error_get_code_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_3 _wrap_error_get_subcode_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_4 _wrap_error_get_domain_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_5 _wrap_error_get_message_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_6 _wrap_error_get_text_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern uintptr_t _wrap_error_get_cause_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_7 _wrap_error_get_detail_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_8 _wrap_error_get_detail_key_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_9 arg2);
-extern swig_type_10 _wrap_error_get_detail_value_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_11 arg2);
-extern int _wrap_error_create_raw_5a3225f2e4a67253(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_error_set_raw_5a3225f2e4a67253(swig_voidp arg1, int arg2, swig_type_14 arg3);
-extern swig_type_15 _wrap_version_raw_5a3225f2e4a67253(void);
-extern int _wrap_abi_version_raw_5a3225f2e4a67253(void);
-extern swig_type_16 _wrap_build_info_raw_5a3225f2e4a67253(void);
-extern _Bool _wrap_has_feature_raw_5a3225f2e4a67253(swig_type_17 arg1);
-extern swig_type_18 _wrap_why_unavailable_raw_5a3225f2e4a67253(swig_type_19 arg1);
-extern swig_type_20 _wrap_debug_live_objects_raw_5a3225f2e4a67253(swig_type_21 arg1);
-extern int _wrap_cancel_create_raw_5a3225f2e4a67253(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_cancel_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_cancel_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_cancel_request_raw_5a3225f2e4a67253(uintptr_t arg1, int arg2, swig_voidp arg3);
-extern int _wrap_cancel_set_deadline_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
-extern int _wrap_cancel_get_state_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_options_create_raw_5a3225f2e4a67253(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_options_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_options_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_options_set_bool_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
-extern void _wrap_options_set_i64_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
-extern void _wrap_options_set_f64_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_27 arg2, double arg3);
-extern void _wrap_options_set_string_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
-extern void _wrap_options_set_json_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_30 arg2);
-extern int _wrap_options_check_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_31 _wrap_options_get_json_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_32 _wrap_options_count_keys_raw_5a3225f2e4a67253(swig_type_33 arg1);
-extern swig_type_34 _wrap_options_describe_key_raw_5a3225f2e4a67253(swig_type_35 arg1, swig_type_36 arg2);
-extern int _wrap_context_create_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_context_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_context_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_37 _wrap_context_get_device_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_38 _wrap_context_get_device_name_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_context_describe_device_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_41 arg2);
-extern int _wrap_context_load_file_system_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_voidp arg4);
-extern int _wrap_tensor_create_raw_5a3225f2e4a67253(int arg1, swig_type_44 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_tensor_from_data_raw_5a3225f2e4a67253(int arg1, swig_type_45 arg2, swig_type_46 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_dlpack_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_tensor_to_dlpack_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_tensor_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_tensor_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_tensor_get_dtype_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_47 _wrap_tensor_get_rank_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_48 _wrap_tensor_get_dim_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_49 arg2);
-extern swig_type_50 _wrap_tensor_get_element_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_51 _wrap_tensor_get_size_bytes_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_data_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_element_data_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_52 arg2);
-extern swig_type_53 _wrap_tensor_get_element_size_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_54 arg2);
-extern int _wrap_tensor_get_mutable_data_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_55 _wrap_graph_get_feature_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_56 arg2);
-extern swig_type_57 _wrap_graph_get_label_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_58 arg2);
-extern swig_type_59 _wrap_graph_get_sample_weight_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_60 arg2);
-extern int _wrap_graph_get_mode_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_graph_set_output_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3);
-extern void _wrap_graph_set_loss_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_63 arg2);
-extern void _wrap_graph_add_metric_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
-extern void _wrap_graph_set_gradient_clip_norm_raw_5a3225f2e4a67253(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_66 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_67 arg2);
-extern void _wrap_graph_set_bool_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_68 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3);
-extern void _wrap_graph_set_f64_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_71 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_72 arg2, swig_type_73 arg3);
-extern void _wrap_graph_set_i64s_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
-extern void _wrap_graph_set_f64s_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
-extern void _wrap_graph_set_tensor_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_78 arg2, uintptr_t arg3);
-extern swig_type_79 _wrap_graph_end_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_80 arg2);
-extern void _wrap_graph_push_scope_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_81 arg2);
-extern void _wrap_graph_pop_scope_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_82 _wrap_graph_constant_raw_5a3225f2e4a67253(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_83 _wrap_graph_constant_tensor_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_84 _wrap_graph_host_scalar_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_85 arg2, double arg3);
-extern swig_type_86 _wrap_graph_variable_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_87 arg2, int arg3, swig_type_88 arg4, swig_type_89 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3);
-extern void _wrap_gradients_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_92 arg2, swig_type_93 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2, swig_type_94 arg3);
-extern int _wrap_graph_get_dtype_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_95 arg2);
-extern swig_type_96 _wrap_graph_get_rank_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_97 arg2);
-extern swig_type_98 _wrap_graph_get_dim_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3);
-extern int _wrap_graph_check_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_5a3225f2e4a67253(void);
-extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_5a3225f2e4a67253(void);
-extern int _wrap_pipeline_create_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_pipeline_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_pipeline_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_101 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_102 arg2, int arg3, swig_type_103 arg4);
-extern void _wrap_pipeline_set_arrow_stream_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_feed_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_dataset_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_set_cancel_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_104 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_105 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
-extern void _wrap_pipeline_set_f64_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_108 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3);
-extern void _wrap_pipeline_set_i64s_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3);
-extern void _wrap_pipeline_set_f64s_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
-extern void _wrap_pipeline_set_dataset_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_115 arg2, uintptr_t arg3);
-extern void _wrap_pipeline_end_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_pipeline_build_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_dataset_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_dataset_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_116 _wrap_dataset_get_cardinality_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_117 _wrap_dataset_get_component_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_118 _wrap_dataset_get_component_name_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_119 arg2);
-extern int _wrap_dataset_get_component_role_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_120 arg2);
-extern swig_type_121 _wrap_dataset_get_spec_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_122 _wrap_dataset_get_lint_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_123 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_to_arrow_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_126 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_iterator_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_iterator_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_iterator_next_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_127 arg2);
-extern int _wrap_iterator_restore_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_128 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_129 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_feed_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_feed_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_130 arg2, int arg3, int arg4, swig_type_131 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_132 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_feed_finish_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_5a3225f2e4a67253(uintptr_t arg1, int arg2, swig_type_133 arg3, swig_voidp arg4);
-extern swig_type_134 _wrap_feed_get_position_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_135 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_strategy_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_strategy_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_136 _wrap_strategy_get_replica_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_137 _wrap_strategy_get_device_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_138 arg2);
-extern uintptr_t _wrap_strategy_get_context_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_intgo _wrap_HOOK_STOP_raw_5a3225f2e4a67253(void);
-extern int _wrap_hooks_create_raw_5a3225f2e4a67253(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_hooks_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_hooks_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_hook_event_get_kind_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_139 _wrap_hook_event_get_step_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_140 _wrap_hook_event_get_epoch_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern double _wrap_hook_event_get_loss_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern double _wrap_hook_event_get_examples_per_second_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern double _wrap_hook_event_get_remaining_seconds_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_141 arg2);
-extern swig_type_142 _wrap_hook_event_get_checkpoint_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_estimator_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_estimator_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_estimator_train_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_type_143 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_144 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_145 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_146 _wrap_estimator_get_global_step_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_147 _wrap_estimator_get_variable_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_148 _wrap_estimator_get_variable_name_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_149 arg2);
-extern int _wrap_estimator_read_variable_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_150 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_151 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_152 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_153 arg2, _Bool arg3, swig_voidp arg4);
-extern int _wrap_session_open_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern void _wrap_session_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_session_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_session_run_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_154 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_155 arg2, double arg3, swig_voidp arg4);
-extern int _wrap_session_close_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_result_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_result_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_result_get_reason_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_156 _wrap_result_get_step_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_157 _wrap_result_get_examples_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern double _wrap_result_get_seconds_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern double _wrap_result_get_input_wait_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_158 _wrap_result_get_input_report_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern double _wrap_result_get_loss_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_159 _wrap_result_get_metric_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_160 _wrap_result_get_metric_name_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_161 arg2);
-extern double _wrap_result_get_metric_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_162 arg2);
-extern int _wrap_predictor_open_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_163 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_predictor_from_estimator_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_predictor_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_predictor_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_164 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_165 _wrap_predictor_get_step_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_166 _wrap_predictor_get_signature_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_predictor_run_all_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_prediction_stream_open_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_next_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_close_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_prediction_stream_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_prediction_stream_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_batch_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_batch_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_167 _wrap_batch_get_first_row_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_168 _wrap_batch_get_row_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_169 _wrap_batch_get_output_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_170 _wrap_batch_get_output_name_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_171 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_172 arg2);
-extern int _wrap_record_writer_create_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_voidp arg4, swig_voidp arg5);
-extern void _wrap_record_writer_ref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern void _wrap_record_writer_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_175 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_176 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_record_writer_write_example_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_177 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_record_writer_write_sequence_example_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_close_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_178 _wrap_callback_take_released_raw_5a3225f2e4a67253(swig_type_179 arg1);
-extern int _wrap_estimator_create_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_180 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_181 arg2, swig_type_182 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_183 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3);
-extern void _wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_186 arg2);
-extern void _wrap_pipeline_set_graph_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_187 arg2);
-extern int _wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_192 arg2);
-extern void _wrap_map_queue_unref_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern uintptr_t _wrap_map_queue_take_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern swig_type_193 _wrap_map_work_get_count_raw_5a3225f2e4a67253(uintptr_t arg1);
-extern uintptr_t _wrap_map_work_get_input_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_194 arg2);
-extern void _wrap_map_queue_finish_raw_5a3225f2e4a67253(uintptr_t arg1, uintptr_t arg2, swig_type_195 arg3, int arg4, uintptr_t arg5);
-extern swig_type_196 _wrap_iterator_save_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_197 _wrap_iterator_get_report_raw_5a3225f2e4a67253(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_198 _wrap_predictor_describe_plan_raw_5a3225f2e4a67253(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, uintptr_t arg4, swig_voidp arg5);
+typedef _goslice_ swig_type_200;
+typedef _gostring_ swig_type_201;
+typedef _gostring_ swig_type_202;
+typedef _gostring_ swig_type_203;
+typedef long long swig_type_204;
+typedef long long swig_type_205;
+extern void _wrap_Swig_free_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_raw_f8efe88c0c8c2743(swig_intgo arg1);
+extern swig_type_1 _wrap_DIM_BATCH_raw_f8efe88c0c8c2743(void);
+extern swig_type_2 _wrap_code_get_name_raw_f8efe88c0c8c2743(int arg1);
+extern void _wrap_error_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_error_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_error_get_code_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_3 _wrap_error_get_subcode_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_4 _wrap_error_get_domain_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_5 _wrap_error_get_message_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_6 _wrap_error_get_text_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_error_get_cause_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_7 _wrap_error_get_detail_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_8 _wrap_error_get_detail_key_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_9 arg2);
+extern swig_type_10 _wrap_error_get_detail_value_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_11 arg2);
+extern int _wrap_error_create_raw_f8efe88c0c8c2743(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_error_set_raw_f8efe88c0c8c2743(swig_voidp arg1, int arg2, swig_type_14 arg3);
+extern swig_type_15 _wrap_version_raw_f8efe88c0c8c2743(void);
+extern int _wrap_abi_version_raw_f8efe88c0c8c2743(void);
+extern swig_type_16 _wrap_build_info_raw_f8efe88c0c8c2743(void);
+extern _Bool _wrap_has_feature_raw_f8efe88c0c8c2743(swig_type_17 arg1);
+extern swig_type_18 _wrap_why_unavailable_raw_f8efe88c0c8c2743(swig_type_19 arg1);
+extern swig_type_20 _wrap_debug_live_objects_raw_f8efe88c0c8c2743(swig_type_21 arg1);
+extern int _wrap_cancel_create_raw_f8efe88c0c8c2743(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_cancel_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_cancel_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_cancel_request_raw_f8efe88c0c8c2743(uintptr_t arg1, int arg2, swig_voidp arg3);
+extern int _wrap_cancel_set_deadline_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
+extern int _wrap_cancel_get_state_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_options_create_raw_f8efe88c0c8c2743(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_options_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_options_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_options_set_bool_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
+extern void _wrap_options_set_i64_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
+extern void _wrap_options_set_f64_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_27 arg2, double arg3);
+extern void _wrap_options_set_string_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
+extern void _wrap_options_set_json_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_30 arg2);
+extern int _wrap_options_check_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_31 _wrap_options_get_json_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_32 _wrap_options_count_keys_raw_f8efe88c0c8c2743(swig_type_33 arg1);
+extern swig_type_34 _wrap_options_describe_key_raw_f8efe88c0c8c2743(swig_type_35 arg1, swig_type_36 arg2);
+extern int _wrap_context_create_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_context_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_context_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_37 _wrap_context_get_device_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_38 _wrap_context_get_device_name_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_39 arg2);
+extern swig_type_40 _wrap_context_describe_device_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_41 arg2);
+extern int _wrap_context_load_file_system_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_voidp arg4);
+extern int _wrap_tensor_create_raw_f8efe88c0c8c2743(int arg1, swig_type_44 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_tensor_from_data_raw_f8efe88c0c8c2743(int arg1, swig_type_45 arg2, swig_type_46 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_dlpack_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_tensor_to_dlpack_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_tensor_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_tensor_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_tensor_get_dtype_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_47 _wrap_tensor_get_rank_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_48 _wrap_tensor_get_dim_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_49 arg2);
+extern swig_type_50 _wrap_tensor_get_element_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_51 _wrap_tensor_get_size_bytes_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_data_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_element_data_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_52 arg2);
+extern swig_type_53 _wrap_tensor_get_element_size_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_54 arg2);
+extern int _wrap_tensor_get_mutable_data_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_55 _wrap_graph_get_feature_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_56 arg2);
+extern swig_type_57 _wrap_graph_get_label_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_58 arg2);
+extern swig_type_59 _wrap_graph_get_sample_weight_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_60 arg2);
+extern int _wrap_graph_get_mode_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_graph_set_output_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3);
+extern void _wrap_graph_set_loss_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_63 arg2);
+extern void _wrap_graph_add_metric_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
+extern void _wrap_graph_set_gradient_clip_norm_raw_f8efe88c0c8c2743(uintptr_t arg1, double arg2);
+extern void _wrap_graph_begin_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_66 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_67 arg2);
+extern void _wrap_graph_set_bool_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_68 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3);
+extern void _wrap_graph_set_f64_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_71 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_72 arg2, swig_type_73 arg3);
+extern void _wrap_graph_set_i64s_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
+extern void _wrap_graph_set_f64s_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
+extern void _wrap_graph_set_tensor_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_78 arg2, uintptr_t arg3);
+extern swig_type_79 _wrap_graph_end_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_80 arg2);
+extern void _wrap_graph_push_scope_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_81 arg2);
+extern void _wrap_graph_pop_scope_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_82 _wrap_graph_constant_raw_f8efe88c0c8c2743(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_83 _wrap_graph_constant_tensor_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_84 _wrap_graph_host_scalar_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_85 arg2, double arg3);
+extern swig_type_86 _wrap_graph_variable_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_87 arg2, int arg3, swig_type_88 arg4, swig_type_89 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_assign_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3);
+extern void _wrap_gradients_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_92 arg2, swig_type_93 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2, swig_type_94 arg3);
+extern int _wrap_graph_get_dtype_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_95 arg2);
+extern swig_type_96 _wrap_graph_get_rank_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_97 arg2);
+extern swig_type_98 _wrap_graph_get_dim_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3);
+extern int _wrap_graph_check_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_f8efe88c0c8c2743(void);
+extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_f8efe88c0c8c2743(void);
+extern int _wrap_pipeline_create_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_pipeline_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_pipeline_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_pipeline_add_slices_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_101 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_102 arg2, int arg3, swig_type_103 arg4);
+extern void _wrap_pipeline_declare_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_104 arg2, int arg3, int arg4, swig_type_105 arg5);
+extern void _wrap_pipeline_set_arrow_stream_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_feed_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_dataset_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_begin_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_106 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_107 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3);
+extern void _wrap_pipeline_set_f64_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_110 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3);
+extern void _wrap_pipeline_set_i64s_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
+extern void _wrap_pipeline_set_f64s_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
+extern void _wrap_pipeline_set_dataset_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_117 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_end_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_pipeline_set_state_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_118 arg2, uintptr_t arg3);
+extern int _wrap_pipeline_build_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_dataset_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_dataset_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_119 _wrap_dataset_get_cardinality_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_120 _wrap_dataset_get_component_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_121 _wrap_dataset_get_component_name_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_122 arg2);
+extern int _wrap_dataset_get_component_role_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_123 arg2);
+extern swig_type_124 _wrap_dataset_get_spec_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_125 _wrap_dataset_get_lint_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_126 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_to_arrow_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_127 arg2, swig_type_128 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_129 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_iterator_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_iterator_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_iterator_next_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_130 arg2);
+extern int _wrap_iterator_restore_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_131 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_132 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_feed_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_feed_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_feed_declare_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_133 arg2, int arg3, int arg4, swig_type_134 arg5, swig_voidp arg6);
+extern int _wrap_feed_push_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_135 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_finish_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_feed_fail_raw_f8efe88c0c8c2743(uintptr_t arg1, int arg2, swig_type_136 arg3, swig_voidp arg4);
+extern swig_type_137 _wrap_feed_get_position_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_138 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_strategy_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_strategy_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_139 _wrap_strategy_get_replica_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_140 _wrap_strategy_get_device_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_141 arg2);
+extern uintptr_t _wrap_strategy_get_context_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_intgo _wrap_HOOK_STOP_raw_f8efe88c0c8c2743(void);
+extern int _wrap_hooks_create_raw_f8efe88c0c8c2743(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_hooks_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_hooks_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_hook_event_get_kind_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_142 _wrap_hook_event_get_step_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_143 _wrap_hook_event_get_epoch_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern double _wrap_hook_event_get_loss_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern double _wrap_hook_event_get_examples_per_second_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern double _wrap_hook_event_get_remaining_seconds_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_144 arg2);
+extern swig_type_145 _wrap_hook_event_get_checkpoint_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_estimator_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_estimator_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_estimator_train_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_estimator_evaluate_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, swig_type_146 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_147 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_148 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_149 _wrap_estimator_get_global_step_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_150 _wrap_estimator_get_variable_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_151 _wrap_estimator_get_variable_name_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_152 arg2);
+extern int _wrap_estimator_read_variable_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_153 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_154 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_155 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_156 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_session_open_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern void _wrap_session_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_session_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_session_run_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_157 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_158 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_close_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_result_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_result_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_result_get_reason_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_159 _wrap_result_get_step_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_160 _wrap_result_get_examples_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern double _wrap_result_get_seconds_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern double _wrap_result_get_input_wait_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_161 _wrap_result_get_input_report_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern double _wrap_result_get_loss_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_162 _wrap_result_get_metric_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_163 _wrap_result_get_metric_name_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_164 arg2);
+extern double _wrap_result_get_metric_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_165 arg2);
+extern int _wrap_predictor_open_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_166 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_predictor_from_estimator_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_predictor_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_predictor_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_167 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_168 _wrap_predictor_get_step_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_169 _wrap_predictor_get_signature_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_predictor_run_all_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_prediction_stream_open_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_next_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_close_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_prediction_stream_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_prediction_stream_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_batch_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_batch_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_170 _wrap_batch_get_first_row_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_171 _wrap_batch_get_row_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_172 _wrap_batch_get_output_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_173 _wrap_batch_get_output_name_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_174 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_175 arg2);
+extern int _wrap_record_writer_create_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3, swig_voidp arg4, swig_voidp arg5);
+extern void _wrap_record_writer_ref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_record_writer_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern int _wrap_record_writer_write_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_178 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_example_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_close_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_180 _wrap_callback_take_released_raw_f8efe88c0c8c2743(swig_type_181 arg1);
+extern int _wrap_estimator_create_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_182 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_185 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3);
+extern void _wrap_pipeline_filter_graph_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_188 arg2);
+extern void _wrap_pipeline_set_graph_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_189 arg2);
+extern int _wrap_strategy_create_mirrored_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_194 arg2);
+extern uintptr_t _wrap_pipeline_set_predicate_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_scan_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_expand_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_add_generator_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_call_queue_unref_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_call_queue_take_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_195 _wrap_element_call_get_state_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_196 _wrap_element_call_get_count_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_197 arg2);
+extern swig_type_198 _wrap_element_call_get_pass_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern swig_type_199 _wrap_element_call_get_index_raw_f8efe88c0c8c2743(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_f8efe88c0c8c2743(uintptr_t arg1, uintptr_t arg2, swig_type_200 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern swig_type_201 _wrap_iterator_save_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_202 _wrap_iterator_get_report_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_203 _wrap_predictor_describe_plan_raw_f8efe88c0c8c2743(uintptr_t arg1, swig_type_204 arg2, swig_type_205 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -504,19 +515,19 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_5a3225f2e4a67253(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_f8efe88c0c8c2743(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIM_BATCH() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_DIM_BATCH_raw_5a3225f2e4a67253())
+	swig_r = (int64)(C._wrap_DIM_BATCH_raw_f8efe88c0c8c2743())
 	return swig_r
 }
 
@@ -543,7 +554,7 @@ const UNAUTHENTICATED = 16
 func Code_get_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_code_get_name_raw_5a3225f2e4a67253(C.int(_swig_i_0))
+	swig_r_p := C._wrap_code_get_name_raw_f8efe88c0c8c2743(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -552,32 +563,32 @@ func Code_get_name(arg1 int32) (_swig_ret string) {
 
 func Error_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_error_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Error_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_error_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Error_get_code(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_error_get_code_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_error_get_code_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_subcode(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_subcode_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_subcode_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_domain_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_domain_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -587,7 +598,7 @@ func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 func Error_get_message(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_message_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_message_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -597,7 +608,7 @@ func Error_get_message(arg1 uintptr) (_swig_ret string) {
 func Error_get_text(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_text_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_text_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -607,14 +618,14 @@ func Error_get_text(arg1 uintptr) (_swig_ret string) {
 func Error_get_cause(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_error_get_cause_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_error_get_cause_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_detail_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_detail_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_detail_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -622,7 +633,7 @@ func Error_get_detail_key(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_key_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_key_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -633,7 +644,7 @@ func Error_get_detail_value(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_value_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_value_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -648,7 +659,7 @@ func Error_create(arg1 int32, arg2 string, arg3 string, arg4 uintptr, arg5 *uint
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_error_create_raw_5a3225f2e4a67253(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_error_create_raw_f8efe88c0c8c2743(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -663,7 +674,7 @@ func Error_set(arg1 *uintptr, arg2 int32, arg3 string) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_error_set_raw_5a3225f2e4a67253(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_error_set_raw_f8efe88c0c8c2743(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -678,7 +689,7 @@ const ABI_MINOR = 1
 
 func Version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_version_raw_5a3225f2e4a67253()
+	swig_r_p := C._wrap_version_raw_f8efe88c0c8c2743()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -687,13 +698,13 @@ func Version() (_swig_ret string) {
 
 func Abi_version() (_swig_ret int32) {
 	var swig_r int32
-	swig_r = (int32)(C._wrap_abi_version_raw_5a3225f2e4a67253())
+	swig_r = (int32)(C._wrap_abi_version_raw_f8efe88c0c8c2743())
 	return swig_r
 }
 
 func Build_info() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_build_info_raw_5a3225f2e4a67253()
+	swig_r_p := C._wrap_build_info_raw_f8efe88c0c8c2743()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -703,7 +714,7 @@ func Build_info() (_swig_ret string) {
 func Has_feature(arg1 string) (_swig_ret bool) {
 	var swig_r bool
 	_swig_i_0 := arg1
-	swig_r = (bool)(C._wrap_has_feature_raw_5a3225f2e4a67253(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (bool)(C._wrap_has_feature_raw_f8efe88c0c8c2743(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -713,7 +724,7 @@ func Has_feature(arg1 string) (_swig_ret bool) {
 func Why_unavailable(arg1 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_why_unavailable_raw_5a3225f2e4a67253(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
+	swig_r_p := C._wrap_why_unavailable_raw_f8efe88c0c8c2743(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -726,7 +737,7 @@ func Why_unavailable(arg1 string) (_swig_ret string) {
 func Debug_live_objects(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_debug_live_objects_raw_5a3225f2e4a67253(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_debug_live_objects_raw_f8efe88c0c8c2743(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -741,18 +752,18 @@ func Cancel_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_cancel_create_raw_5a3225f2e4a67253(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_cancel_create_raw_f8efe88c0c8c2743(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Cancel_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
@@ -760,7 +771,7 @@ func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_request_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_request_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -769,14 +780,14 @@ func Cancel_set_deadline(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Cancel_get_state(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_cancel_get_state_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_cancel_get_state_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -790,7 +801,7 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_options_create_raw_5a3225f2e4a67253(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_options_create_raw_f8efe88c0c8c2743(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -799,19 +810,19 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 
 func Options_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_options_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Options_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_options_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Options_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_bool_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_options_set_bool_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -821,7 +832,7 @@ func Options_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_i64_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
+	C._wrap_options_set_i64_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -831,7 +842,7 @@ func Options_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_f64_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_options_set_f64_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -841,7 +852,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_string_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_options_set_string_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -853,7 +864,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 func Options_set_json(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_options_set_json_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_options_set_json_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -863,14 +874,14 @@ func Options_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_options_check_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_options_check_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Options_get_json(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_options_get_json_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_options_get_json_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -880,7 +891,7 @@ func Options_get_json(arg1 uintptr) (_swig_ret string) {
 func Options_count_keys(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_options_count_keys_raw_5a3225f2e4a67253(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_options_count_keys_raw_f8efe88c0c8c2743(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -891,7 +902,7 @@ func Options_describe_key(arg1 string, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_options_describe_key_raw_5a3225f2e4a67253(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
+	swig_r_p := C._wrap_options_describe_key_raw_f8efe88c0c8c2743(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -911,24 +922,24 @@ func Context_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_context_create_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_context_create_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Context_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_context_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Context_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_context_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Context_get_device_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_context_get_device_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_context_get_device_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -936,7 +947,7 @@ func Context_get_device_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_get_device_name_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
+	swig_r_p := C._wrap_context_get_device_name_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -947,7 +958,7 @@ func Context_describe_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_describe_device_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	swig_r_p := C._wrap_context_describe_device_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -960,7 +971,7 @@ func Context_load_file_system(arg1 uintptr, arg2 string, arg3 string, arg4 *uint
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_load_file_system_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_load_file_system_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -991,7 +1002,7 @@ func Tensor_create(arg1 int32, arg2 []int64, arg3 *uintptr, arg4 *uintptr) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_tensor_create_raw_5a3225f2e4a67253(C.int(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_tensor_create_raw_f8efe88c0c8c2743(C.int(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1005,7 +1016,7 @@ func Tensor_from_data(arg1 int32, arg2 []int64, arg3 []byte, arg4 *uintptr, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_tensor_from_data_raw_5a3225f2e4a67253(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_tensor_from_data_raw_f8efe88c0c8c2743(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1020,7 +1031,7 @@ func Tensor_take_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1029,31 +1040,31 @@ func Tensor_to_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Tensor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_get_dtype(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_rank(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_rank_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_rank_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1061,28 +1072,28 @@ func Tensor_get_dim(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_dim_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_dim_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1)))
 	return swig_r
 }
 
 func Tensor_get_element_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_size_bytes(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_data(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1090,7 +1101,7 @@ func Tensor_get_element_data(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1)))
 	return swig_r
 }
 
@@ -1098,7 +1109,7 @@ func Tensor_get_element_size(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1)))
 	return swig_r
 }
 
@@ -1107,7 +1118,7 @@ func Tensor_get_mutable_data(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1121,7 +1132,7 @@ func Graph_get_feature(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_feature_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_feature_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1132,7 +1143,7 @@ func Graph_get_label(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_label_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_label_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1143,7 +1154,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1153,7 +1164,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 func Graph_get_mode(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_graph_get_mode_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_graph_get_mode_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1161,7 +1172,7 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_output_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), C.swig_type_62(_swig_i_2))
+	C._wrap_graph_set_output_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), C.swig_type_62(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1170,14 +1181,14 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_loss(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_loss_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1))
+	C._wrap_graph_set_loss_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1))
 }
 
 func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_add_metric_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.swig_type_65(_swig_i_2))
+	C._wrap_graph_add_metric_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), C.swig_type_65(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1186,14 +1197,14 @@ func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_gradient_clip_norm(arg1 uintptr, arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_gradient_clip_norm_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_graph_set_gradient_clip_norm_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1202,14 +1213,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1))
+	C._wrap_graph_add_input_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1219,7 +1230,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.swig_type_70(_swig_i_2))
+	C._wrap_graph_set_i64_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.swig_type_70(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1229,7 +1240,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1239,7 +1250,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1252,7 +1263,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1265,7 +1276,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1278,7 +1289,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1288,7 +1299,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1298,7 +1309,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1306,7 +1317,7 @@ func Graph_push_scope(arg1 uintptr, arg2 string) {
 
 func Graph_pop_scope(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_graph_pop_scope_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_graph_pop_scope_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
@@ -1314,7 +1325,7 @@ func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_constant_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_constant_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
 	return swig_r
 }
 
@@ -1322,7 +1333,7 @@ func Graph_constant_tensor(arg1 uintptr, arg2 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
 	return swig_r
 }
 
@@ -1331,7 +1342,7 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1347,7 +1358,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1364,7 +1375,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.swig_type_91(_swig_i_2))
+	C._wrap_graph_assign_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.swig_type_91(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1372,7 +1383,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1382,7 +1393,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1392,7 +1403,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1)))
 	return swig_r
 }
 
@@ -1400,7 +1411,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1)))
 	return swig_r
 }
 
@@ -1409,7 +1420,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_type_100(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_type_100(_swig_i_2)))
 	return swig_r
 }
 
@@ -1417,7 +1428,7 @@ func Graph_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_check_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_check_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1427,7 +1438,7 @@ const ROLE_WEIGHT = 3
 
 func _swig_getCARDINALITY_INFINITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_5a3225f2e4a67253())
+	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_f8efe88c0c8c2743())
 	return swig_r
 }
 
@@ -1435,7 +1446,7 @@ var CARDINALITY_INFINITE int = _swig_getCARDINALITY_INFINITE()
 
 func _swig_getCARDINALITY_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_5a3225f2e4a67253())
+	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_f8efe88c0c8c2743())
 	return swig_r
 }
 
@@ -1446,18 +1457,18 @@ func Pipeline_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int3
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_create_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_create_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Pipeline_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
@@ -1465,7 +1476,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1476,7 +1487,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1485,35 +1496,44 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	}
 }
 
+func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	C._wrap_pipeline_declare_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+}
+
 func Pipeline_set_arrow_stream(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_arrow_stream_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_set_arrow_stream_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_feed(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_feed_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_feed_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_dataset(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_dataset_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
-}
-
-func Pipeline_set_cancel(arg1 uintptr, arg2 uintptr) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_pipeline_set_cancel_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_dataset_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1523,7 +1543,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1533,7 +1553,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.swig_type_107(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.swig_type_109(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1543,7 +1563,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1553,7 +1573,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1566,7 +1586,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1579,7 +1599,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1592,7 +1612,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1600,7 +1620,17 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 
 func Pipeline_end(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_end_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_end_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
+}
+
+func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_pipeline_set_state_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
 }
 
 func Pipeline_build(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32) {
@@ -1608,31 +1638,31 @@ func Pipeline_build(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_build_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_build_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Dataset_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_get_cardinality(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Dataset_get_component_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1640,7 +1670,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1651,14 +1681,14 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1)))
 	return swig_r
 }
 
 func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_spec_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_spec_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1668,7 +1698,7 @@ func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 func Dataset_get_lint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_lint_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_lint_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1682,7 +1712,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1694,7 +1724,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), C.swig_type_125(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.swig_type_128(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1704,18 +1734,18 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Iterator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig_ret int32) {
@@ -1724,7 +1754,7 @@ func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_next_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_next_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1732,7 +1762,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1)))
 	return swig_r
 }
 
@@ -1741,7 +1771,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1754,18 +1784,18 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Feed_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int64, arg6 *uintptr) (_swig_ret int32) {
@@ -1776,7 +1806,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1792,7 +1822,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1803,7 +1833,7 @@ func Feed_finish(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_feed_finish_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_feed_finish_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1813,7 +1843,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1823,7 +1853,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 func Feed_get_position(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_feed_get_position_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_feed_get_position_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1833,7 +1863,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1842,18 +1872,18 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 
 func Strategy_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_get_replica_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1861,7 +1891,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1871,7 +1901,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 func Strategy_get_context(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1885,7 +1915,7 @@ const EVENT_ERROR = 7
 
 func _swig_getHOOK_STOP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_HOOK_STOP_raw_5a3225f2e4a67253())
+	swig_r = (int)(C._wrap_HOOK_STOP_raw_f8efe88c0c8c2743())
 	return swig_r
 }
 
@@ -1895,59 +1925,59 @@ func Hooks_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_hooks_create_raw_5a3225f2e4a67253(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_hooks_create_raw_f8efe88c0c8c2743(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Hooks_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Hooks_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Hook_event_get_kind(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_step_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_step_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_epoch(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_examples_per_second(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_remaining_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1955,7 +1985,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1965,7 +1995,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 func Hook_event_get_checkpoint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1979,12 +2009,12 @@ const REASON_STOPPED = 4
 
 func Estimator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 uintptr, arg6 *uintptr, arg7 *uintptr) (_swig_ret int32) {
@@ -1996,7 +2026,7 @@ func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_estimator_train_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_estimator_train_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
@@ -2008,7 +2038,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_143(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_146(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2023,7 +2053,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_144(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_147(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2033,7 +2063,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2043,14 +2073,14 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 func Estimator_get_global_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Estimator_get_variable_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2058,7 +2088,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2071,7 +2101,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2084,7 +2114,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2097,7 +2127,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2110,7 +2140,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2126,18 +2156,18 @@ func Session_open(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 u
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_session_open_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_session_open_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
 func Session_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_session_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Session_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_session_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2146,7 +2176,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2156,7 +2186,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2168,59 +2198,59 @@ func Session_close(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_session_close_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_session_close_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Result_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_result_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Result_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_result_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Result_get_reason(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_result_get_reason_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_result_get_reason_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_step_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_step_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_examples(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_examples_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_examples_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_seconds_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_seconds_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_input_wait(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_input_wait_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_input_wait_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_result_get_input_report_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_result_get_input_report_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2230,14 +2260,14 @@ func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
 func Result_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_loss_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_loss_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_metric_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_metric_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_metric_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2245,7 +2275,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2256,7 +2286,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2271,7 +2301,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2284,18 +2314,18 @@ func Predictor_from_estimator(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *u
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Predictor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2304,7 +2334,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2314,14 +2344,14 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 func Predictor_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_predictor_get_step_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_predictor_get_step_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Predictor_get_signature(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_predictor_get_signature_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_predictor_get_signature_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2335,7 +2365,7 @@ func Predictor_run_all(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 *uintptr, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_predictor_run_all_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_predictor_run_all_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -2345,7 +2375,7 @@ func Prediction_stream_open(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_open_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_open_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2355,7 +2385,7 @@ func Prediction_stream_next(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_next_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_next_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2364,48 +2394,48 @@ func Prediction_stream_close(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_prediction_stream_close_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_prediction_stream_close_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Prediction_stream_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Prediction_stream_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_get_first_row(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_first_row_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_first_row_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_row_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_row_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_row_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_output_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_output_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_output_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2413,7 +2443,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2424,7 +2454,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2438,7 +2468,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2450,12 +2480,12 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 
 func Record_writer_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_record_writer_ref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_record_writer_ref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Record_writer_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_record_writer_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
+	C._wrap_record_writer_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
 }
 
 func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret int32) {
@@ -2463,7 +2493,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2476,7 +2506,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2487,29 +2517,7 @@ func Record_writer_write_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) 
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_write_example_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
-	return swig_r
-}
-
-func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 *uintptr) (_swig_ret int32) {
-	var swig_r int32
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	return swig_r
-}
-
-func Record_writer_write_sequence_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
-	var swig_r int32
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_write_example_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -2517,14 +2525,14 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_close_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_close_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_5a3225f2e4a67253(*(*C.swig_type_179)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_f8efe88c0c8c2743(*(*C.swig_type_181)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2539,7 +2547,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2549,7 +2557,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1), C.swig_type_182(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.swig_type_184(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2559,7 +2567,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2567,19 +2575,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1), C.swig_type_185(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1), C.swig_type_187(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2589,7 +2597,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_type_189(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.swig_type_191(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2604,7 +2612,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2618,44 +2626,95 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1)))
 	return swig_r
 }
 
-func Map_queue_unref(arg1 uintptr) {
-	_swig_i_0 := arg1
-	C._wrap_map_queue_unref_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0))
-}
-
-func Map_queue_take(arg1 uintptr) (_swig_ret uintptr) {
+func Pipeline_set_predicate(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_map_queue_take_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_predicate_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
-func Map_work_get_count(arg1 uintptr) (_swig_ret int64) {
+func Pipeline_set_scan(arg1 uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_pipeline_set_scan_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Pipeline_set_expand(arg1 uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_pipeline_set_expand_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Pipeline_add_generator(arg1 uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_pipeline_add_generator_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Call_queue_unref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_call_queue_unref_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0))
+}
+
+func Call_queue_take(arg1 uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_call_queue_take_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Element_call_get_state_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_map_work_get_count_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_state_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
-func Map_work_get_input(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
+func Element_call_get_count(arg1 uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_element_call_get_count_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_map_work_get_input_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1)))
 	return swig_r
 }
 
-func Map_queue_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 int32, arg5 uintptr) {
+func Element_call_get_pass(arg1 uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_element_call_get_pass_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Element_call_get_index(arg1 uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_element_call_get_index_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, arg5 uintptr, arg6 int32, arg7 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_map_queue_finish_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	C._wrap_element_call_finish_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2665,7 +2724,7 @@ func Iterator_save(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_save_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_save_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2676,7 +2735,7 @@ func Iterator_get_report(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_get_report_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_get_report_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2690,7 +2749,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_5a3225f2e4a67253(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), C.swig_type_200(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_f8efe88c0c8c2743(C.uintptr_t(_swig_i_0), C.swig_type_204(_swig_i_1), C.swig_type_205(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

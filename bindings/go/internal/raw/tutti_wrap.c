@@ -383,168 +383,304 @@ static inline const char *tutti_swig_predictor_describe_plan(tutti_predictor *pr
 
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps written in a language: the library's threads never enter it. What the library calls is C code that puts the
- * element into a queue and waits; a thread of the language takes elements from there, computes, and finishes them.
+ * Functions of data written in a language: the library's threads never enter it. What the library calls is C code that
+ * puts the call into a queue and waits; a thread of the language takes it from there, computes, and finishes it.
  *
- *   library thread                    language
- *   tutti_map_queue_run ── work ──►   take ... input, input, ... ── finish ──►   run returns
+ *   library thread             language
+ *   tutti_call_queue_run ── call ──►   take ... compute ... finish ──►   run returns
  *
- * So many elements are in the queue or under way as the library has threads in the map, which bounds both.
+ * So many calls are in the queue or under way as the library makes at a time, which bounds both. What a call is for,
+ * element_calls.h says.
  *
- * Threads    Every function is safe from any thread. An element belongs to its taker until finish.
- * Lifetime   The library holds the queue from pipeline_map to the release of the map, then takes give NULL. Who took
- *            an element holds it until finish, and pipeline_map's caller until unref. Each taken element must be
- *            finished, or a thread of the library waits for ever.
+ * Threads    Every function is safe from any thread. A call belongs to its taker until it is finished.
+ * Lifetime   The library holds the queue until it releases the function, then takes give NULL. Who took a call holds it
+ *            until finish, and who made the queue until unref. Each taken call must be finished, or a thread of the
+ *            library waits for ever.
  */
-#ifndef TUTTI_BINDINGS_MAP_QUEUE_H_
-#define TUTTI_BINDINGS_MAP_QUEUE_H_
+#ifndef TUTTI_BINDINGS_CALL_QUEUE_H_
+#define TUTTI_BINDINGS_CALL_QUEUE_H_
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <tutti/dataset.h>
+#include <tutti/status.h>
 
-/* One element, on the stack of the thread that waits for it. */
-struct tutti_map_work {
-  tutti_tensor *const *inputs;
-  tutti_tensor **outputs;
-  int64_t count;
+/* A call, the beginning of a struct on the stack of the thread that waits for it. */
+struct tutti_call {
   int32_t code;
   tutti_error *error;
   bool done;
-  struct tutti_map_work *next;
+  struct tutti_call *next;
 };
 
-struct tutti_map_queue {
+struct tutti_call_queue {
   pthread_mutex_t mutex;
-  pthread_cond_t has_work, has_result;
-  struct tutti_map_work *first, *last;
+  pthread_cond_t has_call, has_result;
+  struct tutti_call *first, *last;
   bool released, closed;
   int64_t holders;
 };
 
+/* A queue that its maker and the library hold; NULL when there is no memory. */
+static inline struct tutti_call_queue *tutti_call_queue_create(void) {
+  struct tutti_call_queue *queue = calloc(1, sizeof *queue);
+  if (queue == NULL) return NULL;
+  pthread_mutex_init(&queue->mutex, NULL);
+  pthread_cond_init(&queue->has_call, NULL);
+  pthread_cond_init(&queue->has_result, NULL);
+  queue->holders = 2;
+  return queue;
+}
+
 /* Drops a holder with the mutex locked; unlocks it. */
-static inline void tutti_map_queue_leave(struct tutti_map_queue *queue) {
+static inline void tutti_call_queue_leave(struct tutti_call_queue *queue) {
   bool last = --queue->holders == 0;
   pthread_mutex_unlock(&queue->mutex);
   if (!last) return;
-  pthread_cond_destroy(&queue->has_work);
+  pthread_cond_destroy(&queue->has_call);
   pthread_cond_destroy(&queue->has_result);
   pthread_mutex_destroy(&queue->mutex);
   free(queue);
 }
 
-/* What the library calls for an element. */
-static inline int32_t tutti_map_queue_run(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs,
-                                          int64_t count, tutti_error **err) {
-  struct tutti_map_queue *queue = user;
-  struct tutti_map_work work = {inputs, outputs, count, TUTTI_OK, NULL, false, NULL};
+/* What the library's thread does: hands the call over and waits for its end; gives its code, and its error in *err. */
+static inline int32_t tutti_call_queue_run(struct tutti_call_queue *queue, struct tutti_call *call, tutti_error **err) {
   pthread_mutex_lock(&queue->mutex);
   if (queue->closed) {
     pthread_mutex_unlock(&queue->mutex);
-    return tutti_error_set(err, TUTTI_ABORTED, "nobody computes this map any more");
+    return tutti_error_set(err, TUTTI_ABORTED, "nobody computes this function any more");
   }
   if (queue->last != NULL) {
-    queue->last->next = &work;
+    queue->last->next = call;
   } else {
-    queue->first = &work;
+    queue->first = call;
   }
-  queue->last = &work;
-  pthread_cond_signal(&queue->has_work);
-  while (!work.done)
+  queue->last = call;
+  pthread_cond_signal(&queue->has_call);
+  while (!call->done)
     pthread_cond_wait(&queue->has_result, &queue->mutex);
   pthread_mutex_unlock(&queue->mutex);
   if (err != NULL) {
-    *err = work.error;
+    *err = call->error;
   } else {
-    tutti_error_unref(work.error);
+    tutti_error_unref(call->error);
   }
-  return work.code;
+  return call->code;
 }
 
-/* What the library calls when it is done with the map. */
-static inline void tutti_map_queue_release(void *user) {
-  struct tutti_map_queue *queue = user;
+/* What the library calls when it is done with the function. */
+static inline void tutti_call_queue_release(void *user) {
+  struct tutti_call_queue *queue = user;
   pthread_mutex_lock(&queue->mutex);
   queue->released = true;
-  pthread_cond_broadcast(&queue->has_work);
-  tutti_map_queue_leave(queue);
+  pthread_cond_broadcast(&queue->has_call);
+  tutti_call_queue_leave(queue);
 }
 
-/* tutti_pipeline_map by a queue, which the caller holds; NULL when there is no memory. */
-static inline struct tutti_map_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism) {
-  struct tutti_map_queue *queue = calloc(1, sizeof *queue);
-  if (queue == NULL) return NULL;
-  pthread_mutex_init(&queue->mutex, NULL);
-  pthread_cond_init(&queue->has_work, NULL);
-  pthread_cond_init(&queue->has_result, NULL);
-  queue->holders = 2;
-  tutti_pipeline_map(pipeline, tutti_map_queue_run, queue, tutti_map_queue_release, parallelism);
-  return queue;
-}
-
-static inline void tutti_swig_map_queue_unref(struct tutti_map_queue *queue) {
+static inline void tutti_swig_call_queue_unref(struct tutti_call_queue *queue) {
   pthread_mutex_lock(&queue->mutex);
-  tutti_map_queue_leave(queue);
+  tutti_call_queue_leave(queue);
 }
 
-/* Nobody takes elements any more: those that wait, and all to come, fail. Those that were taken are still finished. */
-static inline void tutti_swig_map_queue_close(struct tutti_map_queue *queue) {
+/* Nobody takes calls any more: those that wait, and all to come, fail. Those that were taken are still finished. */
+static inline void tutti_swig_call_queue_close(struct tutti_call_queue *queue) {
   pthread_mutex_lock(&queue->mutex);
   queue->closed = true;
-  for (struct tutti_map_work *work = queue->first; work != NULL; work = work->next) {
-    work->code = tutti_error_set(&work->error, TUTTI_ABORTED, "nobody computes this map any more");
-    work->done = true;
+  for (struct tutti_call *call = queue->first; call != NULL; call = call->next) {
+    call->code = tutti_error_set(&call->error, TUTTI_ABORTED, "nobody computes this function any more");
+    call->done = true;
   }
   queue->first = queue->last = NULL;
-  pthread_cond_broadcast(&queue->has_work);
+  pthread_cond_broadcast(&queue->has_call);
   pthread_cond_broadcast(&queue->has_result);
   pthread_mutex_unlock(&queue->mutex);
 }
 
-/* Waits for an element; NULL when the library has released the map, or the queue is closed. */
-static inline struct tutti_map_work *tutti_swig_map_queue_take(struct tutti_map_queue *queue) {
+/* Waits for a call; NULL when the library has released the function, or the queue is closed. */
+static inline struct tutti_call *tutti_swig_call_queue_take(struct tutti_call_queue *queue) {
   pthread_mutex_lock(&queue->mutex);
   while (queue->first == NULL && !queue->released && !queue->closed)
-    pthread_cond_wait(&queue->has_work, &queue->mutex);
-  struct tutti_map_work *work = queue->first;
-  if (work != NULL) {
-    queue->first = work->next;
+    pthread_cond_wait(&queue->has_call, &queue->mutex);
+  struct tutti_call *call = queue->first;
+  if (call != NULL) {
+    queue->first = call->next;
     if (queue->first == NULL) queue->last = NULL;
     queue->holders++;
   }
   pthread_mutex_unlock(&queue->mutex);
-  return work;
+  return call;
 }
 
-static inline int64_t tutti_swig_map_work_get_count(const struct tutti_map_work *work) { return work->count; }
-
-/* A tensor of the element, lent until finish. */
-static inline tutti_tensor *tutti_swig_map_work_get_input(const struct tutti_map_work *work, int64_t index) {
-  return index >= 0 && index < work->count ? work->inputs[index] : NULL;
-}
-
-/* Ends an element: with TUTTI_OK and as many tensors as it had, of which the library takes new references; or with a
- * code and the error, which is taken. */
-static inline void tutti_swig_map_queue_finish(struct tutti_map_queue *queue, struct tutti_map_work *work,
-                                               tutti_tensor *const *tensors, int64_t count, int32_t code,
-                                               tutti_error *taken) {
-  if (code == TUTTI_OK && count != work->count) {
-    code = tutti_error_set(&taken, TUTTI_INVALID_ARGUMENT, "the map gives another number of tensors than it got");
-  }
-  for (int64_t i = 0; code == TUTTI_OK && i < count; i++) {
-    tutti_tensor_ref(tensors[i]);
-    work->outputs[i] = tensors[i];
-  }
+/* Ends a call that was taken, with TUTTI_OK or a code and its error, which is taken. */
+static inline void tutti_call_queue_finish(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code,
+                                           tutti_error *taken) {
   pthread_mutex_lock(&queue->mutex);
-  work->code = code;
-  work->error = taken;
-  work->done = true;
+  call->code = code;
+  call->error = taken;
+  call->done = true;
   pthread_cond_broadcast(&queue->has_result);
-  tutti_map_queue_leave(queue);
+  tutti_call_queue_leave(queue);
 }
 
-#endif /* TUTTI_BINDINGS_MAP_QUEUE_H_ */
+#endif /* TUTTI_BINDINGS_CALL_QUEUE_H_ */
+
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions over the elements of a dataset, written in a language: maps, predicates, scans, functions that give the
+ * dataset of an element, and generators. Each is set with a queue (call_queue.h), from which threads of the language
+ * take calls. Of a map there are several at a time, of the others one for each iterator. The functions that set one
+ * give the queue, which the caller holds; NULL when there is no memory. Header-only C, behind call_queue.h.
+ */
+#ifndef TUTTI_BINDINGS_ELEMENT_CALLS_H_
+#define TUTTI_BINDINGS_ELEMENT_CALLS_H_
+
+#include <tutti/dataset.h>
+
+/* What a function gets, and where its results go; NULL and 0 for what it has not. */
+struct tutti_element_call {
+  struct tutti_call call;
+  tutti_tensor *const *state;  /* of a scan */
+  tutti_tensor *const *inputs; /* the element */
+  int64_t state_count, count;
+  int64_t pass, index; /* which element a generator is asked for */
+  tutti_tensor **new_state, **outputs;
+  int64_t output_count;
+  uint8_t *answer; /* of a predicate; whether a generator has the element */
+  tutti_dataset **dataset;
+};
+
+/* --- what the library calls --------------------------------------------------------------------------------------- */
+
+static inline int32_t tutti_element_map(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
+                                        tutti_error **err) {
+  struct tutti_element_call call = {.inputs = inputs, .count = count, .outputs = outputs, .output_count = count};
+  return tutti_call_queue_run(user, &call.call, err);
+}
+
+static inline int32_t tutti_element_predicate(void *user, tutti_tensor *const *inputs, int64_t count, uint8_t *answer,
+                                              tutti_error **err) {
+  struct tutti_element_call call = {.inputs = inputs, .count = count, .answer = answer};
+  return tutti_call_queue_run(user, &call.call, err);
+}
+
+static inline int32_t tutti_element_scan(void *user, tutti_tensor *const *state, tutti_tensor **new_state,
+                                         int64_t state_count, tutti_tensor *const *inputs, int64_t count,
+                                         tutti_tensor **outputs, int64_t output_count, tutti_error **err) {
+  struct tutti_element_call call = {.state = state,
+                                    .new_state = new_state,
+                                    .state_count = state_count,
+                                    .inputs = inputs,
+                                    .count = count,
+                                    .outputs = outputs,
+                                    .output_count = output_count};
+  return tutti_call_queue_run(user, &call.call, err);
+}
+
+static inline int32_t tutti_element_expand(void *user, tutti_tensor *const *inputs, int64_t count,
+                                           tutti_dataset **dataset, tutti_error **err) {
+  struct tutti_element_call call = {.inputs = inputs, .count = count, .dataset = dataset};
+  return tutti_call_queue_run(user, &call.call, err);
+}
+
+static inline int32_t tutti_element_generate(void *user, int64_t pass, int64_t index, tutti_tensor **outputs,
+                                             int64_t count, uint8_t *has_element, tutti_error **err) {
+  struct tutti_element_call call = {
+      .pass = pass, .index = index, .outputs = outputs, .output_count = count, .answer = has_element};
+  return tutti_call_queue_run(user, &call.call, err);
+}
+
+/* --- setting a function ------------------------------------------------------------------------------------------- */
+
+static inline struct tutti_call_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism) {
+  struct tutti_call_queue *queue = tutti_call_queue_create();
+  if (queue != NULL) tutti_pipeline_map(pipeline, tutti_element_map, queue, tutti_call_queue_release, parallelism);
+  return queue;
+}
+
+static inline struct tutti_call_queue *tutti_swig_pipeline_set_predicate(tutti_pipeline *pipeline) {
+  struct tutti_call_queue *queue = tutti_call_queue_create();
+  if (queue != NULL) tutti_pipeline_set_predicate(pipeline, tutti_element_predicate, queue, tutti_call_queue_release);
+  return queue;
+}
+
+static inline struct tutti_call_queue *tutti_swig_pipeline_set_scan(tutti_pipeline *pipeline) {
+  struct tutti_call_queue *queue = tutti_call_queue_create();
+  if (queue != NULL) tutti_pipeline_set_scan(pipeline, tutti_element_scan, queue, tutti_call_queue_release);
+  return queue;
+}
+
+static inline struct tutti_call_queue *tutti_swig_pipeline_set_expand(tutti_pipeline *pipeline) {
+  struct tutti_call_queue *queue = tutti_call_queue_create();
+  if (queue != NULL) tutti_pipeline_set_expand(pipeline, tutti_element_expand, queue, tutti_call_queue_release);
+  return queue;
+}
+
+static inline struct tutti_call_queue *tutti_swig_pipeline_add_generator(tutti_pipeline *pipeline) {
+  struct tutti_call_queue *queue = tutti_call_queue_create();
+  if (queue != NULL) tutti_pipeline_add_generator(pipeline, tutti_element_generate, queue, tutti_call_queue_release);
+  return queue;
+}
+
+/* --- a call that was taken ---------------------------------------------------------------------------------------- */
+
+static inline int64_t tutti_swig_element_call_get_state_count(const struct tutti_call *call) {
+  return ((const struct tutti_element_call *)call)->state_count;
+}
+
+/* How many tensors the call has: those of the state, then those of the element. */
+static inline int64_t tutti_swig_element_call_get_count(const struct tutti_call *call) {
+  const struct tutti_element_call *of = (const struct tutti_element_call *)call;
+  return of->state_count + of->count;
+}
+
+/* One of them, lent until finish. */
+static inline tutti_tensor *tutti_swig_element_call_get_tensor(const struct tutti_call *call, int64_t index) {
+  const struct tutti_element_call *of = (const struct tutti_element_call *)call;
+  if (index < 0 || index >= of->state_count + of->count) return NULL;
+  return index < of->state_count ? of->state[index] : of->inputs[index - of->state_count];
+}
+
+/* Which element a generator is asked for: the pass, and its place there. */
+static inline int64_t tutti_swig_element_call_get_pass(const struct tutti_call *call) {
+  return ((const struct tutti_element_call *)call)->pass;
+}
+
+static inline int64_t tutti_swig_element_call_get_index(const struct tutti_call *call) {
+  return ((const struct tutti_element_call *)call)->index;
+}
+
+/* The new state and the outputs, of which the library takes new references; gives the code. */
+static inline int32_t tutti_element_call_store(struct tutti_element_call *call, tutti_tensor *const *tensors,
+                                               int64_t count, tutti_error **err) {
+  int64_t places = call->new_state != NULL ? call->state_count : 0;
+  if (count != places + call->output_count) {
+    return tutti_error_set(err, TUTTI_INVALID_ARGUMENT, "the function gives another number of tensors than it must");
+  }
+  for (int64_t i = 0; i < count; i++) {
+    tutti_tensor_ref(tensors[i]);
+    *(i < places ? &call->new_state[i] : &call->outputs[i - places]) = tensors[i];
+  }
+  return TUTTI_OK;
+}
+
+/* Ends a call: with TUTTI_OK and what the function has to give (the tensors of the new state and of the outputs, the
+ * answer, the dataset; the library takes new references), or with a code and the error, which is taken. A generator
+ * gives the answer false, and no tensors, behind its last element. */
+static inline void tutti_swig_element_call_finish(struct tutti_call_queue *queue, struct tutti_call *call,
+                                                  tutti_tensor *const *tensors, int64_t count, uint8_t answer,
+                                                  tutti_dataset *dataset, int32_t code, tutti_error *taken) {
+  struct tutti_element_call *of = (struct tutti_element_call *)call;
+  bool has_end = of->answer != NULL && !answer;
+  if (code == TUTTI_OK && !has_end) code = tutti_element_call_store(of, tensors, count, &taken);
+  if (code == TUTTI_OK && of->answer != NULL) *of->answer = answer;
+  if (code == TUTTI_OK && of->dataset != NULL) {
+    tutti_dataset_ref(dataset);
+    *of->dataset = dataset;
+  }
+  tutti_call_queue_finish(queue, call, code, taken);
+}
+
+#endif /* TUTTI_BINDINGS_ELEMENT_CALLS_H_ */
 
 
 /* The Go functions of exports.go. */
@@ -592,7 +728,7 @@ static char *go_text(const char *bytes, long long size) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_5a3225f2e4a67253(void *_swig_go_0) {
+void _wrap_Swig_free_raw_f8efe88c0c8c2743(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -602,7 +738,7 @@ void _wrap_Swig_free_raw_5a3225f2e4a67253(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_5a3225f2e4a67253(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_f8efe88c0c8c2743(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -615,7 +751,7 @@ void *_wrap_Swig_malloc_raw_5a3225f2e4a67253(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_5a3225f2e4a67253() {
+long long _wrap_DIM_BATCH_raw_f8efe88c0c8c2743() {
   int64_t result;
   long long _swig_go_result;
   
@@ -626,7 +762,7 @@ long long _wrap_DIM_BATCH_raw_5a3225f2e4a67253() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_5a3225f2e4a67253(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_f8efe88c0c8c2743(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -639,7 +775,7 @@ _gostring_ _wrap_code_get_name_raw_5a3225f2e4a67253(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -649,7 +785,7 @@ void _wrap_error_ref_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -659,7 +795,7 @@ void _wrap_error_unref_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -672,7 +808,7 @@ int _wrap_error_get_code_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -685,7 +821,7 @@ long long _wrap_error_get_subcode_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -698,7 +834,7 @@ _gostring_ _wrap_error_get_domain_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -711,7 +847,7 @@ _gostring_ _wrap_error_get_message_raw_5a3225f2e4a67253(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -724,7 +860,7 @@ _gostring_ _wrap_error_get_text_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -737,7 +873,7 @@ tutti_error *_wrap_error_get_cause_raw_5a3225f2e4a67253(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_5a3225f2e4a67253(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -750,7 +886,7 @@ long long _wrap_error_get_detail_count_raw_5a3225f2e4a67253(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_5a3225f2e4a67253(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -765,7 +901,7 @@ _gostring_ _wrap_error_get_detail_key_raw_5a3225f2e4a67253(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_5a3225f2e4a67253(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -780,7 +916,7 @@ _gostring_ _wrap_error_get_detail_value_raw_5a3225f2e4a67253(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_5a3225f2e4a67253(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_f8efe88c0c8c2743(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -805,7 +941,7 @@ int _wrap_error_create_raw_5a3225f2e4a67253(int _swig_go_0, _gostring_ _swig_go_
 }
 
 
-int _wrap_error_set_raw_5a3225f2e4a67253(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_f8efe88c0c8c2743(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -823,7 +959,7 @@ int _wrap_error_set_raw_5a3225f2e4a67253(tutti_error **_swig_go_0, int _swig_go_
 }
 
 
-_gostring_ _wrap_version_raw_5a3225f2e4a67253() {
+_gostring_ _wrap_version_raw_f8efe88c0c8c2743() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -834,7 +970,7 @@ _gostring_ _wrap_version_raw_5a3225f2e4a67253() {
 }
 
 
-int _wrap_abi_version_raw_5a3225f2e4a67253() {
+int _wrap_abi_version_raw_f8efe88c0c8c2743() {
   int32_t result;
   int _swig_go_result;
   
@@ -845,7 +981,7 @@ int _wrap_abi_version_raw_5a3225f2e4a67253() {
 }
 
 
-_gostring_ _wrap_build_info_raw_5a3225f2e4a67253() {
+_gostring_ _wrap_build_info_raw_f8efe88c0c8c2743() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -856,7 +992,7 @@ _gostring_ _wrap_build_info_raw_5a3225f2e4a67253() {
 }
 
 
-bool _wrap_has_feature_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
@@ -870,7 +1006,7 @@ bool _wrap_has_feature_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -884,7 +1020,7 @@ _gostring_ _wrap_why_unavailable_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
 }
 
 
-long long _wrap_debug_live_objects_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -898,7 +1034,7 @@ long long _wrap_debug_live_objects_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_5a3225f2e4a67253(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_f8efe88c0c8c2743(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -913,7 +1049,7 @@ int _wrap_cancel_create_raw_5a3225f2e4a67253(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -923,7 +1059,7 @@ void _wrap_cancel_ref_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -933,7 +1069,7 @@ void _wrap_cancel_unref_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -950,7 +1086,7 @@ int _wrap_cancel_request_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -967,7 +1103,7 @@ int _wrap_cancel_set_deadline_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0, lon
 }
 
 
-int _wrap_cancel_get_state_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -980,7 +1116,7 @@ int _wrap_cancel_get_state_raw_5a3225f2e4a67253(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_5a3225f2e4a67253(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -998,7 +1134,7 @@ int _wrap_options_create_raw_5a3225f2e4a67253(_gostring_ _swig_go_0, tutti_optio
 }
 
 
-void _wrap_options_ref_raw_5a3225f2e4a67253(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1008,7 +1144,7 @@ void _wrap_options_ref_raw_5a3225f2e4a67253(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_5a3225f2e4a67253(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1018,7 +1154,7 @@ void _wrap_options_unref_raw_5a3225f2e4a67253(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1033,7 +1169,7 @@ void _wrap_options_set_bool_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_i64_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1048,7 +1184,7 @@ void _wrap_options_set_i64_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_f64_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1063,7 +1199,7 @@ void _wrap_options_set_f64_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_string_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1079,7 +1215,7 @@ void _wrap_options_set_string_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _g
 }
 
 
-void _wrap_options_set_json_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1092,7 +1228,7 @@ void _wrap_options_set_json_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, _gos
 }
 
 
-int _wrap_options_check_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1107,7 +1243,7 @@ int _wrap_options_check_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_5a3225f2e4a67253(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1120,7 +1256,7 @@ _gostring_ _wrap_options_get_json_raw_5a3225f2e4a67253(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1134,7 +1270,7 @@ long long _wrap_options_count_keys_raw_5a3225f2e4a67253(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_5a3225f2e4a67253(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1150,7 +1286,7 @@ _gostring_ _wrap_options_describe_key_raw_5a3225f2e4a67253(_gostring_ _swig_go_0
 }
 
 
-int _wrap_context_create_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1167,7 +1303,7 @@ int _wrap_context_create_raw_5a3225f2e4a67253(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_5a3225f2e4a67253(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1177,7 +1313,7 @@ void _wrap_context_ref_raw_5a3225f2e4a67253(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_5a3225f2e4a67253(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1187,7 +1323,7 @@ void _wrap_context_unref_raw_5a3225f2e4a67253(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_5a3225f2e4a67253(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1200,7 +1336,7 @@ long long _wrap_context_get_device_count_raw_5a3225f2e4a67253(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1215,7 +1351,7 @@ _gostring_ _wrap_context_get_device_name_raw_5a3225f2e4a67253(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1230,7 +1366,7 @@ _gostring_ _wrap_context_describe_device_raw_5a3225f2e4a67253(tutti_context *_sw
 }
 
 
-int _wrap_context_load_file_system_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_load_file_system_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1251,7 +1387,7 @@ int _wrap_context_load_file_system_raw_5a3225f2e4a67253(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_create_raw_5a3225f2e4a67253(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_f8efe88c0c8c2743(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1271,7 +1407,7 @@ int _wrap_tensor_create_raw_5a3225f2e4a67253(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_5a3225f2e4a67253(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_f8efe88c0c8c2743(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1294,7 +1430,7 @@ int _wrap_tensor_from_data_raw_5a3225f2e4a67253(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_5a3225f2e4a67253(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_f8efe88c0c8c2743(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1311,7 +1447,7 @@ int _wrap_tensor_take_dlpack_raw_5a3225f2e4a67253(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1328,7 +1464,7 @@ int _wrap_tensor_to_dlpack_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1338,7 +1474,7 @@ void _wrap_tensor_ref_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1348,7 +1484,7 @@ void _wrap_tensor_unref_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1361,7 +1497,7 @@ int _wrap_tensor_get_dtype_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1374,7 +1510,7 @@ long long _wrap_tensor_get_rank_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1389,7 +1525,7 @@ long long _wrap_tensor_get_dim_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1402,7 +1538,7 @@ long long _wrap_tensor_get_element_count_raw_5a3225f2e4a67253(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1415,7 +1551,7 @@ long long _wrap_tensor_get_size_bytes_raw_5a3225f2e4a67253(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1428,7 +1564,7 @@ void *_wrap_tensor_get_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0) {
 }
 
 
-void *_wrap_tensor_get_element_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+void *_wrap_tensor_get_element_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   void *result = 0 ;
@@ -1443,7 +1579,7 @@ void *_wrap_tensor_get_element_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_
 }
 
 
-long long _wrap_tensor_get_element_size_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_element_size_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1458,7 +1594,7 @@ long long _wrap_tensor_get_element_size_raw_5a3225f2e4a67253(tutti_tensor *_swig
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1475,7 +1611,7 @@ int _wrap_tensor_get_mutable_data_raw_5a3225f2e4a67253(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1491,7 +1627,7 @@ long long _wrap_graph_get_feature_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_get_label_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1507,7 +1643,7 @@ long long _wrap_graph_get_label_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _g
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1523,7 +1659,7 @@ long long _wrap_graph_get_sample_weight_raw_5a3225f2e4a67253(tutti_graph *_swig_
 }
 
 
-int _wrap_graph_get_mode_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1536,7 +1672,7 @@ int _wrap_graph_get_mode_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0) {
 }
 
 
-void _wrap_graph_set_output_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1551,7 +1687,7 @@ void _wrap_graph_set_output_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_loss_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1563,7 +1699,7 @@ void _wrap_graph_set_loss_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1578,7 +1714,7 @@ void _wrap_graph_add_metric_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -1590,7 +1726,7 @@ void _wrap_graph_set_gradient_clip_norm_raw_5a3225f2e4a67253(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1605,7 +1741,7 @@ void _wrap_graph_begin_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ 
 }
 
 
-void _wrap_graph_add_input_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1617,7 +1753,7 @@ void _wrap_graph_add_input_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1632,7 +1768,7 @@ void _wrap_graph_set_bool_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_i64_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1647,7 +1783,7 @@ void _wrap_graph_set_i64_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_f64_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1662,7 +1798,7 @@ void _wrap_graph_set_f64_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_string_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1678,7 +1814,7 @@ void _wrap_graph_set_string_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_i64s_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1694,7 +1830,7 @@ void _wrap_graph_set_i64s_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_f64s_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -1710,7 +1846,7 @@ void _wrap_graph_set_f64s_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_tensor_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -1725,7 +1861,7 @@ void _wrap_graph_set_tensor_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostr
 }
 
 
-long long _wrap_graph_end_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -1741,7 +1877,7 @@ long long _wrap_graph_end_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_push_scope_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1754,7 +1890,7 @@ void _wrap_graph_push_scope_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_pop_scope_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -1764,7 +1900,7 @@ void _wrap_graph_pop_scope_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -1781,7 +1917,7 @@ long long _wrap_graph_constant_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -1796,7 +1932,7 @@ long long _wrap_graph_constant_tensor_raw_5a3225f2e4a67253(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1814,7 +1950,7 @@ long long _wrap_graph_host_scalar_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_variable_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_variable_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1842,7 +1978,7 @@ long long _wrap_graph_variable_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, _go
 }
 
 
-void _wrap_graph_assign_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -1856,7 +1992,7 @@ void _wrap_graph_assign_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -1873,7 +2009,7 @@ void _wrap_gradients_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -1888,7 +2024,7 @@ void _wrap_apply_gradients_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -1903,7 +2039,7 @@ int _wrap_graph_get_dtype_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -1918,7 +2054,7 @@ long long _wrap_graph_get_rank_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -1935,7 +2071,7 @@ long long _wrap_graph_get_dim_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1950,7 +2086,7 @@ int _wrap_graph_check_raw_5a3225f2e4a67253(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_5a3225f2e4a67253() {
+intgo _wrap_CARDINALITY_INFINITE_raw_f8efe88c0c8c2743() {
   int result;
   intgo _swig_go_result;
   
@@ -1961,7 +2097,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_5a3225f2e4a67253() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_5a3225f2e4a67253() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_f8efe88c0c8c2743() {
   int result;
   intgo _swig_go_result;
   
@@ -1972,7 +2108,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_5a3225f2e4a67253() {
 }
 
 
-int _wrap_pipeline_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1989,7 +2125,7 @@ int _wrap_pipeline_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -1999,7 +2135,7 @@ void _wrap_pipeline_ref_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2009,7 +2145,7 @@ void _wrap_pipeline_unref_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2026,7 +2162,7 @@ void _wrap_pipeline_add_slices_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_idx_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2044,7 +2180,27 @@ void _wrap_pipeline_add_idx_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_arrow_stream_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
+void _wrap_pipeline_declare_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  int64_t arg6 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t *)_swig_go_4.array; arg6 = (int64_t)_swig_go_4.len; 
+  
+  tutti_pipeline_declare(arg1,(char const *)arg2,arg3,arg4,(int64_t const *)arg5,arg6);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_pipeline_set_arrow_stream_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct ArrowArrayStream *arg2 = (struct ArrowArrayStream *) 0 ;
   
@@ -2056,7 +2212,7 @@ void _wrap_pipeline_set_arrow_stream_raw_5a3225f2e4a67253(tutti_pipeline *_swig_
 }
 
 
-void _wrap_pipeline_add_feed_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_add_feed_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -2068,7 +2224,7 @@ void _wrap_pipeline_add_feed_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -2080,19 +2236,7 @@ void _wrap_pipeline_add_dataset_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_set_cancel_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
-  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
-  tutti_cancel *arg2 = (tutti_cancel *) 0 ;
-  
-  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  arg2 = (tutti_cancel *)(uintptr_t)_swig_go_1; 
-  
-  tutti_pipeline_set_cancel(arg1,arg2);
-  
-}
-
-
-void _wrap_pipeline_begin_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2107,7 +2251,7 @@ void _wrap_pipeline_begin_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gost
 }
 
 
-void _wrap_pipeline_set_bool_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2122,7 +2266,7 @@ void _wrap_pipeline_set_bool_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_i64_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2137,7 +2281,7 @@ void _wrap_pipeline_set_i64_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_f64_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2152,7 +2296,7 @@ void _wrap_pipeline_set_f64_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_string_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2168,7 +2312,7 @@ void _wrap_pipeline_set_string_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_set_i64s_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_i64s_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2184,7 +2328,7 @@ void _wrap_pipeline_set_i64s_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_f64s_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_f64s_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2200,7 +2344,7 @@ void _wrap_pipeline_set_f64s_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_dataset_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2215,7 +2359,7 @@ void _wrap_pipeline_set_dataset_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_end_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2225,7 +2369,22 @@ void _wrap_pipeline_end_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0) {
 }
 
 
-int _wrap_pipeline_build_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+void _wrap_pipeline_set_state_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
+  
+  tutti_pipeline_set_state(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3);
+  
+  free((void *)arg2); 
+}
+
+
+int _wrap_pipeline_build_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2242,7 +2401,7 @@ int _wrap_pipeline_build_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2252,7 +2411,7 @@ void _wrap_dataset_ref_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2262,7 +2421,7 @@ void _wrap_dataset_unref_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2275,7 +2434,7 @@ long long _wrap_dataset_get_cardinality_raw_5a3225f2e4a67253(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2288,7 +2447,7 @@ long long _wrap_dataset_get_component_count_raw_5a3225f2e4a67253(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2303,7 +2462,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_5a3225f2e4a67253(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2318,7 +2477,7 @@ int _wrap_dataset_get_component_role_raw_5a3225f2e4a67253(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2331,7 +2490,7 @@ _gostring_ _wrap_dataset_get_spec_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2344,7 +2503,7 @@ _gostring_ _wrap_dataset_get_lint_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2365,7 +2524,7 @@ int _wrap_dataset_split_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_dataset_to_arrow_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_dataset_to_arrow_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2388,7 +2547,7 @@ int _wrap_dataset_to_arrow_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long 
 }
 
 
-int _wrap_iterator_create_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_create_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2407,7 +2566,7 @@ int _wrap_iterator_create_raw_5a3225f2e4a67253(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2417,7 +2576,7 @@ void _wrap_iterator_ref_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2427,7 +2586,7 @@ void _wrap_iterator_unref_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2446,7 +2605,7 @@ int _wrap_iterator_next_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -2461,7 +2620,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_5a3225f2e4a67253(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2479,7 +2638,7 @@ int _wrap_iterator_restore_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, _gos
 }
 
 
-int _wrap_feed_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -2498,7 +2657,7 @@ int _wrap_feed_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2508,7 +2667,7 @@ void _wrap_feed_ref_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2518,7 +2677,7 @@ void _wrap_feed_unref_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2543,7 +2702,7 @@ int _wrap_feed_declare_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
-int _wrap_feed_push_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -2563,7 +2722,7 @@ int _wrap_feed_push_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2578,7 +2737,7 @@ int _wrap_feed_finish_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2598,7 +2757,7 @@ int _wrap_feed_fail_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0, int _swig_go_1,
 }
 
 
-long long _wrap_feed_get_position_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2611,7 +2770,7 @@ long long _wrap_feed_get_position_raw_5a3225f2e4a67253(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_strategy_create_one_device_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -2631,7 +2790,7 @@ int _wrap_strategy_create_one_device_raw_5a3225f2e4a67253(tutti_context *_swig_g
 }
 
 
-void _wrap_strategy_ref_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2641,7 +2800,7 @@ void _wrap_strategy_ref_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2651,7 +2810,7 @@ void _wrap_strategy_unref_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2664,7 +2823,7 @@ long long _wrap_strategy_get_replica_count_raw_5a3225f2e4a67253(tutti_strategy *
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2679,7 +2838,7 @@ _gostring_ _wrap_strategy_get_device_raw_5a3225f2e4a67253(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_5a3225f2e4a67253(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -2692,7 +2851,7 @@ tutti_context *_wrap_strategy_get_context_raw_5a3225f2e4a67253(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_5a3225f2e4a67253() {
+intgo _wrap_HOOK_STOP_raw_f8efe88c0c8c2743() {
   int result;
   intgo _swig_go_result;
   
@@ -2703,7 +2862,7 @@ intgo _wrap_HOOK_STOP_raw_5a3225f2e4a67253() {
 }
 
 
-int _wrap_hooks_create_raw_5a3225f2e4a67253(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_f8efe88c0c8c2743(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2718,7 +2877,7 @@ int _wrap_hooks_create_raw_5a3225f2e4a67253(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2728,7 +2887,7 @@ void _wrap_hooks_ref_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2738,7 +2897,7 @@ void _wrap_hooks_unref_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2751,7 +2910,7 @@ int _wrap_hook_event_get_kind_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2764,7 +2923,7 @@ long long _wrap_hook_event_get_step_raw_5a3225f2e4a67253(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2777,7 +2936,7 @@ long long _wrap_hook_event_get_epoch_raw_5a3225f2e4a67253(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2790,7 +2949,7 @@ double _wrap_hook_event_get_loss_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2803,7 +2962,7 @@ double _wrap_hook_event_get_examples_per_second_raw_5a3225f2e4a67253(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2816,7 +2975,7 @@ double _wrap_hook_event_get_remaining_seconds_raw_5a3225f2e4a67253(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -2832,7 +2991,7 @@ double _wrap_hook_event_get_metric_raw_5a3225f2e4a67253(tutti_hook_event *_swig_
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_5a3225f2e4a67253(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2845,7 +3004,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_5a3225f2e4a67253(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -2855,7 +3014,7 @@ void _wrap_estimator_ref_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -2865,7 +3024,7 @@ void _wrap_estimator_unref_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -2890,7 +3049,7 @@ int _wrap_estimator_train_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_evaluate_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -2913,7 +3072,7 @@ int _wrap_estimator_evaluate_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2942,7 +3101,7 @@ int _wrap_estimator_train_and_evaluate_raw_5a3225f2e4a67253(tutti_estimator *_sw
 }
 
 
-int _wrap_estimator_save_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -2962,7 +3121,7 @@ int _wrap_estimator_save_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gost
 }
 
 
-long long _wrap_estimator_get_global_step_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2975,7 +3134,7 @@ long long _wrap_estimator_get_global_step_raw_5a3225f2e4a67253(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2988,7 +3147,7 @@ long long _wrap_estimator_get_variable_count_raw_5a3225f2e4a67253(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3003,7 +3162,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_5a3225f2e4a67253(tutti_estimato
 }
 
 
-int _wrap_estimator_read_variable_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3023,7 +3182,7 @@ int _wrap_estimator_read_variable_raw_5a3225f2e4a67253(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_write_variable_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -3043,7 +3202,7 @@ int _wrap_estimator_write_variable_raw_5a3225f2e4a67253(tutti_estimator *_swig_g
 }
 
 
-int _wrap_estimator_read_gradient_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3063,7 +3222,7 @@ int _wrap_estimator_read_gradient_raw_5a3225f2e4a67253(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_set_trainable_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -3083,7 +3242,7 @@ int _wrap_estimator_set_trainable_raw_5a3225f2e4a67253(tutti_estimator *_swig_go
 }
 
 
-int _wrap_session_open_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3108,7 +3267,7 @@ int _wrap_session_open_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_5a3225f2e4a67253(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3118,7 +3277,7 @@ void _wrap_session_ref_raw_5a3225f2e4a67253(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_5a3225f2e4a67253(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3128,7 +3287,7 @@ void _wrap_session_unref_raw_5a3225f2e4a67253(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -3147,7 +3306,7 @@ int _wrap_session_run_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -3167,7 +3326,7 @@ int _wrap_session_set_scalar_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, _go
 }
 
 
-int _wrap_session_close_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3184,7 +3343,7 @@ int _wrap_session_close_raw_5a3225f2e4a67253(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3194,7 +3353,7 @@ void _wrap_result_ref_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3204,7 +3363,7 @@ void _wrap_result_unref_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3217,7 +3376,7 @@ int _wrap_result_get_reason_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3230,7 +3389,7 @@ long long _wrap_result_get_step_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3243,7 +3402,7 @@ long long _wrap_result_get_examples_raw_5a3225f2e4a67253(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3256,7 +3415,7 @@ double _wrap_result_get_seconds_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_input_wait_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+double _wrap_result_get_input_wait_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3269,7 +3428,7 @@ double _wrap_result_get_input_wait_raw_5a3225f2e4a67253(tutti_result *_swig_go_0
 }
 
 
-_gostring_ _wrap_result_get_input_report_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_input_report_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3282,7 +3441,7 @@ _gostring_ _wrap_result_get_input_report_raw_5a3225f2e4a67253(tutti_result *_swi
 }
 
 
-double _wrap_result_get_loss_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3295,7 +3454,7 @@ double _wrap_result_get_loss_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_5a3225f2e4a67253(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3308,7 +3467,7 @@ long long _wrap_result_get_metric_count_raw_5a3225f2e4a67253(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_5a3225f2e4a67253(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3323,7 +3482,7 @@ _gostring_ _wrap_result_get_metric_name_raw_5a3225f2e4a67253(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_5a3225f2e4a67253(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3339,7 +3498,7 @@ double _wrap_result_get_metric_raw_5a3225f2e4a67253(tutti_result *_swig_go_0, _g
 }
 
 
-int _wrap_predictor_open_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3363,7 +3522,7 @@ int _wrap_predictor_open_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostri
 }
 
 
-int _wrap_predictor_from_estimator_raw_5a3225f2e4a67253(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -3382,7 +3541,7 @@ int _wrap_predictor_from_estimator_raw_5a3225f2e4a67253(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3392,7 +3551,7 @@ void _wrap_predictor_ref_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3402,7 +3561,7 @@ void _wrap_predictor_unref_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3422,7 +3581,7 @@ int _wrap_predictor_reload_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, _go
 }
 
 
-long long _wrap_predictor_get_step_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3435,7 +3594,7 @@ long long _wrap_predictor_get_step_raw_5a3225f2e4a67253(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3448,7 +3607,7 @@ _gostring_ _wrap_predictor_get_signature_raw_5a3225f2e4a67253(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3469,7 +3628,7 @@ int _wrap_predictor_run_all_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -3488,7 +3647,7 @@ int _wrap_prediction_stream_open_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_5a3225f2e4a67253(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_f8efe88c0c8c2743(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -3507,7 +3666,7 @@ int _wrap_prediction_stream_next_raw_5a3225f2e4a67253(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_5a3225f2e4a67253(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_f8efe88c0c8c2743(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3524,7 +3683,7 @@ int _wrap_prediction_stream_close_raw_5a3225f2e4a67253(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_5a3225f2e4a67253(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_f8efe88c0c8c2743(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3534,7 +3693,7 @@ void _wrap_prediction_stream_ref_raw_5a3225f2e4a67253(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_5a3225f2e4a67253(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_f8efe88c0c8c2743(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3544,7 +3703,7 @@ void _wrap_prediction_stream_unref_raw_5a3225f2e4a67253(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3554,7 +3713,7 @@ void _wrap_batch_ref_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3564,7 +3723,7 @@ void _wrap_batch_unref_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3577,7 +3736,7 @@ long long _wrap_batch_get_first_row_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3590,7 +3749,7 @@ long long _wrap_batch_get_row_count_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3603,7 +3762,7 @@ long long _wrap_batch_get_output_count_raw_5a3225f2e4a67253(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3618,7 +3777,7 @@ _gostring_ _wrap_batch_get_output_name_raw_5a3225f2e4a67253(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_5a3225f2e4a67253(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
@@ -3634,7 +3793,7 @@ tutti_tensor *_wrap_batch_get_output_raw_5a3225f2e4a67253(tutti_batch *_swig_go_
 }
 
 
-int _wrap_record_writer_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -3657,7 +3816,7 @@ int _wrap_record_writer_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _
 }
 
 
-void _wrap_record_writer_ref_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_ref_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -3667,7 +3826,7 @@ void _wrap_record_writer_ref_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_
 }
 
 
-void _wrap_record_writer_unref_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_unref_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -3677,7 +3836,7 @@ void _wrap_record_writer_unref_raw_5a3225f2e4a67253(tutti_record_writer *_swig_g
 }
 
 
-int _wrap_record_writer_write_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_record_writer_write_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -3695,7 +3854,7 @@ int _wrap_record_writer_write_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go
 }
 
 
-int _wrap_record_writer_add_feature_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_record_writer_add_feature_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -3715,7 +3874,7 @@ int _wrap_record_writer_add_feature_raw_5a3225f2e4a67253(tutti_record_writer *_s
 }
 
 
-int _wrap_record_writer_write_example_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_example_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3730,44 +3889,7 @@ int _wrap_record_writer_write_example_raw_5a3225f2e4a67253(tutti_record_writer *
 }
 
 
-int _wrap_record_writer_add_feature_list_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
-  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
-  char *arg2 = (char *) 0 ;
-  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
-  tutti_tensor *arg4 = (tutti_tensor *) 0 ;
-  tutti_error **arg5 = (tutti_error **) 0 ;
-  int32_t result;
-  int _swig_go_result;
-  
-  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
-  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
-  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
-  arg4 = (tutti_tensor *)(uintptr_t)_swig_go_3; 
-  arg5 = (tutti_error **)_swig_go_4; 
-  
-  result = tutti_record_writer_add_feature_list(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3,(struct tutti_tensor const *)arg4,arg5);
-  _swig_go_result = result; 
-  free((void *)arg2); 
-  return _swig_go_result;
-}
-
-
-int _wrap_record_writer_write_sequence_example_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
-  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
-  tutti_error **arg2 = (tutti_error **) 0 ;
-  int32_t result;
-  int _swig_go_result;
-  
-  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
-  arg2 = (tutti_error **)_swig_go_1; 
-  
-  result = tutti_record_writer_write_sequence_example(arg1,arg2);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-int _wrap_record_writer_close_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_close_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3782,7 +3904,7 @@ int _wrap_record_writer_close_raw_5a3225f2e4a67253(tutti_record_writer *_swig_go
 }
 
 
-long long _wrap_callback_take_released_raw_5a3225f2e4a67253(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_f8efe88c0c8c2743(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3796,7 +3918,7 @@ long long _wrap_callback_take_released_raw_5a3225f2e4a67253(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3819,7 +3941,7 @@ int _wrap_estimator_create_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_hooks_add_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3838,7 +3960,7 @@ int _wrap_hooks_add_raw_5a3225f2e4a67253(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3857,7 +3979,7 @@ int _wrap_context_set_log_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3871,7 +3993,7 @@ void _wrap_pipeline_map_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -3883,7 +4005,7 @@ void _wrap_pipeline_filter_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0
 }
 
 
-void _wrap_pipeline_set_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_set_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -3895,7 +4017,7 @@ void _wrap_pipeline_set_graph_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_mirrored_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3917,7 +4039,7 @@ int _wrap_strategy_create_mirrored_raw_5a3225f2e4a67253(tutti_context *_swig_go_
 }
 
 
-int _wrap_predictor_run_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_run_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3942,92 +4064,187 @@ int _wrap_predictor_run_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_map_queue *_wrap_pipeline_map_raw_5a3225f2e4a67253(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+struct tutti_call_queue *_wrap_pipeline_map_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
-  struct tutti_map_queue *result = 0 ;
-  struct tutti_map_queue *_swig_go_result;
+  struct tutti_call_queue *result = 0 ;
+  struct tutti_call_queue *_swig_go_result;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
   arg2 = (int64_t)_swig_go_1; 
   
-  result = (struct tutti_map_queue *)tutti_swig_pipeline_map(arg1,arg2);
-  _swig_go_result = (struct tutti_map_queue *)result; 
+  result = (struct tutti_call_queue *)tutti_swig_pipeline_map(arg1,arg2);
+  _swig_go_result = (struct tutti_call_queue *)result; 
   return _swig_go_result;
 }
 
 
-void _wrap_map_queue_unref_raw_5a3225f2e4a67253(struct tutti_map_queue *_swig_go_0) {
-  struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
+struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  struct tutti_call_queue *result = 0 ;
+  struct tutti_call_queue *_swig_go_result;
   
-  arg1 = (struct tutti_map_queue *)(uintptr_t)_swig_go_0; 
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
   
-  tutti_swig_map_queue_unref(arg1);
-  
-}
-
-
-struct tutti_map_work *_wrap_map_queue_take_raw_5a3225f2e4a67253(struct tutti_map_queue *_swig_go_0) {
-  struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
-  struct tutti_map_work *result = 0 ;
-  struct tutti_map_work *_swig_go_result;
-  
-  arg1 = (struct tutti_map_queue *)(uintptr_t)_swig_go_0; 
-  
-  result = (struct tutti_map_work *)tutti_swig_map_queue_take(arg1);
-  _swig_go_result = (struct tutti_map_work *)result; 
+  result = (struct tutti_call_queue *)tutti_swig_pipeline_set_predicate(arg1);
+  _swig_go_result = (struct tutti_call_queue *)result; 
   return _swig_go_result;
 }
 
 
-long long _wrap_map_work_get_count_raw_5a3225f2e4a67253(struct tutti_map_work *_swig_go_0) {
-  struct tutti_map_work *arg1 = (struct tutti_map_work *) 0 ;
+struct tutti_call_queue *_wrap_pipeline_set_scan_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  struct tutti_call_queue *result = 0 ;
+  struct tutti_call_queue *_swig_go_result;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  
+  result = (struct tutti_call_queue *)tutti_swig_pipeline_set_scan(arg1);
+  _swig_go_result = (struct tutti_call_queue *)result; 
+  return _swig_go_result;
+}
+
+
+struct tutti_call_queue *_wrap_pipeline_set_expand_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  struct tutti_call_queue *result = 0 ;
+  struct tutti_call_queue *_swig_go_result;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  
+  result = (struct tutti_call_queue *)tutti_swig_pipeline_set_expand(arg1);
+  _swig_go_result = (struct tutti_call_queue *)result; 
+  return _swig_go_result;
+}
+
+
+struct tutti_call_queue *_wrap_pipeline_add_generator_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  struct tutti_call_queue *result = 0 ;
+  struct tutti_call_queue *_swig_go_result;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  
+  result = (struct tutti_call_queue *)tutti_swig_pipeline_add_generator(arg1);
+  _swig_go_result = (struct tutti_call_queue *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_call_queue_unref_raw_f8efe88c0c8c2743(struct tutti_call_queue *_swig_go_0) {
+  struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
+  
+  arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
+  
+  tutti_swig_call_queue_unref(arg1);
+  
+}
+
+
+struct tutti_call *_wrap_call_queue_take_raw_f8efe88c0c8c2743(struct tutti_call_queue *_swig_go_0) {
+  struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
+  struct tutti_call *result = 0 ;
+  struct tutti_call *_swig_go_result;
+  
+  arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
+  
+  result = (struct tutti_call *)tutti_swig_call_queue_take(arg1);
+  _swig_go_result = (struct tutti_call *)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_element_call_get_state_count_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
-  arg1 = (struct tutti_map_work *)(uintptr_t)_swig_go_0; 
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
   
-  result = tutti_swig_map_work_get_count((struct tutti_map_work const *)arg1);
+  result = tutti_swig_element_call_get_state_count((struct tutti_call const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-tutti_tensor *_wrap_map_work_get_input_raw_5a3225f2e4a67253(struct tutti_map_work *_swig_go_0, long long _swig_go_1) {
-  struct tutti_map_work *arg1 = (struct tutti_map_work *) 0 ;
+long long _wrap_element_call_get_count_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_swig_element_call_get_count((struct tutti_call const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+tutti_tensor *_wrap_element_call_get_tensor_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0, long long _swig_go_1) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
   tutti_tensor *_swig_go_result;
   
-  arg1 = (struct tutti_map_work *)(uintptr_t)_swig_go_0; 
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
   arg2 = (int64_t)_swig_go_1; 
   
-  result = (tutti_tensor *)tutti_swig_map_work_get_input((struct tutti_map_work const *)arg1,arg2);
+  result = (tutti_tensor *)tutti_swig_element_call_get_tensor((struct tutti_call const *)arg1,arg2);
   _swig_go_result = (tutti_tensor *)result; 
   return _swig_go_result;
 }
 
 
-void _wrap_map_queue_finish_raw_5a3225f2e4a67253(struct tutti_map_queue *_swig_go_0, struct tutti_map_work *_swig_go_1, _goslice_ _swig_go_2, int _swig_go_3, tutti_error *_swig_go_4) {
-  struct tutti_map_queue *arg1 = (struct tutti_map_queue *) 0 ;
-  struct tutti_map_work *arg2 = (struct tutti_map_work *) 0 ;
+long long _wrap_element_call_get_pass_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_swig_element_call_get_pass((struct tutti_call const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_element_call_get_index_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_swig_element_call_get_index((struct tutti_call const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_element_call_finish_raw_f8efe88c0c8c2743(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
+  struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
+  struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
   int64_t arg4 ;
-  int32_t arg5 ;
-  tutti_error *arg6 = (tutti_error *) 0 ;
+  uint8_t arg5 ;
+  tutti_dataset *arg6 = (tutti_dataset *) 0 ;
+  int32_t arg7 ;
+  tutti_error *arg8 = (tutti_error *) 0 ;
   
-  arg1 = (struct tutti_map_queue *)(uintptr_t)_swig_go_0; 
-  arg2 = (struct tutti_map_work *)(uintptr_t)_swig_go_1; 
+  arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
+  arg2 = (struct tutti_call *)(uintptr_t)_swig_go_1; 
   arg3 = (tutti_tensor **)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
-  arg5 = (int32_t)_swig_go_3; 
-  arg6 = (tutti_error *)(uintptr_t)_swig_go_4; 
+  arg5 = (uint8_t)_swig_go_3; 
+  arg6 = (tutti_dataset *)(uintptr_t)_swig_go_4; 
+  arg7 = (int32_t)_swig_go_5; 
+  arg8 = (tutti_error *)(uintptr_t)_swig_go_6; 
   
-  tutti_swig_map_queue_finish(arg1,arg2,(struct tutti_tensor *const *)arg3,arg4,arg5,arg6);
+  tutti_swig_element_call_finish(arg1,arg2,(struct tutti_tensor *const *)arg3,arg4,arg5,arg6,arg7,arg8);
   
 }
 
 
-_gostring_ _wrap_iterator_save_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_save_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4042,7 +4259,7 @@ _gostring_ _wrap_iterator_save_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_iterator_get_report_raw_5a3225f2e4a67253(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_get_report_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4057,7 +4274,7 @@ _gostring_ _wrap_iterator_get_report_raw_5a3225f2e4a67253(tutti_iterator *_swig_
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_5a3225f2e4a67253(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;

@@ -2,6 +2,7 @@
 package org.tutti;
 
 import java.util.function.LongConsumer;
+import org.tutti.CallThreads.Given;
 
 /**
  * How a dataset is written: sources, then transforms, then {@link #build}, which ends it. What is wrong with them is
@@ -200,15 +201,160 @@ public final class Pipeline extends PipelineSources {
      * @return this pipeline
      */
     public Pipeline map(long parallelism, MapFunction function) {
+        requireFunction(function);
+        return with(pipeline -> CallThreads.start(Raw.pipeline_map(pipeline, parallelism),
+            (state, element, pass, index) -> Given.tensors(function.map(element))));
+    }
+
+    private static void requireFunction(Object function) {
         if (function == null) {
-            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the function of the map is null");
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the function is null");
         }
-        return with(pipeline -> {
-            long queue = Raw.pipeline_map(pipeline, parallelism);
-            if (queue == 0) {
-                throw TuttiException.ofTutti(Code.RESOURCE_EXHAUSTED, "no memory for a map");
+    }
+
+    /** Keeps the elements for which a function of Java says yes. What {@link #map} says of its function holds here too,
+     * but there is one call at a time; {@link #filterGraph} is faster.
+     *
+     * @param predicate the function
+     * @return this pipeline
+     */
+    public Pipeline filter(ElementPredicate predicate) {
+        return withPredicate("filter_callback", predicate);
+    }
+
+    /** Ends before the first element for which a function of Java says no; otherwise as {@link #filter}.
+     *
+     * @param predicate the function
+     * @return this pipeline
+     */
+    public Pipeline takeWhile(ElementPredicate predicate) {
+        return withPredicate("take_while_callback", predicate);
+    }
+
+    private Pipeline withPredicate(String transform, ElementPredicate predicate) {
+        requireFunction(predicate);
+        return apply(transform, 1, null, null, pipeline -> CallThreads.start(Raw.pipeline_set_predicate(pipeline),
+            (state, element, pass, index) -> Given.answer(predicate.test(element))));
+    }
+
+    /** Carries a state from element to element by a function of Java; the elements stay of their kind. What
+     * {@link #map} says of its function holds here too, but there is one call at a time; {@link #scanGraph} is faster.
+     *
+     * @param function the function
+     * @param state what is carried, with its value before the first element of each pass
+     * @return this pipeline
+     */
+    public Pipeline scan(ScanFunction function, ScanState... state) {
+        return scan(function, null, state);
+    }
+
+    /** Carries a state from element to element by a function of Java, as {@link #scan(ScanFunction, ScanState...)}.
+     *
+     * @param function the function
+     * @param like has the components that the scan gives; null: they are as those it gets
+     * @param state what is carried, with its value before the first element of each pass
+     * @return this pipeline
+     */
+    public Pipeline scan(ScanFunction function, Dataset like, ScanState... state) {
+        requireFunction(function);
+        return apply("scan_callback", 1, null, new Attributes().set("like", like), pipeline -> {
+            setState(pipeline, state);
+            CallThreads.start(Raw.pipeline_set_scan(pipeline), (carried, element, pass, index) -> {
+                ScanFunction.Step step = function.scan(carried, element);
+                return Given.step(step.state(), step.element());
+            });
+        });
+    }
+
+    /** Carries a state from element to element by a graph, which reads the state like a feature and gives it anew
+     * under its name; its other outputs are as in {@link #mapGraph}. What it does not give anew stays.
+     *
+     * @param build writes the graph, at once; it must not use the pipeline
+     * @param state what is carried, with its value before the first element of each pass
+     * @return this pipeline
+     */
+    public Pipeline scanGraph(GraphFunction build, ScanState... state) {
+        return withGraph(build, (pipeline, token) -> {
+            Raw.pipeline_begin(pipeline, "scan", 1);
+            try {
+                setState(pipeline, state);
+                Raw.pipeline_set_graph(pipeline, token);
+            } finally {
+                Raw.pipeline_end(pipeline);
             }
-            MapThreads.start(queue, function);
+        });
+    }
+
+    private static void setState(long pipeline, ScanState... state) {
+        try (Use use = new Use()) {
+            for (ScanState component : state) {
+                Raw.pipeline_set_state(pipeline, component.name(), use.of(component.initial()));
+            }
+        }
+    }
+
+    /** Gives all elements of the dataset that a function of Java makes of the first element, then those of the second,
+     * and so on. What {@link #map} says of its function holds here too, but there is one call at a time.
+     *
+     * @param function the function
+     * @param options what else it is told; null = the defaults
+     * @return this pipeline
+     */
+    public Pipeline flatMap(ExpandFunction function, FlatMapOptions options) {
+        return withDatasets("flat_map", function, options);
+    }
+
+    /** Gives all elements of the datasets of the elements; as {@link #flatMap(ExpandFunction, FlatMapOptions)}.
+     *
+     * @param function the function
+     * @return this pipeline
+     */
+    public Pipeline flatMap(ExpandFunction function) {
+        return flatMap(function, null);
+    }
+
+    /** Takes turns among the datasets that a function of Java makes of the elements, as interleave does. What
+     * {@link #map} says of its function holds here too, but there is one call at a time.
+     *
+     * @param function the function
+     * @param options what else it is told; null = the defaults
+     * @return this pipeline
+     */
+    public Pipeline interleaveMap(ExpandFunction function, InterleaveMapOptions options) {
+        return withDatasets("interleave_callback", function, options);
+    }
+
+    /** Takes turns among the datasets of the elements; as
+     * {@link #interleaveMap(ExpandFunction, InterleaveMapOptions)}.
+     *
+     * @param function the function
+     * @return this pipeline
+     */
+    public Pipeline interleaveMap(ExpandFunction function) {
+        return interleaveMap(function, null);
+    }
+
+    private Pipeline withDatasets(String transform, ExpandFunction function, Attributes options) {
+        requireFunction(function);
+        return apply(transform, 1, null, options, pipeline -> CallThreads.start(Raw.pipeline_set_expand(pipeline),
+            (state, element, pass, index) -> Given.dataset(function.expand(element))));
+    }
+
+    /** Starts from what a function of Java gives. Unlike a feed, a generator can be gone through again and resumed.
+     * What {@link #map} says of its function holds here too, but there is one call at a time.
+     *
+     * @param function the function
+     * @param components the tensors of each element
+     * @return this pipeline
+     */
+    public Pipeline addGenerator(GeneratorFunction function, Feed.Component... components) {
+        requireFunction(function);
+        return with(pipeline -> {
+            for (Feed.Component c : components) {
+                Raw.pipeline_declare(pipeline, c.name(), c.role().number(), c.dtype().number(), c.dims());
+            }
+            CallThreads.start(Raw.pipeline_add_generator(pipeline),
+                (state, element, pass, index) -> Given.tensors(function.next(pass, index)));
         });
     }
 

@@ -3,6 +3,7 @@ package org.tutti;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongConsumer;
 
 /** What the transforms of a pipeline are made of. */
 abstract class PipelineCalls extends NativeObject {
@@ -16,13 +17,20 @@ abstract class PipelineCalls extends NativeObject {
     abstract Pipeline self();
 
     /** Adds a transform. */
-    final synchronized Pipeline apply(String name, int revision, Attributes required, Attributes options) {
+    final Pipeline apply(String name, int revision, Attributes required, Attributes options) {
+        return apply(name, revision, required, options, pipeline -> {});
+    }
+
+    /** Adds a transform for which more must be set than values. */
+    final synchronized Pipeline apply(String name, int revision, Attributes required, Attributes options,
+            LongConsumer more) {
         try (Use use = new Use()) {
             Setter setter = new Setter(use, use.of(this));
             Raw.pipeline_begin(setter.pipeline, name, revision);
             try {
                 Attributes.fill(required, setter);
                 Attributes.fill(options, setter);
+                more.accept(setter.pipeline);
             } finally {
                 Raw.pipeline_end(setter.pipeline);
             }

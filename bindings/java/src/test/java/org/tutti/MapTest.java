@@ -27,7 +27,7 @@ public class MapTest {
     }
 
     private static long mapThreads() {
-        return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().equals("tutti-map")).count();
+        return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().equals("tutti-function")).count();
     }
 
     @Test
