@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -220,11 +223,83 @@ func TestArrowStreamsGoOutAndIn(t *testing.T) {
 	}
 }
 
+// lines are those of a file, read through the file systems of a context.
+func lines(t *testing.T, context *Context, path string) (read []string, err error) {
+	t.Helper()
+	dataset, err := NewPipeline(context).TextLines([]string{path}).Build()
+	if err != nil {
+		return nil, err
+	}
+	defer dataset.Close()
+	iterator := must[*Iterator](t)(dataset.Iterator(0))
+	defer iterator.Close()
+	for {
+		element, err := iterator.Next(background)
+		if errors.Is(err, io.EOF) {
+			return read, nil
+		}
+		if err != nil {
+			return read, err
+		}
+		read = append(read, must[[]string](t)(Texts(element[0]))...)
+		closeAll(element)
+	}
+}
+
 func TestFileSystemsAreLoaded(t *testing.T) {
 	live(t)
 	context := must[*Context](t)(NewContext(ContextOptions{}))
 	closed(t, context)
 	if err := context.LoadFileSystem("nothing", ""); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+	letters := os.Getenv("TUTTI_LETTERS_MODULE")
+	if letters == "" {
+		t.Skip("TUTTI_LETTERS_MODULE is not set")
+	}
+	if _, err := lines(t, context, "letters://a"); err == nil {
+		t.Error("there are letters before they are loaded")
+	}
+	if err := context.LoadFileSystem(letters, `{"upper": true}`); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	if err := context.LoadFileSystem(letters, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := context.LoadFileSystem(letters, ""); !errors.Is(err, AlreadyExists) {
+		t.Error(err)
+	}
+	if got := must[[]string](t)(lines(t, context, "letters://a,größe,c")); fmt.Sprint(got) != "[a größe c]" {
+		t.Error(got)
+	}
+	if _, err := lines(t, context, "letters://"); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+}
+
+func TestFilesOverHTTP(t *testing.T) {
+	live(t)
+	module := os.Getenv("TUTTI_HTTP_MODULE")
+	if module == "" {
+		t.Skip("TUTTI_HTTP_MODULE is not set")
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, asked *http.Request) {
+		if asked.URL.Path != "/lines.txt" || asked.Header.Get("X-Key") != "open" {
+			http.NotFound(answer, asked)
+			return
+		}
+		http.ServeContent(answer, asked, "lines.txt", time.Time{}, strings.NewReader("one\ntwo\n"))
+	}))
+	defer server.Close()
+	context := must[*Context](t)(NewContext(ContextOptions{}))
+	closed(t, context)
+	if err := context.LoadFileSystem(module, `{"headers": ["X-Key: open"]}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := must[[]string](t)(lines(t, context, server.URL+"/lines.txt")); fmt.Sprint(got) != "[one two]" {
+		t.Error(got)
+	}
+	if _, err := lines(t, context, server.URL+"/none.txt"); !errors.Is(err, NotFound) {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using System.Threading;
+
+namespace Tutti.Tests
+{
+    internal static class FileSystems
+    {
+        private static string Lines(Context context, string path)
+        {
+            var lines = new List<string>();
+            using (Dataset dataset = new Pipeline(context).TextLines(new[] { path }).Build())
+            {
+                foreach (Tensor[] element in dataset.Elements())
+                {
+                    lines.AddRange(element[0].ToTexts());
+                    Tensor.DisposeAll(element);
+                }
+            }
+            return string.Join(" ", lines);
+        }
+
+        private static string Module(string variable)
+        {
+            string path = Environment.GetEnvironmentVariable(variable);
+            if (string.IsNullOrEmpty(path))
+                throw new SkipException(variable + " is not set");
+            return path;
+        }
+
+        [Test]
+        private static void OfModules()
+        {
+            string letters = Module("TUTTI_LETTERS_MODULE");
+            using (var context = new Context())
+            {
+                Check.Fails(ErrorCode.NotFound, () => context.LoadFileSystem("nothing"));
+                Check.Throws<TuttiException>(() => Lines(context, "letters://a"));
+                Check.Fails(ErrorCode.InvalidArgument, () => context.LoadFileSystem(letters, "{\"upper\": true}"));
+                context.LoadFileSystem(letters);
+                Check.Fails(ErrorCode.AlreadyExists, () => context.LoadFileSystem(letters));
+                Check.Equal("a größe c", Lines(context, "letters://a,größe,c"));
+                Check.Fails(ErrorCode.NotFound, () => Lines(context, "letters://"));
+            }
+        }
+
+        // Answers one request: "/lines.txt" of those who have the key is there, whatever range is asked for.
+        private static void Answer(TcpClient client)
+        {
+            using (client)
+            using (var stream = client.GetStream())
+            {
+                var reader = new StreamReader(stream, Encoding.ASCII);
+                string first = reader.ReadLine() ?? "";
+                bool hasKey = false;
+                for (string line = reader.ReadLine(); !string.IsNullOrEmpty(line); line = reader.ReadLine())
+                    hasKey = hasKey || line == "X-Key: open";
+                bool isThere = hasKey && first.Contains(" /lines.txt ");
+                string body = isThere ? "one\ntwo\n" : "";
+                string head = "HTTP/1.1 " + (isThere ? "200 OK" : "404 Not Found") + "\r\nContent-Length: " +
+                    body.Length + "\r\nConnection: close\r\n\r\n";
+                byte[] answer = Encoding.ASCII.GetBytes(head + (first.StartsWith("HEAD ") ? "" : body));
+                stream.Write(answer, 0, answer.Length);
+            }
+        }
+
+        private static void Serve(TcpListener listener)
+        {
+            try
+            {
+                while (true)
+                    Answer(listener.AcceptTcpClient());
+            }
+            catch (Exception e) when (e is SocketException || e is InvalidOperationException)
+            {
+                // The test is over.
+            }
+        }
+
+        [Test]
+        private static void OverHttp()
+        {
+            string module = Module("TUTTI_HTTP_MODULE");
+            var listener = new TcpListener(IPAddress.Loopback, 0);
+            listener.Start();
+            var server = new Thread(() => Serve(listener)) { IsBackground = true };
+            server.Start();
+            string url = "http://127.0.0.1:" + ((IPEndPoint)listener.LocalEndpoint).Port;
+            using (var context = new Context())
+            {
+                context.LoadFileSystem(module, "{\"headers\": [\"X-Key: open\"]}");
+                Check.Equal("one two", Lines(context, url + "/lines.txt"));
+                Check.Fails(ErrorCode.NotFound, () => Lines(context, url + "/none.txt"));
+            }
+            listener.Stop();
+            server.Join();
+        }
+    }
+}
