@@ -3,9 +3,11 @@
 package tutti
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sort"
 	"strconv"
 	"strings"
@@ -89,6 +91,7 @@ type scenario struct {
 	training        *Dataset
 	estimator       *Estimator
 	temporaryFolder func() string
+	folder          string // of files; empty before the first
 	out             strings.Builder
 }
 
@@ -112,7 +115,7 @@ func (s *scenario) forget() {
 		s.strategy.Close()
 		s.context.Close()
 	}
-	s.run, s.context, s.strategy = RunOptions{}, nil, nil
+	s.run, s.context, s.strategy, s.folder = RunOptions{}, nil, nil, ""
 }
 
 func (s *scenario) useDevices(count int64) (err error) {
@@ -377,6 +380,14 @@ func (s *scenario) do(words []string) error {
 		return s.integer(words[1])
 	case "text":
 		return s.text(words[1])
+	case "file":
+		return s.write(words[1], words[2])
+	case "read":
+		seed := int64(0)
+		if len(words) > 2 {
+			seed = number(2)
+		}
+		return s.read(words[1], seed)
 	}
 	return nil
 }
@@ -398,11 +409,38 @@ func (s *scenario) printFailure(err error) {
 	s.print("%s", line)
 }
 
+// write puts bytes, given by hexadecimal digits, into a file of the scenario's folder.
+func (s *scenario) write(name, digits string) error {
+	if s.folder == "" {
+		s.folder = s.temporaryFolder()
+	}
+	contents, err := hex.DecodeString(digits)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.folder, name), contents, 0o600)
+}
+
+func (s *scenario) read(name string, seed int64) error {
+	dataset, err := scenarioPipeline(s.context, name, s.folder)
+	if err != nil {
+		return err
+	}
+	defer dataset.Close()
+	return readElements(dataset, seed, func(line string) { s.print("%s", line) })
+}
+
 func TestScenariosAreThoseOfC(t *testing.T) {
-	path := os.Getenv("TUTTI_SCENARIOS")
-	if path == "" {
+	paths := os.Getenv("TUTTI_SCENARIOS")
+	if paths == "" {
 		t.Skip("TUTTI_SCENARIOS names no file")
 	}
+	for _, path := range filepath.SplitList(paths) {
+		t.Run(filepath.Base(path), func(t *testing.T) { runScenarios(t, path) })
+	}
+}
+
+func runScenarios(t *testing.T, path string) {
 	live(t)
 	wanted, err := os.ReadFile(path)
 	if err != nil {

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "scenario_models.h"
+#include "scenario_pipelines.h"
 
-enum { MAXIMUM_WORDS = 32, MAXIMUM_LINE = 1024 };
+enum { MAXIMUM_WORDS = 32, MAXIMUM_LINE = 4096 };
 
 /* What the lines so far have set up. */
 struct scenario {
@@ -21,7 +22,7 @@ struct scenario {
   char pipeline[MAXIMUM_LINE];
   tutti_dataset *training;
   tutti_estimator *estimator;
-  char folder[64];
+  char folder[64]; /* a temporary one that ends with the scenario; empty before it is needed */
 };
 
 struct words {
@@ -231,10 +232,17 @@ static int32_t print_variable(struct scenario *s, const char *name, tutti_error 
   return TUTTI_OK;
 }
 
-/* In a temporary folder that ends with the scenario. */
-static int32_t save(struct scenario *s, tutti_error **err) {
+static int32_t need_folder(struct scenario *s, tutti_error **err) {
+  if (s->folder[0] != 0) return TUTTI_OK;
   snprintf(s->folder, sizeof s->folder, "/tmp/tutti-scenario-XXXXXX");
-  if (mkdtemp(s->folder) == NULL) return tutti_error_set(err, TUTTI_UNAVAILABLE, "no temporary folder");
+  if (mkdtemp(s->folder) != NULL) return TUTTI_OK;
+  s->folder[0] = 0;
+  return tutti_error_set(err, TUTTI_UNAVAILABLE, "no temporary folder");
+}
+
+static int32_t save(struct scenario *s, tutti_error **err) {
+  int32_t code = need_folder(s, err);
+  if (code != TUTTI_OK) return code;
   tutti_options_set_string(s->run, "model_dir", s->folder);
   return tutti_estimator_save(s->estimator, s->folder, NULL, err);
 }
@@ -268,6 +276,29 @@ static int32_t print_text(struct scenario *s, const char *name, tutti_error **er
   return code;
 }
 
+/* A file of the scenario's folder, its bytes in hexadecimal digits. */
+static int32_t write_file(struct scenario *s, const char *name, const char *digits, tutti_error **err) {
+  char path[256];
+  int32_t code = need_folder(s, err);
+  if (code != TUTTI_OK) return code;
+  snprintf(path, sizeof path, "%s/%s", s->folder, name);
+  FILE *file = fopen(path, "wb");
+  if (file == NULL) return tutti_error_set(err, TUTTI_UNAVAILABLE, "the file cannot be written");
+  unsigned byte = 0;
+  for (; sscanf(digits, "%2x", &byte) == 1; digits += 2)
+    fputc((int)byte, file);
+  fclose(file);
+  return TUTTI_OK;
+}
+
+static int32_t read_pipeline(struct scenario *s, const char *name, int64_t seed, tutti_error **err) {
+  tutti_dataset *dataset = NULL;
+  int32_t code = scenario_pipeline(s->context, name, s->folder, &dataset, err);
+  if (code == TUTTI_OK) code = scenario_read(dataset, seed, err);
+  tutti_dataset_unref(dataset);
+  return code;
+}
+
 /* --- lines -------------------------------------------------------------------------------------------------------- */
 
 static int32_t prepare(struct scenario *s, const char *line, const struct words *words, tutti_error **err) {
@@ -293,6 +324,8 @@ static int32_t show(struct scenario *s, const struct words *words, tutti_error *
   if (strcmp(command, "variable") == 0) return print_variable(s, name, err);
   if (strcmp(command, "save") == 0) return save(s, err);
   if (strcmp(command, "restore") == 0) return restore(s, err);
+  if (strcmp(command, "read") == 0) return read_pipeline(s, name, integer_at(words, 2), err);
+  if (strcmp(command, "file") == 0) return write_file(s, name, words->count > 2 ? words->at[2] : "", err);
   if (strcmp(command, "integer") == 0) return print_integer(integer_at(words, 1), err);
   if (strcmp(command, "text") == 0) return print_text(s, name, err);
   return TUTTI_OK;

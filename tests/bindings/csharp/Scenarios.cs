@@ -21,14 +21,20 @@ namespace Tutti.Tests
         private string[] transforms;
         private Dataset training;
         private Estimator estimator;
+        private string files; // their folder; null before the first
 
         [Test]
         private static void AreThoseOfC()
         {
-            string path = Environment.GetEnvironmentVariable("TUTTI_SCENARIOS");
-            if (string.IsNullOrEmpty(path))
+            string paths = Environment.GetEnvironmentVariable("TUTTI_SCENARIOS");
+            if (string.IsNullOrEmpty(paths))
                 throw new SkipException("TUTTI_SCENARIOS names no file");
-            string[] wanted = File.ReadAllLines(path);
+            foreach (string path in paths.Split(Path.PathSeparator))
+                Compare(File.ReadAllLines(path));
+        }
+
+        private static void Compare(string[] wanted)
+        {
             using (var scenarios = new Scenarios())
             {
                 foreach (string line in wanted.Where(line => !line.StartsWith("=", StringComparison.Ordinal)))
@@ -95,6 +101,7 @@ namespace Tutti.Tests
             strategy?.Dispose();
             context?.Dispose();
             run = new RunOptions();
+            files = null;
         }
 
         private void UseDevices(long count)
@@ -243,6 +250,12 @@ namespace Tutti.Tests
                 case "text":
                     PrintName(words[1]);
                     break;
+                case "file":
+                    Write(words[1], words[2]);
+                    break;
+                case "read":
+                    PrintElements(words[1], words.Length > 2 ? Number(words[2]) : 0);
+                    break;
                 default:
                     throw new ArgumentException(words[0]);
             }
@@ -312,13 +325,36 @@ namespace Tutti.Tests
             }
         }
 
-        private void Save()
+        // A folder that ends with the scenarios.
+        private string NewFolder()
         {
             string folder = Path.Combine(Path.GetTempPath(), Path.GetRandomFileName());
             Directory.CreateDirectory(folder);
             folders.Add(folder);
-            run.ModelDir = folder;
-            estimator.Save(folder);
+            return folder;
+        }
+
+        private void Save()
+        {
+            run.ModelDir = NewFolder();
+            estimator.Save(run.ModelDir);
+        }
+
+        private void Write(string name, string digits)
+        {
+            files = files ?? NewFolder();
+            IEnumerable<int> places = Enumerable.Range(0, digits.Length / 2);
+            byte[] contents = places.Select(i => Convert.ToByte(digits.Substring(2 * i, 2), 16)).ToArray();
+            File.WriteAllBytes(Path.Combine(files, name), contents);
+        }
+
+        private void PrintElements(string name, long seed)
+        {
+            using (Dataset dataset = new ScenarioPipelines(context, files).Of(name))
+            {
+                foreach (string line in ScenarioPipelines.Read(dataset, seed))
+                    lines.Add("= " + line);
+            }
         }
     }
 }

@@ -4,10 +4,12 @@ package org.tutti;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assume.assumeNotNull;
 
+import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.TreeMap;
@@ -34,6 +36,8 @@ public class ScenarioTest {
     private List<String> transforms;
     private Dataset training;
     private Estimator estimator;
+    /** Of files; null before the first. */
+    private String files;
 
     private void print(String format, Object... values) {
         lines.add("= " + String.format(Locale.ROOT, format, values));
@@ -50,6 +54,9 @@ public class ScenarioTest {
         forgetEstimator();
         closeAll(strategy, context);
         run = new RunOptions();
+        strategy = null;
+        context = null;
+        files = null;
     }
 
     private static void closeAll(NativeObject... objects) {
@@ -192,6 +199,19 @@ public class ScenarioTest {
         }
     }
 
+    private void write(String name, String digits) throws Exception {
+        if (files == null) {
+            files = folder.newFolder().getPath();
+        }
+        Files.write(Path.of(files, name), HexFormat.of().parseHex(digits));
+    }
+
+    private void read(String name, long seed) {
+        try (Dataset dataset = new ScenarioPipelines(context, files).of(name)) {
+            ScenarioPipelines.read(dataset, seed).forEach(line -> print("%s", line));
+        }
+    }
+
     private void prepare(String[] words) {
         switch (words[0]) {
             case "scenario" -> {
@@ -227,6 +247,8 @@ public class ScenarioTest {
             case "restore" -> restore();
             case "integer" -> integer(Long.parseLong(words[1]));
             case "text" -> text(words[1]);
+            case "file" -> write(words[1], words[2]);
+            case "read" -> read(words[1], words.length > 2 ? Long.parseLong(words[2]) : 0);
             default -> prepare(words);
         }
     }
@@ -241,9 +263,15 @@ public class ScenarioTest {
 
     @Test
     public void scenariosAreThoseOfC() throws Exception {
-        String path = System.getenv("TUTTI_SCENARIOS");
-        assumeNotNull(path);
-        List<String> wanted = Files.readAllLines(Path.of(path));
+        String paths = System.getenv("TUTTI_SCENARIOS");
+        assumeNotNull(paths);
+        for (String path : paths.split(File.pathSeparator)) {
+            compare(Files.readAllLines(Path.of(path)));
+        }
+    }
+
+    private void compare(List<String> wanted) throws Exception {
+        lines.clear();
         for (String line : wanted) {
             if (line.startsWith("=")) {
                 continue;
