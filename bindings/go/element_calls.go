@@ -30,20 +30,20 @@ func (p *Pipeline) withFunction(isNil bool, set func() uintptr, function func(ca
 			p.keep(&Error{Code: ResourceExhausted, Domain: "tutti", Message: "no memory for a function"})
 			return
 		}
-		go serveCalls(queue, function)
+		go serveCalls(queue, func(queue, number uintptr) { serveCall(queue, number, function) })
 	})
 }
 
 // serveCalls takes calls until the library has released the function. The library waits for each, so that there are
 // never more goroutines than it makes calls at a time.
-func serveCalls(queue uintptr, function func(call *elementCall) error) {
+func serveCalls(queue uintptr, serve func(queue, number uintptr)) {
 	defer raw.Call_queue_unref(queue)
 	for {
 		number := raw.Call_queue_take(queue)
 		if number == 0 {
 			return
 		}
-		go serveCall(queue, number, function)
+		go serve(queue, number)
 	}
 }
 

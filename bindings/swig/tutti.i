@@ -41,7 +41,9 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_no_value;
 %ignore TUTTI_STATUS_H_;
 
-/* Function pointers and lists of text: the functions of handle_layer.h and element_calls.h stand for these. */
+/* Function pointers and lists of text: the functions of handle_layer.h, element_calls.h and file_calls.h
+ * stand for these. */
+%ignore tutti_context_add_file_system;
 %ignore tutti_context_set_log;
 %ignore tutti_estimator_create;
 %ignore tutti_hooks_add;
@@ -61,7 +63,6 @@ TUTTI_HANDLE(tensor)
 
 /* Out of reach: what the library would call on threads of its own at any time. */
 %ignore tutti_tensor_take_memory;
-%ignore tutti_context_add_file_system;
 
 %include <tutti/status.h>
 %include <tutti/version.h>
@@ -106,6 +107,21 @@ int64_t tutti_swig_element_call_get_index(const struct tutti_call *call);
 void tutti_swig_element_call_finish(struct tutti_call_queue *queue, struct tutti_call *call,
                                     tutti_tensor *const *tensors, int64_t count, uint8_t answer,
                                     tutti_dataset *dataset, int32_t code, tutti_error *taken);
+%constant int32_t FILE_OPEN = 1;
+%constant int32_t FILE_READ = 2;
+%constant int32_t FILE_CLOSE = 3;
+%constant int32_t FILE_LIST = 4;
+struct tutti_call_queue *tutti_swig_context_add_file_system(tutti_context *context, const char *scheme, uint8_t lists,
+                                                            tutti_error **err);
+int32_t tutti_swig_file_call_get_kind(const struct tutti_call *call);
+const char *tutti_swig_file_call_get_path(const struct tutti_call *call);
+int64_t tutti_swig_file_call_get_file(const struct tutti_call *call);
+int64_t tutti_swig_file_call_get_offset(const struct tutti_call *call);
+int64_t tutti_swig_file_call_get_size(const struct tutti_call *call);
+const void *tutti_swig_file_call_get_target(const struct tutti_call *call);
+void tutti_swig_file_call_add_name(struct tutti_call *call, const char *name);
+void tutti_swig_file_call_finish(struct tutti_call_queue *queue, struct tutti_call *call, int64_t file, int64_t number,
+                                 int32_t code, tutti_error *taken);
 const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_iterator_get_report(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,

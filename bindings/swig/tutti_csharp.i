@@ -12,6 +12,7 @@
 %insert(header) "handle_layer.h"
 %insert(header) "call_queue.h"
 %insert(header) "element_calls.h"
+%insert(header) "file_calls.h"
 %insert(header) %{
 /* The managed functions, set once before anything else is called. */
 static int32_t (*csharp_model_function)(int64_t token, void *graph, int32_t mode, void **err);

@@ -18,6 +18,7 @@
 %insert(header) "handle_layer.h"
 %insert(header) "call_queue.h"
 %insert(header) "element_calls.h"
+%insert(header) "file_calls.h"
 %insert(header) "java_upcalls.h"
 
 /* Types that look the same in Java at all levels. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The C layer of all bindings, with a "language" in C: tokens of callbacks, lists of text, functions by a queue. */
+ * The C layer of all bindings, with a "language" in C: tokens of callbacks, lists of text, functions and files by a queue. */
 #include <pthread.h>
 #include <tutti/ops.h>
 
 #include "../../bindings/swig/call_queue.h"
 #include "../../bindings/swig/element_calls.h"
+#include "../../bindings/swig/file_calls.h"
 #include "../../bindings/swig/handle_layer.h"
 #include "testing.h"
 
@@ -323,6 +324,98 @@ static void test_generators_by_a_queue(void **state) {
   assert_int_equal(tutti_debug_live_objects(NULL), before);
 }
 
+/* A file system with the files "a.txt" and "b.txt", whose bytes are their numbers 1 and 2 on a line, and a directory. */
+struct letters {
+  struct tutti_call_queue *queue;
+  int64_t opened, closed;
+  int32_t read_code;
+};
+
+static void answer_file(struct letters *letters, struct tutti_call *call) {
+  static const char *const names[] = {"a.txt", "b.txt", "more.txt/"};
+  static const char *const contents[] = {"", "1\n", "2\n"};
+  const char *path = tutti_swig_file_call_get_path(call);
+  int64_t file = 0, number = 0;
+  int32_t code = TUTTI_OK;
+  tutti_error *err = NULL;
+  switch (tutti_swig_file_call_get_kind(call)) {
+    case TUTTI_FILE_OPEN:
+      file = strcmp(path, "layer://a.txt") == 0 ? 1 : strcmp(path, "layer://b.txt") == 0 ? 2 : 0;
+      if (file == 0) code = tutti_error_set(&err, TUTTI_NOT_FOUND, "no such letter");
+      number = 2;
+      letters->opened += file != 0;
+      break;
+    case TUTTI_FILE_READ:
+      number = 1; /* one byte at a time */
+      code = letters->read_code;
+      if (code != TUTTI_OK) tutti_error_set(&err, code, "the letters are wet");
+      memcpy((void *)(uintptr_t)tutti_swig_file_call_get_target(call),
+             contents[tutti_swig_file_call_get_file(call)] + tutti_swig_file_call_get_offset(call), 1);
+      break;
+    case TUTTI_FILE_CLOSE:
+      letters->closed++;
+      break;
+    default:
+      for (int i = 0; i < 3; i++)
+        tutti_swig_file_call_add_name(call, names[i]);
+  }
+  tutti_swig_file_call_finish(letters->queue, call, file, number, code, err);
+}
+
+static void *serve_files(void *argument) {
+  struct letters *letters = argument;
+  struct tutti_call *call = NULL;
+  while ((call = tutti_swig_call_queue_take(letters->queue)) != NULL)
+    answer_file(letters, call);
+  return NULL;
+}
+
+/* How many lines the files of the path have; -1 with the code. */
+static int64_t count_lines(tutti_context *context, const char *path, int32_t *code) {
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  tutti_iterator *iterator = NULL;
+  uint8_t more = 1;
+  int64_t count = -1;
+  *code = tutti_pipeline_create(context, &pipeline, NULL);
+  tutti_source_text_lines(pipeline, &path, 1, NULL);
+  *code = tutti_pipeline_build(pipeline, &dataset, NULL);
+  if (*code == TUTTI_OK) *code = tutti_iterator_create(dataset, 0, &iterator, NULL);
+  for (; *code == TUTTI_OK && more; count++)
+    *code = tutti_iterator_next(iterator, NULL, &more, NULL);
+  tutti_iterator_unref(iterator), tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
+  return *code == TUTTI_OK ? count : -1;
+}
+
+static void test_a_file_system_by_a_queue(void **state) {
+  (void)state;
+  int64_t before = tutti_debug_live_objects(NULL);
+  int32_t code = TUTTI_OK;
+  pthread_t thread;
+  tutti_context *context = NULL;
+  tutti_error *err = NULL;
+  assert_int_equal(tutti_context_create(NULL, &context, NULL), TUTTI_OK);
+  struct letters letters = {tutti_swig_context_add_file_system(context, "layer", 1, NULL), 0, 0, TUTTI_OK};
+  assert_non_null(letters.queue);
+  assert_int_equal(pthread_create(&thread, NULL, serve_files, &letters), 0);
+  assert_null(tutti_swig_context_add_file_system(context, "layer", 1, &err));
+  assert_int_equal(tutti_error_get_code(err), TUTTI_ALREADY_EXISTS);
+  tutti_error_unref(err);
+  assert_int_equal(count_lines(context, "layer://a.txt", &code), 1);
+  assert_int_equal(count_lines(context, "layer://*.txt", &code), 2); /* a directory is no file */
+  assert_int_equal(count_lines(context, "layer://none", &code), -1);
+  assert_int_equal(code, TUTTI_NOT_FOUND);
+  letters.read_code = TUTTI_DATA_LOSS;
+  assert_int_equal(count_lines(context, "layer://b.txt", &code), -1);
+  assert_int_equal(code, TUTTI_DATA_LOSS);
+  tutti_context_unref(context);
+  pthread_join(thread, NULL); /* the end of the context ends it */
+  tutti_swig_call_queue_unref(letters.queue);
+  assert_true(letters.opened >= 4);
+  assert_int_equal(letters.opened, letters.closed);
+  assert_int_equal(tutti_debug_live_objects(NULL), before);
+}
+
 static void test_a_map_of_no_pipeline_ends(void **state) {
   (void)state;
   struct tutti_call_queue *queue = tutti_swig_pipeline_map(NULL, 1);
@@ -360,6 +453,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_scans_by_a_queue),
     cmocka_unit_test(test_datasets_of_elements_by_a_queue),
     cmocka_unit_test(test_generators_by_a_queue),
+    cmocka_unit_test(test_a_file_system_by_a_queue),
     cmocka_unit_test(test_a_map_of_no_pipeline_ends),
     cmocka_unit_test(test_lists_of_text),
 };

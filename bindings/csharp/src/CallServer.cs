@@ -1,70 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
-using System.Linq;
 using System.Threading;
 
 namespace Tutti
 {
-    // A call of a function of the program over elements: what it gets, and what it gives.
-    internal sealed class ElementCall
+    // A call that the library makes on a queue (call_queue.h), as it is served.
+    internal abstract class ServedCall
     {
-        public Tensor[] State = new Tensor[0], Element = new Tensor[0];
-        public long Pass, Index; // which element a generator is asked for
-        public Tensor[] NewState = new Tensor[0], Outputs = new Tensor[0];
-        public bool Answer;
-        public Dataset Dataset;
+        // May throw anything.
+        public abstract void Compute(IntPtr number);
 
-        public void Read(IntPtr number)
-        {
-            long states = Raw.element_call_get_state_count(number);
-            State = Tensors(number, 0, states);
-            Element = Tensors(number, states, Raw.element_call_get_count(number));
-            Pass = Raw.element_call_get_pass(number);
-            Index = Raw.element_call_get_index(number);
-        }
-
-        private static Tensor[] Tensors(IntPtr number, long begin, long end)
-        {
-            var tensors = new Tensor[end - begin];
-            for (long i = begin; i < end; i++)
-                tensors[i - begin] = Tensor.Shared(Raw.element_call_get_tensor(number, i));
-            return tensors;
-        }
-
-        // Takes what a step of a scan gives.
-        public void Give((Tensor[] State, Tensor[] Element) step)
-        {
-            NewState = step.State;
-            Outputs = step.Element;
-            if (NewState == null || NewState.Length != State.Length)
-            {
-                throw TuttiException.Ours(ErrorCode.InvalidArgument, "the function gives a state of " +
-                    (NewState == null ? 0 : NewState.Length) + " tensors, not of " + State.Length);
-            }
-        }
+        // Ends the call, with what Compute threw or null; throws nothing.
+        public abstract void Finish(IntPtr queue, IntPtr number, Exception exception);
     }
 
-    // The threads that compute a function over elements. One always waits for a call; who takes one makes sure of that
-    // first. The library waits for each call, so that there is at most one thread more than calls at a time.
+    // The threads that serve the calls of one function or file system. One always waits for a call; who takes one makes
+    // sure of that first. The library waits for each call, so that there is at most one thread more than calls at a
+    // time.
     internal sealed class CallServer
     {
         private readonly IntPtr queue;
-        private readonly Action<ElementCall> function;
+        private readonly Func<ServedCall> newCall;
         private readonly object gate = new object();
         private int threads, idle; // guarded by gate
 
-        private CallServer(IntPtr queue, Action<ElementCall> function)
+        private CallServer(IntPtr queue, Func<ServedCall> newCall)
         {
             this.queue = queue;
-            this.function = function;
+            this.newCall = newCall;
         }
 
         // Takes the reference of the queue.
-        public static void Begin(IntPtr queue, Action<ElementCall> function)
+        public static void Begin(IntPtr queue, Func<ServedCall> newCall)
         {
             if (queue == IntPtr.Zero)
                 throw TuttiException.Ours(ErrorCode.ResourceExhausted, "no memory for a function");
-            new CallServer(queue, function).Begin();
+            new CallServer(queue, newCall).Begin();
         }
 
         private void Begin()
@@ -105,7 +76,7 @@ namespace Tutti
         private bool ServeOne()
         {
             IntPtr number = IntPtr.Zero;
-            var call = new ElementCall();
+            ServedCall call = newCall();
             Exception exception = null;
             try
             {
@@ -119,8 +90,7 @@ namespace Tutti
                 if (number == IntPtr.Zero)
                     return false;
                 StandBy();
-                call.Read(number);
-                function(call);
+                call.Compute(number);
             }
             catch (Exception e)
             {
@@ -133,7 +103,7 @@ namespace Tutti
             finally
             {
                 if (number != IntPtr.Zero)
-                    Finish(number, call, exception);
+                    call.Finish(queue, number, exception);
             }
             return true;
         }
@@ -155,35 +125,6 @@ namespace Tutti
                     return;
             }
             Start();
-        }
-
-        private void Finish(IntPtr number, ElementCall call, Exception exception)
-        {
-            IntPtr failure = IntPtr.Zero, dataset = IntPtr.Zero;
-            int code = Raw.OK;
-            var outputs = new IntPtr[0];
-            Tensor[] given = (call.NewState ?? new Tensor[0]).Concat(call.Outputs ?? new Tensor[0]).ToArray();
-            using (var use = new Uses())
-            {
-                try
-                {
-                    if (exception == null)
-                    {
-                        outputs = use.NeedAll(given, "the function's result");
-                        dataset = use.Of(call.Dataset);
-                    }
-                }
-                catch (Exception e)
-                {
-                    exception = e;
-                }
-                Tensor.DisposeAll(call.State); // those in use end when they are left
-                Tensor.DisposeAll(call.Element);
-                Tensor.DisposeAll(given);
-                if (exception != null)
-                    code = Errors.ToC(exception, out failure);
-                Raw.element_call_finish(queue, number, outputs, outputs.Length, call.Answer, dataset, code, failure);
-            }
         }
     }
 }

@@ -103,6 +103,33 @@ namespace Tutti
             }
         }
 
+        /// <summary>Adds a file system of the program: sources then find files whose paths have its scheme, such as
+        /// "store://bucket/part-1.csv" for "store". It is held until the context, and all that was made with it, is
+        /// closed. Its functions are called on threads of the program, several at once, and get whole paths, with their
+        /// scheme. Nothing ends them but themselves: one that may wait for ever needs a limit of its own. An exception
+        /// of them comes back from the call that wanted the data.</summary>
+        /// <param name="scheme">Small letters, digits, "+", "-" and ".".</param>
+        /// <param name="open">Opens a file: a stream that knows its Length and Position. It is read by one thread at a
+        /// time, and closed. A FileNotFoundException or DirectoryNotFoundException becomes an error of
+        /// <see cref="ErrorCode.NotFound"/>.</param>
+        /// <param name="list">The names in a directory, for patterns in paths and for image folders; those of
+        /// directories end in "/". Without it "*", "?" and "[" in paths stand for themselves.</param>
+        public void AddFileSystem(string scheme, Func<string, System.IO.Stream> open,
+            Func<string, IEnumerable<string>> list = null)
+        {
+            if (open == null)
+                throw new ArgumentNullException("open");
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                IntPtr queue = Raw.context_add_file_system(use.Of(this), scheme, list != null, out failure);
+                if (queue == IntPtr.Zero)
+                    throw Errors.FromC(Raw.error_get_code(failure), failure);
+                var server = new FileServer(open, list);
+                CallServer.Begin(queue, () => new FileCall(server));
+            }
+        }
+
         private static IReadOnlyList<string> Texts(Context context, Func<IntPtr, long, string> get)
         {
             using (var use = new Uses())

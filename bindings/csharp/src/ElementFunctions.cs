@@ -64,7 +64,7 @@ namespace Tutti
         public Pipeline Map(Func<Tensor[], Tensor[]> function, long parallelism = 0)
         {
             Need(function, "function");
-            return With(number => CallServer.Begin(Raw.pipeline_map(number, parallelism),
+            return With(number => ElementCall.Begin(Raw.pipeline_map(number, parallelism),
                 call => call.Outputs = function(call.Element)));
         }
 
@@ -106,7 +106,7 @@ namespace Tutti
             {
                 SetState(number, state);
                 SetLike(number, like);
-                CallServer.Begin(Raw.pipeline_set_scan(number),
+                ElementCall.Begin(Raw.pipeline_set_scan(number),
                     call => call.Give(function(call.State, call.Element)));
             }));
         }
@@ -161,7 +161,7 @@ namespace Tutti
             {
                 foreach (FeedComponent c in components)
                     Raw.pipeline_declare(number, c.Name, (int)c.Role, (int)c.DType, c.Dims, c.Dims.Length);
-                CallServer.Begin(Raw.pipeline_add_generator(number), call =>
+                ElementCall.Begin(Raw.pipeline_add_generator(number), call =>
                 {
                     call.Outputs = function(call.Pass, call.Index);
                     call.Answer = call.Outputs != null;
@@ -173,7 +173,7 @@ namespace Tutti
         {
             Need(predicate, "predicate");
             return With(number => Write(number, transform, () =>
-                CallServer.Begin(Raw.pipeline_set_predicate(number), call => call.Answer = predicate(call.Element))));
+                ElementCall.Begin(Raw.pipeline_set_predicate(number), call => call.Answer = predicate(call.Element))));
         }
 
         private Pipeline WithDatasets(string transform, Func<Tensor[], Dataset> function, Dataset like,
@@ -184,7 +184,7 @@ namespace Tutti
             {
                 SetLike(number, like);
                 settings(number);
-                CallServer.Begin(Raw.pipeline_set_expand(number), call => call.Dataset = function(call.Element));
+                ElementCall.Begin(Raw.pipeline_set_expand(number), call => call.Dataset = function(call.Element));
             }));
         }
 

@@ -133,11 +133,11 @@ namespace Tutti
             }
         }
 
-        // Makes a C error of an exception; the caller owns it.
-        public static int ToC(Exception exception, out IntPtr failure)
+        // Makes a C error of an exception, with a code of its own or this one; the caller owns it.
+        public static int ToC(Exception exception, out IntPtr failure, ErrorCode? wanted = null)
         {
             IntPtr none;
-            int code = (int)CodeOf(exception);
+            int code = (int)(wanted ?? CodeOf(exception));
             string domain = Marker + Keep(exception).ToString(CultureInfo.InvariantCulture);
             Raw.error_create(code, domain, Describe(exception), IntPtr.Zero, out failure, out none);
             Raw.error_unref(none);

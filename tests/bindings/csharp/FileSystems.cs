@@ -100,5 +100,74 @@ namespace Tutti.Tests
             listener.Stop();
             server.Join();
         }
+
+        // Gives no more than seven bytes at a time.
+        private sealed class SlowStream : MemoryStream
+        {
+            private readonly Action closing;
+
+            public SlowStream(string text, Action closing) : base(Encoding.UTF8.GetBytes(text))
+            {
+                this.closing = closing;
+            }
+
+            public override int Read(byte[] buffer, int offset, int count)
+            {
+                return base.Read(buffer, offset, Math.Min(count, 7));
+            }
+
+            protected override void Dispose(bool disposing)
+            {
+                closing();
+                base.Dispose(disposing);
+            }
+        }
+
+        [Test]
+        private static void OfThePrograms()
+        {
+            int open = 0;
+            var files = new Dictionary<string, string> { { "one.txt", "a\nb\n" }, { "größe.txt", "c\n" } };
+            Func<string, Stream> opens = path =>
+            {
+                string text;
+                if (!files.TryGetValue(path.Substring("net://".Length), out text))
+                    throw new FileNotFoundException("no " + path);
+                Interlocked.Increment(ref open);
+                return new SlowStream(text, () => Interlocked.Decrement(ref open));
+            };
+            Func<string, IEnumerable<string>> lists = directory => new List<string>(files.Keys) { "more/" };
+            using (var context = new Context())
+            {
+                context.AddFileSystem("net", opens, lists);
+                Check.Equal("a b", Lines(context, "net://one.txt"));
+                Check.Equal("c a b", Lines(context, "net://*.txt"));
+                Check.Equal(0, open);
+                TuttiException missing = Check.Fails(ErrorCode.NotFound, () => Lines(context, "net://none.txt"));
+                Check.True(missing.ToString().Contains("no net://none.txt"), missing.ToString());
+                Check.Fails(ErrorCode.AlreadyExists, () => context.AddFileSystem("net", opens));
+                Check.Fails(ErrorCode.InvalidArgument, () => context.AddFileSystem("Big Letters", opens));
+                Check.Throws<ArgumentNullException>(() => context.AddFileSystem("other", null));
+                context.AddFileSystem("nothing", path => null);
+                Check.Fails(ErrorCode.InvalidArgument, () => Lines(context, "nothing://*"));
+            }
+        }
+
+        [Test]
+        private static void OfTheProgramsThrow()
+        {
+            Failures.Come(fail =>
+            {
+                using (var context = new Context())
+                {
+                    context.AddFileSystem("bad", path =>
+                    {
+                        fail();
+                        return null;
+                    });
+                    Lines(context, "bad://x");
+                }
+            });
+        }
     }
 }

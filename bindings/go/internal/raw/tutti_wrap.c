@@ -682,6 +682,137 @@ static inline void tutti_swig_element_call_finish(struct tutti_call_queue *queue
 
 #endif /* TUTTI_BINDINGS_ELEMENT_CALLS_H_ */
 
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * File systems written in a language: what the library asks of one goes through a queue (call_queue.h), from which
+ * threads of the language take calls, several at a time. A file is a number that the language gives when it opens one.
+ * Header-only C, behind call_queue.h.
+ */
+#ifndef TUTTI_BINDINGS_FILE_CALLS_H_
+#define TUTTI_BINDINGS_FILE_CALLS_H_
+
+#include <string.h>
+#include <tutti/file_system.h>
+
+#define TUTTI_FILE_OPEN 1
+#define TUTTI_FILE_READ 2
+#define TUTTI_FILE_CLOSE 3
+#define TUTTI_FILE_LIST 4
+
+/* What a call is about, and where its results go; NULL and 0 for what it has not. */
+struct tutti_file_call {
+  struct tutti_call call;
+  int32_t kind;
+  const char *path; /* of a file or a directory, as the program wrote it */
+  int64_t file, offset, size;
+  void *target;
+  int64_t *number; /* the size of a file; how many bytes were read */
+  tutti_list_fn add;
+  void *listing;
+};
+
+/* --- what the library calls --------------------------------------------------------------------------------------- */
+
+static inline int32_t tutti_file_open(void *user, const char *path, tutti_cancel *cancel, void **file,
+                                      int64_t *size_bytes, tutti_error **err) {
+  (void)cancel;
+  struct tutti_file_call call = {.kind = TUTTI_FILE_OPEN, .path = path, .number = size_bytes};
+  int32_t code = tutti_call_queue_run(user, &call.call, err);
+  *file = (void *)(intptr_t)call.file;
+  return code;
+}
+
+static inline int32_t tutti_file_read(void *user, void *file, int64_t offset, void *target, int64_t size,
+                                      tutti_cancel *cancel, int64_t *read_bytes, tutti_error **err) {
+  (void)cancel;
+  struct tutti_file_call call = {.kind = TUTTI_FILE_READ,
+                                 .file = (intptr_t)file,
+                                 .offset = offset,
+                                 .size = size,
+                                 .target = target,
+                                 .number = read_bytes};
+  return tutti_call_queue_run(user, &call.call, err);
+}
+
+static inline void tutti_file_close(void *user, void *file) {
+  struct tutti_file_call call = {.kind = TUTTI_FILE_CLOSE, .file = (intptr_t)file};
+  tutti_call_queue_run(user, &call.call, NULL);
+}
+
+static inline int32_t tutti_file_list(void *user, const char *directory, tutti_cancel *cancel, tutti_list_fn add,
+                                      void *listing, tutti_error **err) {
+  (void)cancel;
+  struct tutti_file_call call = {.kind = TUTTI_FILE_LIST, .path = directory, .add = add, .listing = listing};
+  return tutti_call_queue_run(user, &call.call, err);
+}
+
+/* tutti_context_add_file_system by a queue, which the caller holds; NULL after an error. */
+static inline struct tutti_call_queue *tutti_swig_context_add_file_system(tutti_context *context, const char *scheme,
+                                                                          uint8_t lists, tutti_error **err) {
+  struct tutti_call_queue *queue = tutti_call_queue_create();
+  if (queue == NULL) {
+    tutti_error_create(TUTTI_RESOURCE_EXHAUSTED, "tutti", "no memory for a file system", NULL, err, NULL);
+    return NULL;
+  }
+  tutti_file_system functions = {.struct_size = sizeof functions,
+                                 .open = tutti_file_open,
+                                 .read = tutti_file_read,
+                                 .close = tutti_file_close,
+                                 .list = lists ? tutti_file_list : NULL};
+  if (tutti_context_add_file_system(context, scheme, &functions, queue, tutti_call_queue_release, err) == TUTTI_OK) {
+    return queue;
+  }
+  tutti_swig_call_queue_unref(queue);
+  return NULL;
+}
+
+/* --- a call that was taken ---------------------------------------------------------------------------------------- */
+
+static inline int32_t tutti_swig_file_call_get_kind(const struct tutti_call *call) {
+  return ((const struct tutti_file_call *)call)->kind;
+}
+static inline const char *tutti_swig_file_call_get_path(const struct tutti_call *call) {
+  return ((const struct tutti_file_call *)call)->path;
+}
+static inline int64_t tutti_swig_file_call_get_file(const struct tutti_call *call) {
+  return ((const struct tutti_file_call *)call)->file;
+}
+static inline int64_t tutti_swig_file_call_get_offset(const struct tutti_call *call) {
+  return ((const struct tutti_file_call *)call)->offset;
+}
+static inline int64_t tutti_swig_file_call_get_size(const struct tutti_call *call) {
+  return ((const struct tutti_file_call *)call)->size;
+}
+/* Where the bytes of a read go, lent until finish. */
+static inline const void *tutti_swig_file_call_get_target(const struct tutti_call *call) {
+  return ((const struct tutti_file_call *)call)->target;
+}
+
+/* A name of a directory that is being listed; those of directories end in "/". */
+static inline void tutti_swig_file_call_add_name(struct tutti_call *call, const char *name) {
+  struct tutti_file_call *of = (struct tutti_file_call *)call;
+  size_t size = strlen(name);
+  bool is_directory = size > 1 && name[size - 1] == '/';
+  char *part = malloc(size + 1);
+  if (part == NULL) return;
+  memcpy(part, name, size + 1);
+  if (is_directory) part[size - 1] = 0;
+  of->add(of->listing, part, is_directory);
+  free(part);
+}
+
+/* Ends a call: with TUTTI_OK, the number of the file that was opened and its size, or how many bytes were read; or with
+ * a code and the error, which is taken. */
+static inline void tutti_swig_file_call_finish(struct tutti_call_queue *queue, struct tutti_call *call, int64_t file,
+                                               int64_t number, int32_t code, tutti_error *taken) {
+  struct tutti_file_call *of = (struct tutti_file_call *)call;
+  if (of->kind == TUTTI_FILE_OPEN) of->file = file;
+  if (of->number != NULL) *of->number = number;
+  tutti_call_queue_finish(queue, call, code, taken);
+}
+
+#endif /* TUTTI_BINDINGS_FILE_CALLS_H_ */
+
 
 /* The Go functions of exports.go. */
 extern int32_t tuttiGoModel(int64_t token, uintptr_t graph, int32_t mode, uintptr_t *err);
@@ -728,7 +859,7 @@ static char *go_text(const char *bytes, long long size) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_f8efe88c0c8c2743(void *_swig_go_0) {
+void _wrap_Swig_free_raw_239c7febbbc0de9a(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -738,7 +869,7 @@ void _wrap_Swig_free_raw_f8efe88c0c8c2743(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_f8efe88c0c8c2743(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_239c7febbbc0de9a(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -751,7 +882,7 @@ void *_wrap_Swig_malloc_raw_f8efe88c0c8c2743(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_f8efe88c0c8c2743() {
+long long _wrap_DIM_BATCH_raw_239c7febbbc0de9a() {
   int64_t result;
   long long _swig_go_result;
   
@@ -762,7 +893,7 @@ long long _wrap_DIM_BATCH_raw_f8efe88c0c8c2743() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_f8efe88c0c8c2743(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_239c7febbbc0de9a(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -775,7 +906,7 @@ _gostring_ _wrap_code_get_name_raw_f8efe88c0c8c2743(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -785,7 +916,7 @@ void _wrap_error_ref_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -795,7 +926,7 @@ void _wrap_error_unref_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -808,7 +939,7 @@ int _wrap_error_get_code_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -821,7 +952,7 @@ long long _wrap_error_get_subcode_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -834,7 +965,7 @@ _gostring_ _wrap_error_get_domain_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -847,7 +978,7 @@ _gostring_ _wrap_error_get_message_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -860,7 +991,7 @@ _gostring_ _wrap_error_get_text_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -873,7 +1004,7 @@ tutti_error *_wrap_error_get_cause_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -886,7 +1017,7 @@ long long _wrap_error_get_detail_count_raw_f8efe88c0c8c2743(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_239c7febbbc0de9a(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -901,7 +1032,7 @@ _gostring_ _wrap_error_get_detail_key_raw_f8efe88c0c8c2743(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_f8efe88c0c8c2743(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_239c7febbbc0de9a(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -916,7 +1047,7 @@ _gostring_ _wrap_error_get_detail_value_raw_f8efe88c0c8c2743(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_f8efe88c0c8c2743(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_239c7febbbc0de9a(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -941,7 +1072,7 @@ int _wrap_error_create_raw_f8efe88c0c8c2743(int _swig_go_0, _gostring_ _swig_go_
 }
 
 
-int _wrap_error_set_raw_f8efe88c0c8c2743(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_239c7febbbc0de9a(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -959,7 +1090,7 @@ int _wrap_error_set_raw_f8efe88c0c8c2743(tutti_error **_swig_go_0, int _swig_go_
 }
 
 
-_gostring_ _wrap_version_raw_f8efe88c0c8c2743() {
+_gostring_ _wrap_version_raw_239c7febbbc0de9a() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -970,7 +1101,7 @@ _gostring_ _wrap_version_raw_f8efe88c0c8c2743() {
 }
 
 
-int _wrap_abi_version_raw_f8efe88c0c8c2743() {
+int _wrap_abi_version_raw_239c7febbbc0de9a() {
   int32_t result;
   int _swig_go_result;
   
@@ -981,7 +1112,7 @@ int _wrap_abi_version_raw_f8efe88c0c8c2743() {
 }
 
 
-_gostring_ _wrap_build_info_raw_f8efe88c0c8c2743() {
+_gostring_ _wrap_build_info_raw_239c7febbbc0de9a() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -992,7 +1123,7 @@ _gostring_ _wrap_build_info_raw_f8efe88c0c8c2743() {
 }
 
 
-bool _wrap_has_feature_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
@@ -1006,7 +1137,7 @@ bool _wrap_has_feature_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1020,7 +1151,7 @@ _gostring_ _wrap_why_unavailable_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
 }
 
 
-long long _wrap_debug_live_objects_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1034,7 +1165,7 @@ long long _wrap_debug_live_objects_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_f8efe88c0c8c2743(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_239c7febbbc0de9a(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1049,7 +1180,7 @@ int _wrap_cancel_create_raw_f8efe88c0c8c2743(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1059,7 +1190,7 @@ void _wrap_cancel_ref_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1069,7 +1200,7 @@ void _wrap_cancel_unref_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1086,7 +1217,7 @@ int _wrap_cancel_request_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1103,7 +1234,7 @@ int _wrap_cancel_set_deadline_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0, lon
 }
 
 
-int _wrap_cancel_get_state_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1116,7 +1247,7 @@ int _wrap_cancel_get_state_raw_f8efe88c0c8c2743(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_239c7febbbc0de9a(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1134,7 +1265,7 @@ int _wrap_options_create_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0, tutti_optio
 }
 
 
-void _wrap_options_ref_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_239c7febbbc0de9a(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1144,7 +1275,7 @@ void _wrap_options_ref_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_239c7febbbc0de9a(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1154,7 +1285,7 @@ void _wrap_options_unref_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1169,7 +1300,7 @@ void _wrap_options_set_bool_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_i64_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1184,7 +1315,7 @@ void _wrap_options_set_i64_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_f64_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1199,7 +1330,7 @@ void _wrap_options_set_f64_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_string_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1215,7 +1346,7 @@ void _wrap_options_set_string_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _g
 }
 
 
-void _wrap_options_set_json_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1228,7 +1359,7 @@ void _wrap_options_set_json_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, _gos
 }
 
 
-int _wrap_options_check_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1243,7 +1374,7 @@ int _wrap_options_check_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_239c7febbbc0de9a(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1256,7 +1387,7 @@ _gostring_ _wrap_options_get_json_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1270,7 +1401,7 @@ long long _wrap_options_count_keys_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_239c7febbbc0de9a(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1286,7 +1417,7 @@ _gostring_ _wrap_options_describe_key_raw_f8efe88c0c8c2743(_gostring_ _swig_go_0
 }
 
 
-int _wrap_context_create_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1303,7 +1434,7 @@ int _wrap_context_create_raw_f8efe88c0c8c2743(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_239c7febbbc0de9a(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1313,7 +1444,7 @@ void _wrap_context_ref_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_239c7febbbc0de9a(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1323,7 +1454,7 @@ void _wrap_context_unref_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_239c7febbbc0de9a(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1336,7 +1467,7 @@ long long _wrap_context_get_device_count_raw_f8efe88c0c8c2743(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1351,7 +1482,7 @@ _gostring_ _wrap_context_get_device_name_raw_f8efe88c0c8c2743(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1366,7 +1497,7 @@ _gostring_ _wrap_context_describe_device_raw_f8efe88c0c8c2743(tutti_context *_sw
 }
 
 
-int _wrap_context_load_file_system_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_load_file_system_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1387,7 +1518,7 @@ int _wrap_context_load_file_system_raw_f8efe88c0c8c2743(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_create_raw_f8efe88c0c8c2743(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_239c7febbbc0de9a(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1407,7 +1538,7 @@ int _wrap_tensor_create_raw_f8efe88c0c8c2743(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_f8efe88c0c8c2743(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_239c7febbbc0de9a(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1430,7 +1561,7 @@ int _wrap_tensor_from_data_raw_f8efe88c0c8c2743(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_f8efe88c0c8c2743(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_239c7febbbc0de9a(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1447,7 +1578,7 @@ int _wrap_tensor_take_dlpack_raw_f8efe88c0c8c2743(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1464,7 +1595,7 @@ int _wrap_tensor_to_dlpack_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1474,7 +1605,7 @@ void _wrap_tensor_ref_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1484,7 +1615,7 @@ void _wrap_tensor_unref_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1497,7 +1628,7 @@ int _wrap_tensor_get_dtype_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1510,7 +1641,7 @@ long long _wrap_tensor_get_rank_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1525,7 +1656,7 @@ long long _wrap_tensor_get_dim_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1538,7 +1669,7 @@ long long _wrap_tensor_get_element_count_raw_f8efe88c0c8c2743(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1551,7 +1682,7 @@ long long _wrap_tensor_get_size_bytes_raw_f8efe88c0c8c2743(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1564,7 +1695,7 @@ void *_wrap_tensor_get_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0) {
 }
 
 
-void *_wrap_tensor_get_element_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+void *_wrap_tensor_get_element_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   void *result = 0 ;
@@ -1579,7 +1710,7 @@ void *_wrap_tensor_get_element_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_
 }
 
 
-long long _wrap_tensor_get_element_size_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_element_size_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1594,7 +1725,7 @@ long long _wrap_tensor_get_element_size_raw_f8efe88c0c8c2743(tutti_tensor *_swig
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1611,7 +1742,7 @@ int _wrap_tensor_get_mutable_data_raw_f8efe88c0c8c2743(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1627,7 +1758,7 @@ long long _wrap_graph_get_feature_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_get_label_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1643,7 +1774,7 @@ long long _wrap_graph_get_label_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _g
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1659,7 +1790,7 @@ long long _wrap_graph_get_sample_weight_raw_f8efe88c0c8c2743(tutti_graph *_swig_
 }
 
 
-int _wrap_graph_get_mode_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1672,7 +1803,7 @@ int _wrap_graph_get_mode_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0) {
 }
 
 
-void _wrap_graph_set_output_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1687,7 +1818,7 @@ void _wrap_graph_set_output_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_loss_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1699,7 +1830,7 @@ void _wrap_graph_set_loss_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1714,7 +1845,7 @@ void _wrap_graph_add_metric_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -1726,7 +1857,7 @@ void _wrap_graph_set_gradient_clip_norm_raw_f8efe88c0c8c2743(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1741,7 +1872,7 @@ void _wrap_graph_begin_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ 
 }
 
 
-void _wrap_graph_add_input_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1753,7 +1884,7 @@ void _wrap_graph_add_input_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1768,7 +1899,7 @@ void _wrap_graph_set_bool_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_i64_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1783,7 +1914,7 @@ void _wrap_graph_set_i64_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_f64_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1798,7 +1929,7 @@ void _wrap_graph_set_f64_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_string_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1814,7 +1945,7 @@ void _wrap_graph_set_string_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_i64s_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1830,7 +1961,7 @@ void _wrap_graph_set_i64s_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_f64s_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -1846,7 +1977,7 @@ void _wrap_graph_set_f64s_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_tensor_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -1861,7 +1992,7 @@ void _wrap_graph_set_tensor_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostr
 }
 
 
-long long _wrap_graph_end_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -1877,7 +2008,7 @@ long long _wrap_graph_end_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_push_scope_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1890,7 +2021,7 @@ void _wrap_graph_push_scope_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_pop_scope_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -1900,7 +2031,7 @@ void _wrap_graph_pop_scope_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -1917,7 +2048,7 @@ long long _wrap_graph_constant_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -1932,7 +2063,7 @@ long long _wrap_graph_constant_tensor_raw_f8efe88c0c8c2743(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1950,7 +2081,7 @@ long long _wrap_graph_host_scalar_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_variable_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_variable_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1978,7 +2109,7 @@ long long _wrap_graph_variable_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, _go
 }
 
 
-void _wrap_graph_assign_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -1992,7 +2123,7 @@ void _wrap_graph_assign_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2009,7 +2140,7 @@ void _wrap_gradients_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2024,7 +2155,7 @@ void _wrap_apply_gradients_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -2039,7 +2170,7 @@ int _wrap_graph_get_dtype_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -2054,7 +2185,7 @@ long long _wrap_graph_get_rank_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -2071,7 +2202,7 @@ long long _wrap_graph_get_dim_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2086,7 +2217,7 @@ int _wrap_graph_check_raw_f8efe88c0c8c2743(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_f8efe88c0c8c2743() {
+intgo _wrap_CARDINALITY_INFINITE_raw_239c7febbbc0de9a() {
   int result;
   intgo _swig_go_result;
   
@@ -2097,7 +2228,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_f8efe88c0c8c2743() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_f8efe88c0c8c2743() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_239c7febbbc0de9a() {
   int result;
   intgo _swig_go_result;
   
@@ -2108,7 +2239,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_f8efe88c0c8c2743() {
 }
 
 
-int _wrap_pipeline_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2125,7 +2256,7 @@ int _wrap_pipeline_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2135,7 +2266,7 @@ void _wrap_pipeline_ref_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2145,7 +2276,7 @@ void _wrap_pipeline_unref_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2162,7 +2293,7 @@ void _wrap_pipeline_add_slices_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_idx_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2180,7 +2311,7 @@ void _wrap_pipeline_add_idx_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_declare_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_pipeline_declare_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2200,7 +2331,7 @@ void _wrap_pipeline_declare_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_arrow_stream_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
+void _wrap_pipeline_set_arrow_stream_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct ArrowArrayStream *arg2 = (struct ArrowArrayStream *) 0 ;
   
@@ -2212,7 +2343,7 @@ void _wrap_pipeline_set_arrow_stream_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_
 }
 
 
-void _wrap_pipeline_add_feed_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_add_feed_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -2224,7 +2355,7 @@ void _wrap_pipeline_add_feed_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -2236,7 +2367,7 @@ void _wrap_pipeline_add_dataset_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_begin_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2251,7 +2382,7 @@ void _wrap_pipeline_begin_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gost
 }
 
 
-void _wrap_pipeline_set_bool_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2266,7 +2397,7 @@ void _wrap_pipeline_set_bool_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_i64_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2281,7 +2412,7 @@ void _wrap_pipeline_set_i64_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_f64_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2296,7 +2427,7 @@ void _wrap_pipeline_set_f64_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_string_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2312,7 +2443,7 @@ void _wrap_pipeline_set_string_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_set_i64s_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2328,7 +2459,7 @@ void _wrap_pipeline_set_i64s_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_f64s_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2344,7 +2475,7 @@ void _wrap_pipeline_set_f64s_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_dataset_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2359,7 +2490,7 @@ void _wrap_pipeline_set_dataset_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_end_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2369,7 +2500,7 @@ void _wrap_pipeline_end_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_set_state_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_pipeline_set_state_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2384,7 +2515,7 @@ void _wrap_pipeline_set_state_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, _
 }
 
 
-int _wrap_pipeline_build_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_build_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2401,7 +2532,7 @@ int _wrap_pipeline_build_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2411,7 +2542,7 @@ void _wrap_dataset_ref_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2421,7 +2552,7 @@ void _wrap_dataset_unref_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2434,7 +2565,7 @@ long long _wrap_dataset_get_cardinality_raw_f8efe88c0c8c2743(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2447,7 +2578,7 @@ long long _wrap_dataset_get_component_count_raw_f8efe88c0c8c2743(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2462,7 +2593,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_f8efe88c0c8c2743(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2477,7 +2608,7 @@ int _wrap_dataset_get_component_role_raw_f8efe88c0c8c2743(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2490,7 +2621,7 @@ _gostring_ _wrap_dataset_get_spec_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2503,7 +2634,7 @@ _gostring_ _wrap_dataset_get_lint_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2524,7 +2655,7 @@ int _wrap_dataset_split_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_dataset_to_arrow_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_dataset_to_arrow_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2547,7 +2678,7 @@ int _wrap_dataset_to_arrow_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long 
 }
 
 
-int _wrap_iterator_create_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_create_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2566,7 +2697,7 @@ int _wrap_iterator_create_raw_f8efe88c0c8c2743(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2576,7 +2707,7 @@ void _wrap_iterator_ref_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2586,7 +2717,7 @@ void _wrap_iterator_unref_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2605,7 +2736,7 @@ int _wrap_iterator_next_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -2620,7 +2751,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_f8efe88c0c8c2743(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2638,7 +2769,7 @@ int _wrap_iterator_restore_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, _gos
 }
 
 
-int _wrap_feed_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -2657,7 +2788,7 @@ int _wrap_feed_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2667,7 +2798,7 @@ void _wrap_feed_ref_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2677,7 +2808,7 @@ void _wrap_feed_unref_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2702,7 +2833,7 @@ int _wrap_feed_declare_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
-int _wrap_feed_push_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -2722,7 +2853,7 @@ int _wrap_feed_push_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2737,7 +2868,7 @@ int _wrap_feed_finish_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2757,7 +2888,7 @@ int _wrap_feed_fail_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0, int _swig_go_1,
 }
 
 
-long long _wrap_feed_get_position_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2770,7 +2901,7 @@ long long _wrap_feed_get_position_raw_f8efe88c0c8c2743(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_strategy_create_one_device_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -2790,7 +2921,7 @@ int _wrap_strategy_create_one_device_raw_f8efe88c0c8c2743(tutti_context *_swig_g
 }
 
 
-void _wrap_strategy_ref_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2800,7 +2931,7 @@ void _wrap_strategy_ref_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2810,7 +2941,7 @@ void _wrap_strategy_unref_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2823,7 +2954,7 @@ long long _wrap_strategy_get_replica_count_raw_f8efe88c0c8c2743(tutti_strategy *
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2838,7 +2969,7 @@ _gostring_ _wrap_strategy_get_device_raw_f8efe88c0c8c2743(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_f8efe88c0c8c2743(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -2851,7 +2982,7 @@ tutti_context *_wrap_strategy_get_context_raw_f8efe88c0c8c2743(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_f8efe88c0c8c2743() {
+intgo _wrap_HOOK_STOP_raw_239c7febbbc0de9a() {
   int result;
   intgo _swig_go_result;
   
@@ -2862,7 +2993,7 @@ intgo _wrap_HOOK_STOP_raw_f8efe88c0c8c2743() {
 }
 
 
-int _wrap_hooks_create_raw_f8efe88c0c8c2743(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_239c7febbbc0de9a(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2877,7 +3008,7 @@ int _wrap_hooks_create_raw_f8efe88c0c8c2743(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2887,7 +3018,7 @@ void _wrap_hooks_ref_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -2897,7 +3028,7 @@ void _wrap_hooks_unref_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2910,7 +3041,7 @@ int _wrap_hook_event_get_kind_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2923,7 +3054,7 @@ long long _wrap_hook_event_get_step_raw_f8efe88c0c8c2743(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2936,7 +3067,7 @@ long long _wrap_hook_event_get_epoch_raw_f8efe88c0c8c2743(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2949,7 +3080,7 @@ double _wrap_hook_event_get_loss_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2962,7 +3093,7 @@ double _wrap_hook_event_get_examples_per_second_raw_f8efe88c0c8c2743(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -2975,7 +3106,7 @@ double _wrap_hook_event_get_remaining_seconds_raw_f8efe88c0c8c2743(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -2991,7 +3122,7 @@ double _wrap_hook_event_get_metric_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_f8efe88c0c8c2743(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3004,7 +3135,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_f8efe88c0c8c2743(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3014,7 +3145,7 @@ void _wrap_estimator_ref_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3024,7 +3155,7 @@ void _wrap_estimator_unref_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3049,7 +3180,7 @@ int _wrap_estimator_train_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_evaluate_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -3072,7 +3203,7 @@ int _wrap_estimator_evaluate_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -3101,7 +3232,7 @@ int _wrap_estimator_train_and_evaluate_raw_f8efe88c0c8c2743(tutti_estimator *_sw
 }
 
 
-int _wrap_estimator_save_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3121,7 +3252,7 @@ int _wrap_estimator_save_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gost
 }
 
 
-long long _wrap_estimator_get_global_step_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3134,7 +3265,7 @@ long long _wrap_estimator_get_global_step_raw_f8efe88c0c8c2743(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3147,7 +3278,7 @@ long long _wrap_estimator_get_variable_count_raw_f8efe88c0c8c2743(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3162,7 +3293,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_f8efe88c0c8c2743(tutti_estimato
 }
 
 
-int _wrap_estimator_read_variable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3182,7 +3313,7 @@ int _wrap_estimator_read_variable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_write_variable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -3202,7 +3333,7 @@ int _wrap_estimator_write_variable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_g
 }
 
 
-int _wrap_estimator_read_gradient_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3222,7 +3353,7 @@ int _wrap_estimator_read_gradient_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_set_trainable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -3242,7 +3373,7 @@ int _wrap_estimator_set_trainable_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go
 }
 
 
-int _wrap_session_open_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3267,7 +3398,7 @@ int _wrap_session_open_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_239c7febbbc0de9a(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3277,7 +3408,7 @@ void _wrap_session_ref_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_239c7febbbc0de9a(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3287,7 +3418,7 @@ void _wrap_session_unref_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -3306,7 +3437,7 @@ int _wrap_session_run_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -3326,7 +3457,7 @@ int _wrap_session_set_scalar_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, _go
 }
 
 
-int _wrap_session_close_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3343,7 +3474,7 @@ int _wrap_session_close_raw_f8efe88c0c8c2743(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3353,7 +3484,7 @@ void _wrap_result_ref_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3363,7 +3494,7 @@ void _wrap_result_unref_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3376,7 +3507,7 @@ int _wrap_result_get_reason_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3389,7 +3520,7 @@ long long _wrap_result_get_step_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3402,7 +3533,7 @@ long long _wrap_result_get_examples_raw_f8efe88c0c8c2743(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3415,7 +3546,7 @@ double _wrap_result_get_seconds_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_input_wait_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+double _wrap_result_get_input_wait_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3428,7 +3559,7 @@ double _wrap_result_get_input_wait_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0
 }
 
 
-_gostring_ _wrap_result_get_input_report_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_input_report_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3441,7 +3572,7 @@ _gostring_ _wrap_result_get_input_report_raw_f8efe88c0c8c2743(tutti_result *_swi
 }
 
 
-double _wrap_result_get_loss_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3454,7 +3585,7 @@ double _wrap_result_get_loss_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3467,7 +3598,7 @@ long long _wrap_result_get_metric_count_raw_f8efe88c0c8c2743(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_239c7febbbc0de9a(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3482,7 +3613,7 @@ _gostring_ _wrap_result_get_metric_name_raw_f8efe88c0c8c2743(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_239c7febbbc0de9a(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3498,7 +3629,7 @@ double _wrap_result_get_metric_raw_f8efe88c0c8c2743(tutti_result *_swig_go_0, _g
 }
 
 
-int _wrap_predictor_open_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3522,7 +3653,7 @@ int _wrap_predictor_open_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostri
 }
 
 
-int _wrap_predictor_from_estimator_raw_f8efe88c0c8c2743(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -3541,7 +3672,7 @@ int _wrap_predictor_from_estimator_raw_f8efe88c0c8c2743(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3551,7 +3682,7 @@ void _wrap_predictor_ref_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3561,7 +3692,7 @@ void _wrap_predictor_unref_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3581,7 +3712,7 @@ int _wrap_predictor_reload_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, _go
 }
 
 
-long long _wrap_predictor_get_step_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3594,7 +3725,7 @@ long long _wrap_predictor_get_step_raw_f8efe88c0c8c2743(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3607,7 +3738,7 @@ _gostring_ _wrap_predictor_get_signature_raw_f8efe88c0c8c2743(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3628,7 +3759,7 @@ int _wrap_predictor_run_all_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -3647,7 +3778,7 @@ int _wrap_prediction_stream_open_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_f8efe88c0c8c2743(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_239c7febbbc0de9a(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -3666,7 +3797,7 @@ int _wrap_prediction_stream_next_raw_f8efe88c0c8c2743(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_f8efe88c0c8c2743(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_239c7febbbc0de9a(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3683,7 +3814,7 @@ int _wrap_prediction_stream_close_raw_f8efe88c0c8c2743(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_f8efe88c0c8c2743(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_239c7febbbc0de9a(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3693,7 +3824,7 @@ void _wrap_prediction_stream_ref_raw_f8efe88c0c8c2743(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_f8efe88c0c8c2743(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_239c7febbbc0de9a(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3703,7 +3834,7 @@ void _wrap_prediction_stream_unref_raw_f8efe88c0c8c2743(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3713,7 +3844,7 @@ void _wrap_batch_ref_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3723,7 +3854,7 @@ void _wrap_batch_unref_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3736,7 +3867,7 @@ long long _wrap_batch_get_first_row_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3749,7 +3880,7 @@ long long _wrap_batch_get_row_count_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3762,7 +3893,7 @@ long long _wrap_batch_get_output_count_raw_f8efe88c0c8c2743(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3777,7 +3908,7 @@ _gostring_ _wrap_batch_get_output_name_raw_f8efe88c0c8c2743(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
@@ -3793,7 +3924,7 @@ tutti_tensor *_wrap_batch_get_output_raw_f8efe88c0c8c2743(tutti_batch *_swig_go_
 }
 
 
-int _wrap_record_writer_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -3816,7 +3947,7 @@ int _wrap_record_writer_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _
 }
 
 
-void _wrap_record_writer_ref_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_ref_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -3826,7 +3957,7 @@ void _wrap_record_writer_ref_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_
 }
 
 
-void _wrap_record_writer_unref_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_unref_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -3836,7 +3967,7 @@ void _wrap_record_writer_unref_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_g
 }
 
 
-int _wrap_record_writer_write_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_record_writer_write_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -3854,7 +3985,7 @@ int _wrap_record_writer_write_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go
 }
 
 
-int _wrap_record_writer_add_feature_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_record_writer_add_feature_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -3874,7 +4005,7 @@ int _wrap_record_writer_add_feature_raw_f8efe88c0c8c2743(tutti_record_writer *_s
 }
 
 
-int _wrap_record_writer_write_example_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_example_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3889,7 +4020,7 @@ int _wrap_record_writer_write_example_raw_f8efe88c0c8c2743(tutti_record_writer *
 }
 
 
-int _wrap_record_writer_close_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_close_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3904,7 +4035,7 @@ int _wrap_record_writer_close_raw_f8efe88c0c8c2743(tutti_record_writer *_swig_go
 }
 
 
-long long _wrap_callback_take_released_raw_f8efe88c0c8c2743(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_239c7febbbc0de9a(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3918,7 +4049,7 @@ long long _wrap_callback_take_released_raw_f8efe88c0c8c2743(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3941,7 +4072,7 @@ int _wrap_estimator_create_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_hooks_add_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3960,7 +4091,7 @@ int _wrap_hooks_add_raw_f8efe88c0c8c2743(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3979,7 +4110,7 @@ int _wrap_context_set_log_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3993,7 +4124,7 @@ void _wrap_pipeline_map_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -4005,7 +4136,7 @@ void _wrap_pipeline_filter_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0
 }
 
 
-void _wrap_pipeline_set_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -4017,7 +4148,7 @@ void _wrap_pipeline_set_graph_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_mirrored_raw_f8efe88c0c8c2743(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -4039,7 +4170,7 @@ int _wrap_strategy_create_mirrored_raw_f8efe88c0c8c2743(tutti_context *_swig_go_
 }
 
 
-int _wrap_predictor_run_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_run_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -4064,7 +4195,7 @@ int _wrap_predictor_run_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_map_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+struct tutti_call_queue *_wrap_pipeline_map_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   struct tutti_call_queue *result = 0 ;
@@ -4079,7 +4210,7 @@ struct tutti_call_queue *_wrap_pipeline_map_raw_f8efe88c0c8c2743(tutti_pipeline 
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4092,7 +4223,7 @@ struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_f8efe88c0c8c2743(tutti
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_scan_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_scan_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4105,7 +4236,7 @@ struct tutti_call_queue *_wrap_pipeline_set_scan_raw_f8efe88c0c8c2743(tutti_pipe
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_expand_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_expand_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4118,7 +4249,7 @@ struct tutti_call_queue *_wrap_pipeline_set_expand_raw_f8efe88c0c8c2743(tutti_pi
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_add_generator_raw_f8efe88c0c8c2743(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_add_generator_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4131,7 +4262,7 @@ struct tutti_call_queue *_wrap_pipeline_add_generator_raw_f8efe88c0c8c2743(tutti
 }
 
 
-void _wrap_call_queue_unref_raw_f8efe88c0c8c2743(struct tutti_call_queue *_swig_go_0) {
+void _wrap_call_queue_unref_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   
   arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
@@ -4141,7 +4272,7 @@ void _wrap_call_queue_unref_raw_f8efe88c0c8c2743(struct tutti_call_queue *_swig_
 }
 
 
-struct tutti_call *_wrap_call_queue_take_raw_f8efe88c0c8c2743(struct tutti_call_queue *_swig_go_0) {
+struct tutti_call *_wrap_call_queue_take_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *result = 0 ;
   struct tutti_call *_swig_go_result;
@@ -4154,7 +4285,7 @@ struct tutti_call *_wrap_call_queue_take_raw_f8efe88c0c8c2743(struct tutti_call_
 }
 
 
-long long _wrap_element_call_get_state_count_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4167,7 +4298,7 @@ long long _wrap_element_call_get_state_count_raw_f8efe88c0c8c2743(struct tutti_c
 }
 
 
-long long _wrap_element_call_get_count_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_count_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4180,7 +4311,7 @@ long long _wrap_element_call_get_count_raw_f8efe88c0c8c2743(struct tutti_call *_
 }
 
 
-tutti_tensor *_wrap_element_call_get_tensor_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_element_call_get_tensor_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0, long long _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -4195,7 +4326,7 @@ tutti_tensor *_wrap_element_call_get_tensor_raw_f8efe88c0c8c2743(struct tutti_ca
 }
 
 
-long long _wrap_element_call_get_pass_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_pass_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4208,7 +4339,7 @@ long long _wrap_element_call_get_pass_raw_f8efe88c0c8c2743(struct tutti_call *_s
 }
 
 
-long long _wrap_element_call_get_index_raw_f8efe88c0c8c2743(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_index_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4221,7 +4352,7 @@ long long _wrap_element_call_get_index_raw_f8efe88c0c8c2743(struct tutti_call *_
 }
 
 
-void _wrap_element_call_finish_raw_f8efe88c0c8c2743(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
+void _wrap_element_call_finish_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4244,7 +4375,138 @@ void _wrap_element_call_finish_raw_f8efe88c0c8c2743(struct tutti_call_queue *_sw
 }
 
 
-_gostring_ _wrap_iterator_save_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+struct tutti_call_queue *_wrap_context_add_file_system_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  char *arg2 = (char *) 0 ;
+  uint8_t arg3 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  struct tutti_call_queue *result = 0 ;
+  struct tutti_call_queue *_swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (uint8_t)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = (struct tutti_call_queue *)tutti_swig_context_add_file_system(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = (struct tutti_call_queue *)result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_file_call_get_kind_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_swig_file_call_get_kind((struct tutti_call const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_file_call_get_path_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = (char *)tutti_swig_file_call_get_path((struct tutti_call const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_file_call_get_file_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_swig_file_call_get_file((struct tutti_call const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_file_call_get_offset_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_swig_file_call_get_offset((struct tutti_call const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_file_call_get_size_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_swig_file_call_get_size((struct tutti_call const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void *_wrap_file_call_get_target_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  void *result = 0 ;
+  void *_swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = (void *)tutti_swig_file_call_get_target((struct tutti_call const *)arg1);
+  _swig_go_result = (void *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_file_call_add_name_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  
+  tutti_swig_file_call_add_name(arg1,(char const *)arg2);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_file_call_finish_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, int _swig_go_4, tutti_error *_swig_go_5) {
+  struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
+  struct tutti_call *arg2 = (struct tutti_call *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  tutti_error *arg6 = (tutti_error *) 0 ;
+  
+  arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
+  arg2 = (struct tutti_call *)(uintptr_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (tutti_error *)(uintptr_t)_swig_go_5; 
+  
+  tutti_swig_file_call_finish(arg1,arg2,arg3,arg4,arg5,arg6);
+  
+}
+
+
+_gostring_ _wrap_iterator_save_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4259,7 +4521,7 @@ _gostring_ _wrap_iterator_save_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_iterator_get_report_raw_f8efe88c0c8c2743(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_get_report_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4274,7 +4536,7 @@ _gostring_ _wrap_iterator_get_report_raw_f8efe88c0c8c2743(tutti_iterator *_swig_
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_f8efe88c0c8c2743(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;

@@ -82,6 +82,26 @@ public final class Context extends NativeObject {
         }
     }
 
+    /** Adds a file system of the program: sources then find files whose paths have its scheme, such as
+     * {@code store://bucket/part-1.csv}. It is held until the context, and all that was made with it, is closed.
+     *
+     * @param scheme small letters, digits, "+", "-" and "."; "store" for {@code store://}
+     * @param source its files
+     */
+    public void addFileSystem(String scheme, FileSource source) {
+        if (source == null) {
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the file system is null");
+        }
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            long queue = Raw.context_add_file_system(use.of(this), scheme, true, failure);
+            if (queue == 0) {
+                throw TuttiException.take(Raw.error_get_code(failure[0]), failure[0]);
+            }
+            new FileCalls(queue, source).start();
+        }
+    }
+
     /** What the function of {@link #setLog} threw first.
      *
      * @return that same object; null when it threw nothing

@@ -2,7 +2,7 @@
 package org.tutti;
 
 import java.util.function.LongConsumer;
-import org.tutti.CallThreads.Given;
+import org.tutti.ElementCalls.Given;
 
 /**
  * How a dataset is written: sources, then transforms, then {@link #build}, which ends it. What is wrong with them is
@@ -202,7 +202,7 @@ public final class Pipeline extends PipelineSources {
      */
     public Pipeline map(long parallelism, MapFunction function) {
         requireFunction(function);
-        return with(pipeline -> CallThreads.start(Raw.pipeline_map(pipeline, parallelism),
+        return with(pipeline -> ElementCalls.start(Raw.pipeline_map(pipeline, parallelism),
             (state, element, pass, index) -> Given.tensors(function.map(element))));
     }
 
@@ -233,7 +233,7 @@ public final class Pipeline extends PipelineSources {
 
     private Pipeline withPredicate(String transform, ElementPredicate predicate) {
         requireFunction(predicate);
-        return apply(transform, 1, null, null, pipeline -> CallThreads.start(Raw.pipeline_set_predicate(pipeline),
+        return apply(transform, 1, null, null, pipeline -> ElementCalls.start(Raw.pipeline_set_predicate(pipeline),
             (state, element, pass, index) -> Given.answer(predicate.test(element))));
     }
 
@@ -259,7 +259,7 @@ public final class Pipeline extends PipelineSources {
         requireFunction(function);
         return apply("scan_callback", 1, null, new Attributes().set("like", like), pipeline -> {
             setState(pipeline, state);
-            CallThreads.start(Raw.pipeline_set_scan(pipeline), (carried, element, pass, index) -> {
+            ElementCalls.start(Raw.pipeline_set_scan(pipeline), (carried, element, pass, index) -> {
                 ScanFunction.Step step = function.scan(carried, element);
                 return Given.step(step.state(), step.element());
             });
@@ -336,7 +336,7 @@ public final class Pipeline extends PipelineSources {
 
     private Pipeline withDatasets(String transform, ExpandFunction function, Attributes options) {
         requireFunction(function);
-        return apply(transform, 1, null, options, pipeline -> CallThreads.start(Raw.pipeline_set_expand(pipeline),
+        return apply(transform, 1, null, options, pipeline -> ElementCalls.start(Raw.pipeline_set_expand(pipeline),
             (state, element, pass, index) -> Given.dataset(function.expand(element))));
     }
 
@@ -353,7 +353,7 @@ public final class Pipeline extends PipelineSources {
             for (Feed.Component c : components) {
                 Raw.pipeline_declare(pipeline, c.name(), c.role().number(), c.dtype().number(), c.dims());
             }
-            CallThreads.start(Raw.pipeline_add_generator(pipeline),
+            ElementCalls.start(Raw.pipeline_add_generator(pipeline),
                 (state, element, pass, index) -> Given.tensors(function.next(pass, index)));
         });
     }

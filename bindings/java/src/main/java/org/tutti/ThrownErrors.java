@@ -61,8 +61,13 @@ final class ThrownErrors {
 
     /** A C error, which the caller owns. */
     static long toC(Throwable error) {
+        return toC(codeOf(error), error);
+    }
+
+    /** A C error of a code, which the caller owns. */
+    static long toC(Code code, Throwable error) {
         long[] out = new long[1];
-        Raw.error_create(codeOf(error).number(), DOMAIN + keep(error), textOf(error), 0, out, null);
+        Raw.error_create(code.number(), DOMAIN + keep(error), textOf(error), 0, out, null);
         return out[0];
     }
 

@@ -2,19 +2,29 @@
 package org.tutti;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
 import static org.junit.Assume.assumeNotNull;
 
 import com.sun.net.httpserver.HttpServer;
+import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.Rule;
 import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
 
 public class FileSystemTest {
     @Rule public Leaks leaks = new Leaks();
+    @Rule public TemporaryFolder folder = new TemporaryFolder();
 
     private static List<String> lines(Context context, String path) {
         List<String> lines = new ArrayList<>();
@@ -73,6 +83,78 @@ public class FileSystemTest {
             assertEquals(Code.NOT_FOUND, codeOf(() -> lines(context, url + "/none.txt")));
         } finally {
             server.stop(0);
+        }
+    }
+
+    /** A channel that gives no more than seven bytes at a time. */
+    private static SeekableByteChannel slowly(Path path) throws Exception {
+        SeekableByteChannel channel = Files.newByteChannel(path);
+        return (SeekableByteChannel) Proxy.newProxyInstance(FileSystemTest.class.getClassLoader(),
+            new Class<?>[] {SeekableByteChannel.class}, (proxy, method, arguments) -> {
+                if (method.getName().equals("read")) {
+                    ByteBuffer target = (ByteBuffer) arguments[0];
+                    target.limit(Math.min(target.limit(), target.position() + 7));
+                }
+                return method.invoke(channel, arguments);
+            });
+    }
+
+    private FileSource files() throws Exception {
+        Files.writeString(folder.newFile("one.txt").toPath(), "a\nb\n");
+        Files.writeString(folder.newFile("größe.txt").toPath(), "c\n");
+        folder.newFolder("more");
+        return new FileSource() {
+            private Path at(String path) {
+                return folder.getRoot().toPath().resolve(path.substring("java://".length()));
+            }
+
+            @Override
+            public SeekableByteChannel open(String path) throws Exception {
+                return slowly(at(path));
+            }
+
+            @Override
+            public List<String> list(String directory) throws Exception {
+                try (Stream<Path> paths = Files.list(at(directory))) {
+                    return paths.map(p -> p.getFileName() + (Files.isDirectory(p) ? "/" : "")).toList();
+                }
+            }
+        };
+    }
+
+    @Test
+    public void fileSystemsInJava() throws Exception {
+        try (Context context = new Context(null)) {
+            context.addFileSystem("java", files());
+            assertEquals(List.of("a", "b"), lines(context, "java://one.txt"));
+            assertEquals(List.of("c", "a", "b"), lines(context, "java://*.txt"));
+            assertEquals(Code.ALREADY_EXISTS, codeOf(() -> context.addFileSystem("java", path -> null)));
+            assertEquals(Code.INVALID_ARGUMENT, codeOf(() -> context.addFileSystem("Big Letters", path -> null)));
+            assertEquals(Code.INVALID_ARGUMENT, codeOf(() -> context.addFileSystem("other", null)));
+            TuttiException missing = Toy.failure(() -> lines(context, "java://none.txt"));
+            assertEquals(Code.NOT_FOUND, missing.code());
+            Throwable cause = missing;
+            while (cause.getCause() != null) {
+                cause = cause.getCause();
+            }
+            assertTrue(cause.toString(), cause instanceof NoSuchFileException);
+            context.addFileSystem("nothing", path -> null);
+            assertEquals(Code.INVALID_ARGUMENT, codeOf(() -> lines(context, "nothing://x")));
+            assertEquals(Code.UNIMPLEMENTED, codeOf(() -> lines(context, "nothing://*")));
+        }
+    }
+
+    @Test
+    public void fileSystemsFail() {
+        for (Throwable thrown : ErrorsTest.throwables()) {
+            try (Context context = new Context(null)) {
+                context.addFileSystem("bad", path -> {
+                    ErrorsTest.<RuntimeException>raise(thrown);
+                    return null;
+                });
+                TuttiException exception = Toy.failure(() -> lines(context, "bad://x"));
+                assertTrue(thrown.getClass() + " is lost", Toy.isCausedBy(exception, thrown));
+            }
         }
     }
 }

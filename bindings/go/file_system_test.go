@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// narrowed is a file system whose files have no more than the functions that `narrow` leaves.
+type narrowed struct {
+	files  fs.FS
+	narrow func(fs.File) fs.File
+}
+
+func (n narrowed) Open(name string) (fs.File, error) {
+	file, err := n.files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if info, _ := file.Stat(); info.IsDir() {
+		return file, nil
+	}
+	return n.narrow(file), nil
+}
+
+type onlySeeks struct {
+	fs.File
+	seek func(offset int64, whence int) (int64, error)
+}
+
+func (f onlySeeks) Seek(offset int64, whence int) (int64, error) { return f.seek(offset, whence) }
+
+type onlyReads struct{ fs.File }
+
+type failsToRead struct {
+	fs.File
+	fail func() error
+}
+
+func (f failsToRead) ReadAt([]byte, int64) (int, error) { return 0, f.fail() }
+
+var letterFiles = fstest.MapFS{
+	"alphabet/one.txt":   {Data: []byte("a\nb\n")},
+	"alphabet/größe.txt": {Data: []byte("c\n")},
+	"alphabet/more/x":    {Data: []byte("x\n")},
+	"big.txt":            {Data: []byte(strings.Repeat("0123456789012345678901234567890\n", 1<<17))}, // 4 MiB
+}
+
+func contextWith(t *testing.T, scheme string, files fs.FS) *Context {
+	t.Helper()
+	context := must[*Context](t)(NewContext(ContextOptions{}))
+	closed(t, context)
+	if err := context.AddFileSystem(scheme, files); err != nil {
+		t.Fatal(err)
+	}
+	return context
+}
+
+func TestFileSystemsInGo(t *testing.T) {
+	live(t)
+	seeks := narrowed{letterFiles, func(file fs.File) fs.File {
+		return onlySeeks{file, file.(interface {
+			Seek(int64, int) (int64, error)
+		}).Seek}
+	}}
+	for name, files := range map[string]fs.FS{"read at": letterFiles, "seek": seeks} {
+		context := contextWith(t, "go", files)
+		for path, wanted := range map[string]string{
+			"go://alphabet/one.txt": "[a b]", "go://alphabet/größe.txt": "[c]", "go://alphabet/*.txt": "[c a b]",
+			"go://*/more/?": "[x]",
+		} {
+			if got := must[[]string](t)(lines(t, context, path)); fmt.Sprint(got) != wanted {
+				t.Errorf("%s: %s has %v", name, path, got)
+			}
+		}
+		if got := must[[]string](t)(lines(t, context, "go://big.txt")); len(got) != 1<<17 || got[1<<17-1] != got[0] {
+			t.Errorf("%s: %d lines", name, len(got))
+		}
+	}
+}
+
+func TestFileSystemsInGoFail(t *testing.T) {
+	live(t)
+	context := contextWith(t, "go", letterFiles)
+	if err := context.AddFileSystem("go", letterFiles); !errors.Is(err, AlreadyExists) {
+		t.Error(err)
+	}
+	if err := context.AddFileSystem("Big Letters", letterFiles); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	if err := context.AddFileSystem("other", nil); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	if _, err := lines(t, context, "go://none.txt"); !errors.Is(err, NotFound) || !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := lines(t, context, "go://alphabet"); err == nil {
+		t.Error("a directory is read")
+	}
+	reads := contextWith(t, "go", narrowed{letterFiles, func(file fs.File) fs.File { return onlyReads{file} }})
+	if _, err := lines(t, reads, "go://big.txt"); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	brokenBy(t, func(t *testing.T, fail func() error) error {
+		broken := narrowed{letterFiles, func(file fs.File) fs.File { return failsToRead{file, fail} }}
+		_, err := lines(t, contextWith(t, "go", broken), "go://big.txt")
+		return err
+	})
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.file.NoSuchFileException;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The threads of a file system of the program, and its open files by number. */
+final class FileCalls extends CallThreads {
+    private final FileSource source;
+    private final Map<Long, SeekableByteChannel> files = new ConcurrentHashMap<>();
+    private final AtomicLong lastFile = new AtomicLong();
+
+    /** Takes the reference of the queue. */
+    FileCalls(long queue, FileSource source) {
+        super(queue);
+        this.source = source;
+    }
+
+    @Override
+    void serve(long call) {
+        long file = 0;
+        long number = 0;
+        Throwable error = null;
+        try {
+            standBy();
+            switch (Raw.file_call_get_kind(call)) {
+                case Raw.FILE_OPEN -> {
+                    SeekableByteChannel channel = source.open(Raw.file_call_get_path(call));
+                    if (channel == null) {
+                        throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the file system gives null for a file");
+                    }
+                    file = lastFile.incrementAndGet();
+                    files.put(file, channel);
+                    number = channel.size();
+                }
+                case Raw.FILE_READ -> number = read(call, files.get(Raw.file_call_get_file(call)));
+                case Raw.FILE_CLOSE -> files.remove(Raw.file_call_get_file(call)).close();
+                default -> list(call);
+            }
+        } catch (Throwable thrown) {
+            error = thrown;
+        }
+        finish(call, file, number, error);
+    }
+
+    private static long read(long call, SeekableByteChannel channel) throws IOException {
+        ByteBuffer target = Raw.java_buffer(address(call), Raw.file_call_get_size(call));
+        synchronized (channel) {
+            channel.position(Raw.file_call_get_offset(call));
+            return Math.max(0, channel.read(target));
+        }
+    }
+
+    private static long address(long call) {
+        return Raw.file_call_get_target(call);
+    }
+
+    private void list(long call) throws Exception {
+        List<String> names = source.list(Raw.file_call_get_path(call));
+        if (names == null) {
+            throw TuttiException.ofTutti(Code.UNIMPLEMENTED, "the file system lists no directories");
+        }
+        for (String name : names) {
+            Raw.file_call_add_name(call, name);
+        }
+    }
+
+    private void finish(long call, long file, long number, Throwable error) {
+        if (error == null) {
+            Raw.file_call_finish(queue, call, file, number, Raw.OK, 0);
+            return;
+        }
+        SeekableByteChannel opened = files.remove(file);
+        if (opened != null) {
+            close(opened, error);
+        }
+        boolean isMissing = error instanceof NoSuchFileException || error instanceof FileNotFoundException;
+        Code code = isMissing ? Code.NOT_FOUND : ThrownErrors.codeOf(error);
+        Raw.file_call_finish(queue, call, 0, 0, code.number(), ThrownErrors.toC(code, error));
+    }
+
+    private static void close(SeekableByteChannel channel, Throwable error) {
+        try {
+            channel.close();
+        } catch (IOException second) {
+            error.addSuppressed(second);
+        }
+    }
+}
