@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The C layer of all bindings, with a "language" in C: tokens of callbacks, lists of text, functions and files by a queue. */
+ * The C layer of all bindings, with a "language" in C: tokens of callbacks, lists of text, functions and files by a
+ * queue. */
 #include <pthread.h>
 #include <tutti/ops.h>
 
@@ -324,7 +325,7 @@ static void test_generators_by_a_queue(void **state) {
   assert_int_equal(tutti_debug_live_objects(NULL), before);
 }
 
-/* A file system with the files "a.txt" and "b.txt", whose bytes are their numbers 1 and 2 on a line, and a directory. */
+/* A file system with the files "a.txt" and "b.txt", whose bytes are 1 and 2 on a line, and a directory. */
 struct letters {
   struct tutti_call_queue *queue;
   int64_t opened, closed;
