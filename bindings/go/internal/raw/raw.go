@@ -209,9 +209,9 @@ typedef _gostring_ swig_type_176;
 typedef _gostring_ swig_type_177;
 typedef _goslice_ swig_type_178;
 typedef _gostring_ swig_type_179;
-typedef long long swig_type_180;
-typedef _goslice_ swig_type_181;
-typedef long long swig_type_182;
+typedef _gostring_ swig_type_180;
+typedef long long swig_type_181;
+typedef _goslice_ swig_type_182;
 typedef long long swig_type_183;
 typedef long long swig_type_184;
 typedef long long swig_type_185;
@@ -219,30 +219,31 @@ typedef long long swig_type_186;
 typedef long long swig_type_187;
 typedef long long swig_type_188;
 typedef long long swig_type_189;
-typedef _goslice_ swig_type_190;
-typedef long long swig_type_191;
-typedef _goslice_ swig_type_192;
+typedef long long swig_type_190;
+typedef _goslice_ swig_type_191;
+typedef long long swig_type_192;
 typedef _goslice_ swig_type_193;
-typedef long long swig_type_194;
+typedef _goslice_ swig_type_194;
 typedef long long swig_type_195;
 typedef long long swig_type_196;
 typedef long long swig_type_197;
 typedef long long swig_type_198;
 typedef long long swig_type_199;
-typedef _goslice_ swig_type_200;
-typedef _gostring_ swig_type_201;
+typedef long long swig_type_200;
+typedef _goslice_ swig_type_201;
 typedef _gostring_ swig_type_202;
-typedef long long swig_type_203;
+typedef _gostring_ swig_type_203;
 typedef long long swig_type_204;
 typedef long long swig_type_205;
-typedef _gostring_ swig_type_206;
-typedef long long swig_type_207;
+typedef long long swig_type_206;
+typedef _gostring_ swig_type_207;
 typedef long long swig_type_208;
-typedef _gostring_ swig_type_209;
+typedef long long swig_type_209;
 typedef _gostring_ swig_type_210;
 typedef _gostring_ swig_type_211;
-typedef long long swig_type_212;
+typedef _gostring_ swig_type_212;
 typedef long long swig_type_213;
+typedef long long swig_type_214;
 extern void _wrap_Swig_free_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_239c7febbbc0de9a(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_239c7febbbc0de9a(void);
@@ -348,6 +349,7 @@ extern void _wrap_pipeline_declare_raw_239c7febbbc0de9a(uintptr_t arg1, swig_typ
 extern void _wrap_pipeline_set_arrow_stream_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_feed_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_set_cancel_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_begin_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_106 arg2, int arg3);
 extern void _wrap_pipeline_set_bool_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_107 arg2, _Bool arg3);
 extern void _wrap_pipeline_set_i64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3);
@@ -458,41 +460,43 @@ extern void _wrap_record_writer_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern int _wrap_record_writer_write_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_178 arg2, swig_voidp arg3);
 extern int _wrap_record_writer_add_feature_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_180 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_write_sequence_example_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_180 _wrap_callback_take_released_raw_239c7febbbc0de9a(swig_type_181 arg1);
-extern int _wrap_estimator_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_182 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_185 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3);
-extern void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_188 arg2);
-extern void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_189 arg2);
-extern int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_194 arg2);
+extern swig_type_181 _wrap_callback_take_released_raw_239c7febbbc0de9a(swig_type_182 arg1);
+extern int _wrap_estimator_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_186 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3);
+extern void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_189 arg2);
+extern void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_190 arg2);
+extern int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_191 arg2, swig_type_192 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_map_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_195 arg2);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_expand_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_add_generator_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_call_queue_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_195 _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_196 _wrap_element_call_get_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_197 arg2);
-extern swig_type_198 _wrap_element_call_get_pass_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_199 _wrap_element_call_get_index_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_200 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_201 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_196 _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_197 _wrap_element_call_get_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_198 arg2);
+extern swig_type_199 _wrap_element_call_get_pass_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_200 _wrap_element_call_get_index_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_201 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_202 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_202 _wrap_file_call_get_path_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_203 _wrap_file_call_get_file_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_204 _wrap_file_call_get_offset_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_205 _wrap_file_call_get_size_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_203 _wrap_file_call_get_path_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_204 _wrap_file_call_get_file_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_205 _wrap_file_call_get_offset_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_206 _wrap_file_call_get_size_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_206 arg2);
-extern void _wrap_file_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_207 arg3, swig_type_208 arg4, int arg5, uintptr_t arg6);
-extern swig_type_209 _wrap_iterator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_210 _wrap_iterator_get_report_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_211 _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_212 arg2, swig_type_213 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_207 arg2);
+extern void _wrap_file_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_208 arg3, swig_type_209 arg4, int arg5, uintptr_t arg6);
+extern swig_type_210 _wrap_iterator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_211 _wrap_iterator_get_report_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_212 _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_213 arg2, swig_type_214 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1546,6 +1550,12 @@ func Pipeline_add_dataset(arg1 uintptr, arg2 uintptr) {
 	C._wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
+func Pipeline_set_cancel(arg1 uintptr, arg2 uintptr) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_pipeline_set_cancel_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
 func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -2538,6 +2548,28 @@ func Record_writer_write_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) 
 	return swig_r
 }
 
+func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Record_writer_write_sequence_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
 func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
@@ -2549,7 +2581,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_239c7febbbc0de9a(*(*C.swig_type_181)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_239c7febbbc0de9a(*(*C.swig_type_182)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2564,7 +2596,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2574,7 +2606,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.swig_type_184(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1), C.swig_type_185(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2584,7 +2616,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2592,19 +2624,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1), C.swig_type_187(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2614,7 +2646,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.swig_type_191(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C.swig_type_192(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2629,7 +2661,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2643,7 +2675,7 @@ func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_map_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1)))
 	return swig_r
 }
 
@@ -2705,7 +2737,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1)))
 	return swig_r
 }
 
@@ -2731,7 +2763,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2748,7 +2780,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2803,7 +2835,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2816,7 +2848,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_file_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_207(_swig_i_2), C.swig_type_208(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
+	C._wrap_file_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_208(_swig_i_2), C.swig_type_209(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
 }
 
 func Iterator_save(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
@@ -2848,7 +2880,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_212(_swig_i_1), C.swig_type_213(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_213(_swig_i_1), C.swig_type_214(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -2367,6 +2367,18 @@ void _wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0,
 }
 
 
+void _wrap_pipeline_set_cancel_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  tutti_cancel *arg2 = (tutti_cancel *) 0 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_cancel *)(uintptr_t)_swig_go_1; 
+  
+  tutti_pipeline_set_cancel(arg1,arg2);
+  
+}
+
+
 void _wrap_pipeline_begin_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -4015,6 +4027,43 @@ int _wrap_record_writer_write_example_raw_239c7febbbc0de9a(tutti_record_writer *
   arg2 = (tutti_error **)_swig_go_1; 
   
   result = tutti_record_writer_write_example(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
+  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
+  tutti_tensor *arg4 = (tutti_tensor *) 0 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
+  arg4 = (tutti_tensor *)(uintptr_t)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_record_writer_add_feature_list(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3,(struct tutti_tensor const *)arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_record_writer_write_sequence_example_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+  tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
+  tutti_error **arg2 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_error **)_swig_go_1; 
+  
+  result = tutti_record_writer_write_sequence_example(arg1,arg2);
   _swig_go_result = result; 
   return _swig_go_result;
 }
