@@ -38,6 +38,9 @@ Result<InputBinding> InputBinding::make(const std::vector<graph::InputSpec> &inp
       binding.places_.push_back({component, static_cast<int32_t>(axis)});
     }
     binding.inputs_.push_back({input.name, component, input.dims});
+    if (std::ranges::find(binding.components_, component) == binding.components_.end()) {
+      binding.components_.push_back(component);
+    }
   }
   return binding;
 }

@@ -39,6 +39,8 @@ class InputBinding {
   void fill_key(const data::Element &element, int64_t rows, std::vector<int64_t> &key) const;
   graph::SymbolBindings bindings(const std::vector<int64_t> &key) const;
 
+  /// Positions of the components that the model takes, each once.
+  const std::vector<int32_t> &components() const { return components_; }
   /// Positions of the components in the order of a program's inputs.
   base::Result<std::vector<int32_t>> components_of(const backend::ExecutableDescription &description) const;
   /// First byte of row `row` of a component.
@@ -56,6 +58,7 @@ class InputBinding {
 
   int64_t number_ = -1;
   std::vector<Input> inputs_;
+  std::vector<int32_t> components_;
   std::vector<std::string> symbols_{std::string(graph::kBatchSymbol)};
   std::vector<SymbolPlace> places_{{0, 0}};  // where the value of each symbol is found
 };

@@ -53,19 +53,20 @@ struct Replica::Contributor {
   RowRange rows;
 };
 
-Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device)
+Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, size_t place)
     : programs_(programs),
       plan_(plan),
       device_(std::move(device)),
+      place_(place),
       loss_entry_(plan.find("report/loss")),
       ok_entry_(plan.find("report/ok")) {}
 
 Replica::~Replica() = default;
 
 Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs, const StatePlan &plan,
-                                                 ExecutableCache &executables, backend::DeviceRef device,
+                                                 ExecutableCache &executables, backend::DeviceRef device, size_t place,
                                                  const ArenaPointers &arenas, int32_t parts, size_t cache_capacity) {
-  std::unique_ptr<Replica> replica(new Replica(programs, plan, std::move(device)));
+  std::unique_ptr<Replica> replica(new Replica(programs, plan, std::move(device), place));
   TUTTI_ASSIGN(replica->stream_, replica->device_->create_stream());
   for (int32_t p = 0; p < parts; ++p)
     TUTTI_TRY(replica->add_contributor(executables, arenas, cache_capacity));
@@ -170,7 +171,7 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
     if (group_->rank() == 0) feeder.start(n);
     Status status;
     if (feeder.wait_complete(n)) {
-      status = run_step(input, feeder.binding());
+      status = run_step(input, feeder);
     } else {
       status = base::cancelled("step ", step_ + 1, " was given up while it waited for its input");
     }
@@ -179,6 +180,7 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
       status =
           status.with_detail("rank", std::to_string(group_->rank())).with_detail("step", std::to_string(step_ + 1));
       group_->abort(status);
+      (void)stream_.synchronize();  // nothing reads the input any more
       return status;
     }
     ++step_;
@@ -226,26 +228,37 @@ Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &fe
   return false;
 }
 
-Status Replica::run_step(const StepInput &input, const InputBinding &binding) {
+Status Replica::run_step(const StepInput &input, const StepFeeder &feeder) {
   TUTTI_TRY(input.status);
   next_bucket_ = 0;
   last_ticket_ = -1;
   for (int32_t m = 0; m < input.count; ++m)
-    TUTTI_TRY(run_micro_batch(input, m, binding));
+    TUTTI_TRY(run_micro_batch(input, m, feeder));
   TUTTI_TRY(begin_buckets(static_cast<int32_t>(bucket_operations_.size())));
   if (last_ticket_ >= 0) TUTTI_TRY(group_->wait(last_ticket_));
   return finish();
 }
 
-Status Replica::run_micro_batch(const StepInput &input, int32_t m, const InputBinding &binding) {
+Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies) {
+  const data::Element &batch = input.batches[static_cast<size_t>(m)];
+  if (copies != nullptr) TUTTI_TRY(copies->wait(place_, input.slot, m, stream_));
+  for (size_t p = 0; p < contributors_.size(); ++p) {
+    Contributor &contributor = *contributors_[p];
+    for (size_t i = 0; i < contributor.components.size(); ++i) {
+      const int32_t component = contributor.components[i];
+      contributor.inputs[i] = copies != nullptr ? copies->rows(place_, input.slot, m, p, component)
+                                                : InputBinding::row_pointer(batch, component, contributor.rows.begin);
+    }
+  }
+  return Status();
+}
+
+Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder) {
   const data::Element &batch = input.batches[static_cast<size_t>(m)];
   const int64_t rows = input.rows[static_cast<size_t>(m)];
   for (const auto &contributor : contributors_) {
     contributor->rows = share_of_rows(rows, contributor->index, programs_.contributors);
-    TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), binding, m > 0));
-    for (size_t i = 0; i < contributor->components.size(); ++i) {
-      contributor->inputs[i] = InputBinding::row_pointer(batch, contributor->components[i], contributor->rows.begin);
-    }
+    TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), feeder.binding(), m > 0));
     contributor->scalars.set(RunScalar::step, step_)
         .set(RunScalar::iteration, step_ + 1)
         .set(RunScalar::batch_counter, batch_counter_ + m)
@@ -254,6 +267,7 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const InputBi
         .set(RunScalar::step_rows, input.step_rows)
         .set(RunScalar::first_flag, contributor->index == 0 && m == 0 ? 1 : 0);
   }
+  TUTTI_TRY(point_to_rows(input, m, feeder.device_inputs()));
   return run_segments(false, m + 1 == input.count);
 }
 

@@ -73,10 +73,11 @@ class LossHistory {
 
 class Replica {
  public:
-  /// `arenas`: weights, slots and host of the device; the replica adds partials and report of each contributor.
+  /// `place`: its position among the replicas of this process. `arenas`: weights, slots and host of the device; the
+  /// replica adds partials and report of each contributor.
   static base::Result<std::unique_ptr<Replica>> create(const TrainProgramSet &programs, const StatePlan &plan,
                                                        ExecutableCache &executables, backend::DeviceRef device,
-                                                       const ArenaPointers &arenas, int32_t parts,
+                                                       size_t place, const ArenaPointers &arenas, int32_t parts,
                                                        size_t cache_capacity);
 
   ~Replica();
@@ -102,14 +103,16 @@ class Replica {
  private:
   struct Contributor;
 
-  Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device);
+  Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, size_t place);
   base::Status add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity);
   void plan_collectives();
 
   base::Result<bool> agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
                            RunOutcome &outcome);
-  base::Status run_step(const StepInput &input, const InputBinding &binding);
-  base::Status run_micro_batch(const StepInput &input, int32_t m, const InputBinding &binding);
+  base::Status run_step(const StepInput &input, const StepFeeder &feeder);
+  base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
+  /// Lets the contributors' inputs point to their rows of a batch.
+  base::Status point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies);
   base::Status prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
                        bool add);
   base::Status run_segments(bool finishing, bool last);
@@ -121,6 +124,7 @@ class Replica {
   const TrainProgramSet &programs_;
   const StatePlan &plan_;
   backend::DeviceRef device_;
+  const size_t place_;
   backend::Stream stream_;
   std::unique_ptr<collective::Group> group_;
   std::vector<std::unique_ptr<Contributor>> contributors_;

@@ -24,6 +24,7 @@ StepFeeder::StepFeeder(int32_t accumulation)
   for (StepInput &slot : slots_) {
     slot.batches.resize(static_cast<size_t>(accumulation));
     slot.rows.resize(static_cast<size_t>(accumulation));
+    slot.slot = static_cast<int32_t>(&slot - slots_);
   }
 }
 
@@ -46,11 +47,14 @@ void StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding b
   iterator_ = std::move(iterator);
   binding_ = std::move(binding);
   for (StepInput &slot : slots_) {
+    if (device_inputs_ != nullptr) device_inputs_->settle(slot.slot);
     for (data::Element &batch : slot.batches)
       batch = data::Element();
     slot.status = Status();
   }
-  may_be_quick_ = iterator_ != nullptr && accumulation_ == 1 && data::runs_own_code_only(iterator_->dataset());
+  // Copies to devices shall begin while the step before runs, which replicas that read themselves cannot.
+  may_be_quick_ = iterator_ != nullptr && accumulation_ == 1 && device_inputs_ == nullptr &&
+                  data::runs_own_code_only(iterator_->dataset());
   quick_reads_ = 0;
   quick_.store(false, std::memory_order_seq_cst);
   ready_.store(0, std::memory_order_seq_cst);
@@ -200,14 +204,22 @@ bool StepFeeder::read(StepInput &slot, int32_t m, Reading how) {
       return false;
     }
     slot.rows[static_cast<size_t>(m)] = *rows;
-    if (*rows > 0) return true;
+    if (*rows > 0) return begin_copies(slot, m);
     // A batch without rows is no batch.
     if (how != Reading::next) (void)iterator_->next(batch);
   }
 }
 
+bool StepFeeder::begin_copies(StepInput &slot, int32_t m) {
+  if (device_inputs_ == nullptr) return true;
+  const auto position = static_cast<size_t>(m);
+  slot.status = device_inputs_->begin(slot.slot, m, slot.batches[position], slot.rows[position], binding_);
+  return slot.status.ok();
+}
+
 bool StepFeeder::look_ahead(int64_t n, Reading how) {
   StepInput &slot = slots_[static_cast<size_t>(n % 2)];
+  if (device_inputs_ != nullptr) device_inputs_->settle(slot.slot);
   slot.status = Status();
   slot.count = read(slot, 0, how) ? 1 : 0;
   const bool may_be_interrupted = how == Reading::peek_if_ready || states_wanted_.load(std::memory_order_seq_cst) > 0;

@@ -10,6 +10,9 @@
 //   replicas            wait_ready(n) -> agree -> rank 0: start(n) -> wait_complete(n) -> input(n) until step n + 1
 //   begins feeder              peek -> ready(n) ... started(n) -> take -> complete(n) -> peek ...
 //
+// Devices that cannot read the host's memory get the batches into their own (device_inputs.h) as soon as they are read:
+// that of the next step while the present one runs.
+//
 // Step numbers count from 0 since attach(). Threads: attach, allow, state, report by the session's caller while no step
 // runs; the waits by the replicas; they wait for no lock. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_STEP_FEEDER_H_
@@ -25,6 +28,7 @@
 #include "base/thread.h"
 #include "collective/local/bell.h"
 #include "data/dataset.h"
+#include "distribute/device_inputs.h"
 #include "distribute/input_binding.h"
 
 namespace tutti::impl::distribute {
@@ -35,6 +39,7 @@ struct StepInput {
   std::vector<int64_t> rows;           ///< of each
   int32_t count = 0;                   ///< 0 = the input has ended
   int64_t step_rows = 0;
+  int32_t slot = 0;     ///< of the feeder and of its DeviceInputs
   base::Status status;  ///< of reading; nothing else is valid when it is bad
 };
 
@@ -43,6 +48,10 @@ class StepFeeder {
   static base::Result<std::unique_ptr<StepFeeder>> create(int32_t accumulation);
   /// Waits for a read in progress.
   ~StepFeeder();
+
+  /// Where batches are copied to; null (as it begins) = nowhere. Before the first attach().
+  void set_device_inputs(std::unique_ptr<DeviceInputs> inputs) { device_inputs_ = std::move(inputs); }
+  DeviceInputs *device_inputs() const { return device_inputs_.get(); }
 
   bool has_input() const { return iterator_ != nullptr; }
   /// Replaces the input; steps count from 0 again.
@@ -94,6 +103,8 @@ class StepFeeder {
   void take(int64_t n);
   /// Reads the next batch that has rows into position `m` of a slot.
   bool read(StepInput &slot, int32_t m, Reading how);
+  /// Begins to copy batch `m` of a slot to the devices; false, with the slot's status set, when that failed.
+  bool begin_copies(StepInput &slot, int32_t m);
   base::Result<bool> read_batch(data::Element &batch, Reading how);
   void judge(int64_t nanoseconds);
   void publish(std::atomic<int64_t> &counter, int64_t value);
@@ -103,6 +114,7 @@ class StepFeeder {
   std::unique_ptr<data::Iterator> iterator_;
   InputBinding binding_;
   StepInput slots_[2];
+  std::unique_ptr<DeviceInputs> device_inputs_;  // behind the slots, whose batches its copies read
   data::Element spare_;
   bool may_be_quick_ = false;  // with this input
   int32_t quick_reads_ = 0;    // in a row

@@ -89,6 +89,7 @@ class TrainerSession : public Trainer {
 
  private:
   Status open_replicas();
+  Status open_device_inputs();
   Status renew_groups();
   /// A name that is no variable's but a slot's.
   bool is_slot(std::string_view name) const {
@@ -122,7 +123,19 @@ Status TrainerSession::open() {
     TUTTI_TRY(set_host_scalar(scalar.name, scalar.initial));
   }
   TUTTI_ASSIGN(feeder_, StepFeeder::create(options_.accumulation));
-  return open_replicas();
+  TUTTI_TRY(open_replicas());
+  if (strategy_->backend()->has_host_memory() && !options_.copies_input) return Status();
+  return open_device_inputs();
+}
+
+Status TrainerSession::open_device_inputs() {
+  std::vector<DeviceInputs::Target> targets;
+  for (size_t r = 0; r < setup_->devices.size(); ++r)
+    targets.push_back({setup_->devices[r], replicas_->replica(r).group().rank() * setup_->parts});
+  TUTTI_ASSIGN(auto inputs,
+               DeviceInputs::create(targets, setup_->parts, setup_->programs.contributors, options_.accumulation));
+  feeder_->set_device_inputs(std::move(inputs));
+  return Status();
 }
 
 Status TrainerSession::open_replicas() {
@@ -134,7 +147,7 @@ Status TrainerSession::open_replicas() {
     arenas[static_cast<size_t>(Arena::slots)] = weights_.slots(copy);
     arenas[static_cast<size_t>(Arena::host)] = weights_.host(copy);
     TUTTI_ASSIGN(std::unique_ptr<Replica> replica,
-                 Replica::create(setup_->programs, setup_->plan, executables_, setup_->devices[r], arenas,
+                 Replica::create(setup_->programs, setup_->plan, executables_, setup_->devices[r], r, arenas,
                                  setup_->parts, static_cast<size_t>(options_.program_cache_size)));
     replicas.push_back(std::move(replica));
   }
@@ -372,6 +385,7 @@ TrainerCounters TrainerSession::counters() const {
   counters.cache_evictions = executables_.evicted();
   counters.steps = steps_run_;
   counters.examples = examples_run_;
+  if (feeder_->device_inputs() != nullptr) counters.device_inputs = feeder_->device_inputs()->counters();
   return counters;
 }
 
@@ -381,8 +395,13 @@ base::Json TrainerSession::describe() const {
     const auto arena = static_cast<Arena>(a);
     arenas.push_back(base::JsonObject{{"arena", std::string(name(arena))}, {"bytes", setup_->plan.arena_bytes(arena)}});
   }
+  const DeviceInputCounters inputs = counters().device_inputs;
   return base::JsonObject{{"strategy", strategy_->describe()},
                           {"contributors", setup_->programs.contributors},
+                          {"copies_input", feeder_->device_inputs() != nullptr},
+                          {"input_batches_copied", inputs.batches},
+                          {"input_bytes_copied", inputs.bytes},
+                          {"input_batches_in_time", inputs.in_time},
                           {"shared_weights", setup_->shared_weights},
                           {"gradient_sets", setup_->graphs.gradient_sets},
                           {"buckets", static_cast<int64_t>(setup_->plan.buckets().size())},

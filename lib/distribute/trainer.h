@@ -67,6 +67,8 @@ struct TrainerOptions {
   int64_t typical_rows = 64;
   /// Keep the gradients of the last step readable (gradient()).
   bool keep_gradients = false;
+  /// Copy batches into the memory of the devices ahead of the step also where these can read the host's.
+  bool copies_input = false;
   /// How long a replica waits for the others.
   int64_t collective_timeout_ms = 600000;
   /// After a CANCEL: how long the step under way may take to end by itself before its replicas give up their waits.
@@ -97,11 +99,19 @@ struct NamedNumber {
   double value = 0;
 };
 
+/// Batches that were copied into the memory of devices ahead of their steps; none where devices read the host's.
+struct DeviceInputCounters {
+  int64_t batches = 0;  ///< one for each replica and micro-batch
+  int64_t bytes = 0;
+  int64_t in_time = 0;  ///< batches that were there when their step asked for them
+};
+
 struct TrainerCounters {
   int64_t programs_built = 0;  ///< programs bound, all replicas
   int64_t executables_built = 0;
   int64_t cache_evictions = 0;
   int64_t steps = 0, examples = 0;  ///< complete steps and their rows, those of runs that failed included
+  DeviceInputCounters device_inputs;
 };
 
 /// The values of a trainer by name. Between runs, by one thread at a time.

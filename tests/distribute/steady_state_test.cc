@@ -33,13 +33,14 @@ static int64_t reading(impl::data::Iterator &iterator, int64_t steps, int32_t ac
   return probe.count();
 }
 
-static void test_steps_allocate_nothing(void **) {
+static void check_steps(bool copies_input) {
   for (int32_t replicas = 1; replicas <= 3; ++replicas) {
     for (const int32_t accumulation : {1, 3}) {
       NetworkCase network;
       network.batch_norm = replicas == 2;
       TrainerOptions options;
       options.accumulation = accumulation;
+      options.copies_input = copies_input;
       const Model model = assert_ok_value(build_network(network));
       auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), options));
       assert_ok(trainer->initialize());
@@ -54,9 +55,13 @@ static void test_steps_allocate_nothing(void **) {
   }
 }
 
+static void test_steps_allocate_nothing(void **) { check_steps(false); }
+static void test_steps_that_copy_their_input_allocate_nothing(void **) { check_steps(true); }
+
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_steps_allocate_nothing),
+    cmocka_unit_test(tutti::testing::test_steps_that_copy_their_input_allocate_nothing),
 };
 TEST_MAIN(tests)

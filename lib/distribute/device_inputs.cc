@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/device_inputs.h"
+
+#include <algorithm>
+
+namespace tutti::impl::distribute {
+
+using base::Result;
+using base::Status;
+
+Result<std::unique_ptr<DeviceInputs>> DeviceInputs::create(const std::vector<Target> &targets, int32_t parts,
+                                                           int32_t contributors, int32_t accumulation) {
+  std::unique_ptr<DeviceInputs> inputs(new DeviceInputs(parts, contributors));
+  for (const Target &target : targets) {
+    Replica replica;
+    replica.target = target;
+    TUTTI_ASSIGN(replica.stream, target.device->create_stream());
+    for (std::vector<Batch> &slot : replica.slots) {
+      for (int32_t m = 0; m < accumulation; ++m) {
+        Batch batch;
+        batch.parts.resize(static_cast<size_t>(parts));
+        TUTTI_ASSIGN(batch.copied, target.device->create_event());
+        slot.push_back(std::move(batch));
+      }
+    }
+    inputs->replicas_.push_back(std::move(replica));
+  }
+  return inputs;
+}
+
+DeviceInputs::~DeviceInputs() {
+  settle(0);
+  settle(1);
+}
+
+Status DeviceInputs::begin(int32_t slot, int32_t batch, const data::Element &element, int64_t rows,
+                           const InputBinding &binding) {
+  for (Replica &replica : replicas_) {
+    Batch &to = replica.slots[static_cast<size_t>(slot)][static_cast<size_t>(batch)];
+    const Status status = copy(replica, to, element, rows, binding);
+    if (status.ok()) continue;
+    settle(slot);
+    (void)replica.stream.synchronize();
+    return status.wrap(base::concat("copying the batch to device ", replica.target.device->name(), " failed"));
+  }
+  return Status();
+}
+
+Status DeviceInputs::copy(Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
+                          const InputBinding &binding) {
+  for (int32_t p = 0; p < parts_; ++p) {
+    const RowRange range = share_of_rows(rows, replica.target.first_contributor + p, contributors_);
+    for (const int32_t component : binding.components()) {
+      TUTTI_TRY(copy_part(replica, batch.parts[static_cast<size_t>(p)], element, range, component));
+    }
+  }
+  TUTTI_TRY(batch.copied.record(replica.stream));
+  batch.is_under_way = true;
+  batches_.fetch_add(1, std::memory_order_relaxed);
+  return Status();
+}
+
+Status DeviceInputs::copy_part(Replica &replica, std::vector<backend::Buffer> &buffers, const data::Element &element,
+                               RowRange range, int32_t component) {
+  const tensor::Tensor &tensor = element.components[static_cast<size_t>(component)];
+  const int64_t row_bytes = tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows();
+  const int64_t bytes = range.rows() * row_bytes;
+  if (buffers.size() <= static_cast<size_t>(component)) buffers.resize(static_cast<size_t>(component) + 1);
+  backend::Buffer &buffer = buffers[static_cast<size_t>(component)];
+  if (buffer.empty() || buffer.size_bytes() < bytes) {
+    buffer = backend::Buffer();  // before the larger one, so that both need not fit
+    TUTTI_ASSIGN(buffer, replica.target.device->allocate(std::max<int64_t>(bytes, 1)));
+  }
+  TUTTI_TRY(buffer.write(0, InputBinding::row_pointer(element, component, range.begin), bytes, &replica.stream));
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return Status();
+}
+
+void DeviceInputs::settle(int32_t slot) {
+  for (Replica &replica : replicas_) {
+    for (Batch &batch : replica.slots[static_cast<size_t>(slot)]) {
+      // An error of the copies came back, or will, from the stream that waited for them.
+      if (batch.is_under_way) (void)batch.copied.synchronize();
+      batch.is_under_way = false;
+    }
+  }
+}
+
+Status DeviceInputs::wait(size_t replica, int32_t slot, int32_t batch, backend::Stream &stream) {
+  Batch &of = replicas_[replica].slots[static_cast<size_t>(slot)][static_cast<size_t>(batch)];
+  if (of.copied.is_done()) in_time_.fetch_add(1, std::memory_order_relaxed);
+  return stream.wait(of.copied);
+}
+
+const void *DeviceInputs::rows(size_t replica, int32_t slot, int32_t batch, size_t part, int32_t component) const {
+  const Batch &of = replicas_[replica].slots[static_cast<size_t>(slot)][static_cast<size_t>(batch)];
+  return of.parts[part][static_cast<size_t>(component)].device_pointer();
+}
+
+DeviceInputCounters DeviceInputs::counters() const {
+  return {batches_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed),
+          in_time_.load(std::memory_order_relaxed)};
+}
+
+}  // namespace tutti::impl::distribute

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches in the memory of devices: the rows of each contributor are copied there ahead of the step, on a stream of
+// their own, so that the copy of the next step's batch goes on while the devices compute the present one.
+//
+//   feeder     settle(slot) -> batch read -> begin(slot, batch, ...)          while the step before runs
+//   replica    wait(replica, slot, batch, stream) -> rows(...) -> program     the stream waits, not the thread
+//
+// There is memory for two slots, those of the feeder: one step under way, one ahead. It grows to the largest batch and
+// is kept.
+//
+// Threads: begin and settle by whoever holds the feeder's iterator; wait and rows by the replica, between the feeder's
+// wait_ready() (for further batches wait_complete()) and its next step; counters by anybody. Internal to this folder.
+#ifndef TUTTI_DISTRIBUTE_DEVICE_INPUTS_H_
+#define TUTTI_DISTRIBUTE_DEVICE_INPUTS_H_
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/status.h"
+#include "data/element.h"
+#include "distribute/input_binding.h"
+#include "distribute/trainer.h"
+
+namespace tutti::impl::distribute {
+
+class DeviceInputs {
+ public:
+  /// A replica: its device, and the number of its first contributor among all.
+  struct Target {
+    backend::DeviceRef device;
+    int32_t first_contributor = 0;
+  };
+
+  /// Each replica has `parts` of the `contributors`; a step has up to `accumulation` batches.
+  static base::Result<std::unique_ptr<DeviceInputs>> create(const std::vector<Target> &targets, int32_t parts,
+                                                            int32_t contributors, int32_t accumulation);
+  /// Waits for copies that are under way.
+  ~DeviceInputs();
+
+  /// Begins to copy what the contributors train on of batch `batch` of a slot. The element must stay until settle().
+  /// After an error nothing is being copied for the batch.
+  base::Status begin(int32_t slot, int32_t batch, const data::Element &element, int64_t rows,
+                     const InputBinding &binding);
+  /// Waits until no copy reads a batch of the slot.
+  void settle(int32_t slot);
+
+  /// What is issued on `stream` from now on comes after the copies of the batch.
+  base::Status wait(size_t replica, int32_t slot, int32_t batch, backend::Stream &stream);
+  /// First row of a component for part `part` of a replica, as its programs take it.
+  const void *rows(size_t replica, int32_t slot, int32_t batch, size_t part, int32_t component) const;
+
+  DeviceInputCounters counters() const;
+
+ private:
+  /// Memory for one batch: for each part and component.
+  struct Batch {
+    std::vector<std::vector<backend::Buffer>> parts;
+    backend::Event copied;
+    bool is_under_way = false;  // between begin() and settle()
+  };
+  struct Replica {
+    Target target;
+    backend::Stream stream;
+    std::array<std::vector<Batch>, 2> slots;
+  };
+
+  DeviceInputs(int32_t parts, int32_t contributors) : parts_(parts), contributors_(contributors) {}
+
+  base::Status copy(Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
+                    const InputBinding &binding);
+  base::Status copy_part(Replica &replica, std::vector<backend::Buffer> &buffers, const data::Element &element,
+                         RowRange range, int32_t component);
+
+  const int32_t parts_, contributors_;
+  std::vector<Replica> replicas_;
+  std::atomic<int64_t> batches_{0}, bytes_{0}, in_time_{0};
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_DEVICE_INPUTS_H_

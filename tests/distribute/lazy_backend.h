@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reference backend with copies that are late: what is written on a stream is copied only when somebody waits for
+// the stream or an event of it, which is the latest moment that the contract allows. Who forgets to wait, or frees the
+// source too early, computes with other numbers.
+//
+//   LazyBackend::begin({.has_host_memory = false});    // settings of backends opened from now on, and new counts
+//   TUTTI_ASSIGN(BackendRef backend, Backend::create(LazyBackend::entry, "{}", {}));
+//
+// Threads: every function is safe from any thread.
+#ifndef TUTTI_TESTS_DISTRIBUTE_LAZY_BACKEND_H_
+#define TUTTI_TESTS_DISTRIBUTE_LAZY_BACKEND_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace tutti::testing {
+
+struct LazySettings {
+  bool has_host_memory = true;
+  /// Called before a program runs on a stream.
+  std::function<void()> on_run;
+  /// Asked for memory of so many bytes: is there any?
+  std::function<bool(uint64_t)> has_memory;
+};
+
+class LazyBackend {
+ public:
+  static void begin(LazySettings settings);
+  static const tutti_backend_api *entry(uint32_t host_abi_version);
+
+  /// Copies that were issued on a stream, and that have been done.
+  static int64_t issued();
+  static int64_t done();
+  /// Waits until `count` copies have been issued; false after ten seconds.
+  static bool wait_issued(int64_t count);
+};
+
+}  // namespace tutti::testing
+
+#endif  // TUTTI_TESTS_DISTRIBUTE_LAZY_BACKEND_H_
