@@ -166,12 +166,18 @@ bool ByteStream::view(size_t skip, size_t size, tensor::Tensor &view) {
 }
 
 bool ByteStream::is_through_buffer(size_t size) {
-  if (ahead_ == nullptr) return is_compressed_ || size <= kBufferBytes / 4;
-  if (size > largest_) {
-    ahead_->make_room(size);
-    largest_ = size;
-  }
-  return is_compressed_ || size <= ReadAhead::kMostRoomBytes;
+  if (is_compressed_) return true;
+  if (ahead_ == nullptr) return size <= kBufferBytes / 4;
+  if (size <= ReadAhead::kRoomBytes) return true;
+  if (ahead_->is_shared()) read_alone();
+  return false;
+}
+
+void ByteStream::read_alone() {
+  source_ = std::make_unique<ByteSource>(ahead_->file());
+  source_->move_to(offset_ + static_cast<int64_t>(end_ - begin_));
+  most_behind_ = source_->most_left();
+  ahead_.reset();
 }
 
 Result<size_t> ByteStream::read(char *target, size_t size) {

@@ -71,8 +71,9 @@ class ByteStream {
   base::Result<std::string_view> peek(size_t size, size_t most_ahead = SIZE_MAX);
   /// What lies in the buffer; nothing is read.
   std::string_view buffered() const { return {data() + begin_, end_ - begin_}; }
-  /// Whether so many bytes should be had by peek() and view() rather than by read(), as far as speed goes. Says that
-  /// more pieces of this size may come.
+  /// Whether so many bytes should be had by peek() and view() rather than by read(). Large ones should not: to read
+  /// them straight to where they stay is faster than two threads and a copy, and in a local file nothing is read ahead
+  /// from then on.
   bool is_through_buffer(size_t size);
   /// Moves behind `size` bytes that peek() showed.
   void consume(size_t size) {
@@ -105,6 +106,8 @@ class ByteStream {
   /// Makes the block that comes next the buffer.
   base::Status take_block();
   base::Status append(const ReadAhead::Block &block);
+  /// Ends the thread that reads a plain file.
+  void read_alone();
   char *data() const { return static_cast<char *>(buffer_->data()) + kFrontBytes; }
   base::Status fail(const base::Status &status);
 
@@ -125,7 +128,6 @@ class ByteStream {
   std::unique_ptr<ByteSource> source_;  // null where a thread reads ahead
   std::unique_ptr<ReadAhead> ahead_;
   int64_t most_behind_;  // the buffer, as ByteSource::most_left()
-  size_t largest_ = 0;   // piece that was asked for
 };
 
 }  // namespace tutti::impl::data

@@ -35,7 +35,7 @@ ReadAhead::ReadAhead(const ByteSource &source, size_t front_bytes, Ref<CancelTok
       token_(std::move(token)),
       is_shared_(!source.is_compressed() && file_->is_local()),
       next_offset_(source.file_offset()) {
-  spare_.reserve(kBlocks + 1);
+  spare_.reserve(kBlocks + 2);
 }
 
 ReadAhead::~ReadAhead() {
@@ -61,13 +61,15 @@ void ReadAhead::work() {
 bool ReadAhead::read_one(std::unique_lock<std::mutex> &lock) {
   if (!has_room()) return false;
   Slot &slot = slot_of(claimed_++);
-  const size_t bytes = block_bytes_;
   const int64_t offset = next_offset_;
-  next_offset_ += static_cast<int64_t>(bytes);
+  next_offset_ += static_cast<int64_t>(kBlockBytes);
   slot.block = Block();
-  slot.block.buffer = spare_buffer(bytes);
+  if (!spare_.empty()) {
+    slot.block.buffer = std::move(spare_.back());
+    spare_.pop_back();
+  }
   lock.unlock();
-  slot.block.status = fill(slot.block, offset, bytes);
+  slot.block.status = fill(slot.block, offset);
   lock.lock();
   slot.is_done = true;
   ended_ = ended_ || slot.block.is_last || !slot.block.status.ok();
@@ -75,29 +77,18 @@ bool ReadAhead::read_one(std::unique_lock<std::mutex> &lock) {
   return true;
 }
 
-// Null where there is none of the size for so many bytes.
-Ref<Buffer> ReadAhead::spare_buffer(size_t bytes) {
-  const auto size = static_cast<int64_t>(front_bytes_ + room_bytes(bytes) + bytes);
-  Ref<Buffer> found;
-  while (!spare_.empty() && found == nullptr) {
-    if (spare_.back()->size_bytes() == size) found = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  return found;
-}
-
-Status ReadAhead::fill(Block &block, int64_t offset, size_t bytes) {
-  block.begin = front_bytes_ + room_bytes(bytes);
+Status ReadAhead::fill(Block &block, int64_t offset) {
+  block.begin = front_bytes_ + kRoomBytes;
   if (block.buffer == nullptr) {
-    TUTTI_ASSIGN(block.buffer, Buffer::allocate(static_cast<int64_t>(block.begin + bytes)));
+    TUTTI_ASSIGN(block.buffer, Buffer::allocate(static_cast<int64_t>(block.begin + kBlockBytes)));
   }
   Status status;
   char *const target = static_cast<char *>(block.buffer->data()) + block.begin;
-  const size_t enough = is_shared_ ? bytes : kEnoughBytes;
-  while (block.size < bytes && status.ok() && !block.is_last) {
+  const size_t enough = is_shared_ ? kBlockBytes : kEnoughBytes;
+  while (block.size < kBlockBytes && status.ok() && !block.is_last) {
     if (block.size > 0 && (block.size >= enough || consumer_waits_)) break;
     const Result<size_t> got =
-        read(offset + static_cast<int64_t>(block.size), {target + block.size, bytes - block.size});
+        read(offset + static_cast<int64_t>(block.size), {target + block.size, kBlockBytes - block.size});
     if (!got.ok()) {
       status = got.status();
     } else {
@@ -140,15 +131,9 @@ Result<ReadAhead::Block> ReadAhead::next() {
 }
 
 void ReadAhead::give_back(Ref<Buffer> buffer) {
+  if (buffer->size_bytes() != static_cast<int64_t>(front_bytes_ + kRoomBytes + kBlockBytes)) return;
   const std::lock_guard lock(mutex_);
   if (spare_.size() < spare_.capacity()) spare_.push_back(std::move(buffer));
-}
-
-void ReadAhead::make_room(size_t piece_bytes) {
-  const size_t blocks = (4 * std::min(piece_bytes, kMostBlockBytes) + kBlockBytes - 1) / kBlockBytes;
-  const size_t wanted = std::min(blocks * kBlockBytes, kMostBlockBytes);
-  const std::lock_guard lock(mutex_);
-  block_bytes_ = std::max(block_bytes_, wanted);
 }
 
 }  // namespace tutti::impl::data

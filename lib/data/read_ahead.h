@@ -39,14 +39,14 @@ namespace tutti::impl::data {
 
 class ReadAhead {
  public:
-  /// Contents of a block at first, and at most.
-  static constexpr size_t kBlockBytes = size_t{256} << 10, kMostBlockBytes = size_t{4} << 20;
-  /// Blocks that wait for the consumer or are being read.
+  /// Contents of a block, and the room before them.
+  static constexpr size_t kBlockBytes = size_t{256} << 10, kRoomBytes = kBlockBytes / 4 + 64;
+  /// Blocks that wait for the consumer or are being read; it holds two more at most.
   static constexpr int64_t kBlocks = 4;
 
   struct Block {
     base::Ref<tensor::Buffer> buffer;
-    size_t begin = 0, size = 0;  ///< of the contents; there are room_bytes(size of the blocks) before them
+    size_t begin = 0, size = 0;  ///< of the contents
     int64_t most_left = 0;       ///< as ByteSource::most_left() behind it
     base::Status status;         ///< what ended it; it may hold bytes all the same
     bool is_last = false;
@@ -64,14 +64,11 @@ class ReadAhead {
   /// The block that follows. After one that is the last, or whose status is an error, none. An interrupt has taken
   /// nothing.
   base::Result<Block> next();
-  /// Memory of a block that nobody needs any more.
+  const base::Ref<const ReadableFile> &file() const { return file_; }
+  /// Does the consumer read, too?
+  bool is_shared() const { return is_shared_; }
+  /// Memory of a block that nobody needs any more; other memory is let go.
   void give_back(base::Ref<tensor::Buffer> buffer);
-  /// Pieces of this size shall fit before the contents of a block, as far as kMostBlockBytes allow; blocks only grow.
-  void make_room(size_t piece_bytes);
-
-  /// Before the contents of blocks of this size.
-  static constexpr size_t room_bytes(size_t block_bytes) { return block_bytes / 4 + kSlackBytes; }
-  static constexpr size_t kMostRoomBytes = kMostBlockBytes / 4 + 64;
 
  private:
   struct Slot {
@@ -79,16 +76,13 @@ class ReadAhead {
     bool is_done = false;
   };
 
-  static constexpr size_t kSlackBytes = 64;
-
   ReadAhead(const ByteSource &source, size_t front_bytes, base::Ref<base::CancelToken> token);
   void work();
   bool has_room() const { return !ended_ && claimed_ < taken_ + kBlocks; }
   Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number % kBlocks)]; }
   // Reads the next block that nobody reads yet; false when there is none. Called and left with the lock held.
   bool read_one(std::unique_lock<std::mutex> &lock);
-  base::Ref<tensor::Buffer> spare_buffer(size_t bytes);
-  base::Status fill(Block &block, int64_t offset, size_t bytes);
+  base::Status fill(Block &block, int64_t offset);
   base::Result<size_t> read(int64_t offset, std::span<char> target);
 
   const base::Ref<const ReadableFile> file_;
@@ -101,7 +95,6 @@ class ReadAhead {
   // Guarded by mutex_:
   std::array<Slot, kBlocks> slots_;
   std::vector<base::Ref<tensor::Buffer>> spare_;
-  size_t block_bytes_ = kBlockBytes;
   int64_t claimed_ = 0, taken_ = 0;  // blocks that somebody reads or has read; that the consumer took
   int64_t next_offset_ = 0;          // in the file, of the block after the claimed ones; where the consumer reads too
   bool ended_ = false;               // nothing is read behind the claimed ones
