@@ -231,7 +231,9 @@ class BorderedFileSystem : public data::FileSystem {
     TUTTI_ASSIGN(Ref<const data::ReadableFile> file, data::open_file(path.substr(path.find("://") + 3)));
     return Ref<const data::ReadableFile>(base::make_ref<File>(*this, path, std::move(file), cancel));
   }
-  Result<std::vector<Entry>> list(const std::string &) const override { return std::vector<Entry>(); }
+  Result<std::vector<Entry>> list(const std::string &, const Ref<CancelToken> &) const override {
+    return std::vector<Entry>();
+  }
   bool can_list() const override { return false; }
   void open_border() {
     const std::lock_guard lock(mutex_);
