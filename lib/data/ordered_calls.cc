@@ -7,6 +7,7 @@
 namespace tutti::impl::data {
 
 using base::CancelToken;
+using base::now_ns;
 using base::Ref;
 using base::Result;
 using base::Status;
@@ -17,8 +18,6 @@ namespace {
 /// the cores that is not, as parts of that time.
 constexpr int64_t kLookNanoseconds = 20'000'000;
 constexpr double kMuchWaiting = 0.1, kBusyCores = 0.7;
-
-int64_t now_ns() { return WalkReport::steady_ns(); }
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 #include "data/walk_report.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -36,10 +35,10 @@ class Timed {
  public:
   explicit Timed(StageCounters &counters) : is_timed_(counters.wants_time()) {
     if (!is_timed_) return;
-    start_ns_ = WalkReport::steady_ns();
+    start_ns_ = base::now_ns();
     if (!counters.has_begun()) counters.mark_begin(start_ns_);
   }
-  int64_t elapsed_ns() const { return is_timed_ ? WalkReport::steady_ns() - start_ns_ : -1; }
+  int64_t elapsed_ns() const { return is_timed_ ? base::now_ns() - start_ns_ : -1; }
 
  private:
   const bool is_timed_;
@@ -162,11 +161,6 @@ JsonObject StageCounters::to_json() const {
     object.emplace_back("ignored_errors", std::move(errors));
   }
   return object;
-}
-
-int64_t WalkReport::steady_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
 StageCounters &WalkReport::counters_of(const Dataset &dataset) {

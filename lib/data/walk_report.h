@@ -36,6 +36,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "base/trace.h"
 #include "data/dataset.h"
 #include "data/stage.h"
 
@@ -97,8 +98,7 @@ class WalkReport {
   using Now = int64_t (*)();  // nanoseconds since whenever
 
   /// A test may have a clock of its own.
-  explicit WalkReport(Now now = steady_ns) : now_(now), started_ns_(now()) {}
-  static int64_t steady_ns();
+  explicit WalkReport(Now now = base::now_ns) : now_(now), started_ns_(now()) {}
 
   /// Those of a dataset's stages, which outlive the walk.
   StageCounters &counters_of(const Dataset &dataset);

@@ -99,9 +99,9 @@ class Channel : public base::Object {
     }
     const auto ready = [&] { return !waiting_.empty() || ended_; };
     if (!ready()) {
-      const int64_t begin = WalkReport::steady_ns();
+      const int64_t begin = base::now_ns();
       const Status status = base::wait_until(arrived_, lock, cancel, Deadline::never(), ready);
-      if (counters != nullptr) counters->add_arrival(WalkReport::steady_ns() - begin);
+      if (counters != nullptr) counters->add_arrival(base::now_ns() - begin);
       TUTTI_TRY(status);
     }
     if (waiting_.empty()) {

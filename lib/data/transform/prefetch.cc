@@ -91,9 +91,9 @@ class PrefetchStage : public RunAheadStage {
 
   void draw(int64_t number, Handover &slot) {
     const int64_t weight = is_input_own_work_ ? StageCounters::weight_of(number) : 0;
-    const int64_t begin = weight > 0 ? WalkReport::steady_ns() : 0;
+    const int64_t begin = weight > 0 ? base::now_ns() : 0;
     slot.more = input_->next(slot.element);
-    if (weight > 0) counters_->add_work((WalkReport::steady_ns() - begin) * weight);
+    if (weight > 0) counters_->add_work((base::now_ns() - begin) * weight);
   }
 
   void produce() {
@@ -103,9 +103,9 @@ class PrefetchStage : public RunAheadStage {
         was_full_.store(true);
         // Half of the ring empty, so that the thread does not wake for every single slot.
         const auto has_much_room = [&] { return stopping_.load() || made - taken_.load() <= limit_.load() / 2; };
-        const int64_t begin = WalkReport::steady_ns();
+        const int64_t begin = base::now_ns();
         (void)room_.wait(nullptr, has_much_room);
-        if (counters_ != nullptr) counters_->add_full(WalkReport::steady_ns() - begin);
+        if (counters_ != nullptr) counters_->add_full(base::now_ns() - begin);
       }
       if (stopping_.load()) return;
       Handover &slot = slots_[static_cast<size_t>(made) % slots_.size()];
