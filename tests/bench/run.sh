@@ -10,7 +10,7 @@
 #   overhead    microseconds of the executor; milliseconds of building training programs
 #   profile     the most expensive kernels of each network
 #   values      that PyTorch, from the same start, predicts and learns the same; fails when not
-#   pipeline    how fast datasets deliver
+#   pipeline    how fast datasets deliver, and what must hold of them: shuffle, cache, overlap, automatic settings
 #   accuracy    mlp, cnn, resnet20 on Fashion-MNIST: the test accuracy each one reaches, and fails below the one expected.
 #               ARGUMENTs are networks; the last takes ten minutes on two cores.
 #   all         every one of the above but accuracy and pipeline
@@ -49,8 +49,9 @@ esac
 packaging/install-deps.sh build test
 case $what in
 pipeline)
-    build_target tests/bench/pipeline_bench
-    exec "$build/tests/bench/pipeline_bench" "$@"
+    build_target tests/bench/pipeline_bench tests/bench/pipeline_gates
+    "$build/tests/bench/pipeline_bench" "$@"
+    exec "$build/tests/bench/pipeline_gates"
     ;;
 accuracy)
     build_target tests/bench/accuracy_bench
