@@ -121,6 +121,8 @@ void mistakes_name_the_feature(void **) {
   assert_error_contains(build({"box: f32[4, ?]"}), "bad dimension '?'");
   assert_error_contains(build({"box: f32[-1]"}), "bad dimension '-1'");
   assert_error_contains(build({"label: i8 = 300"}), "the default is no i8");
+  assert_error_contains(build({"x: f32[4194305] = 0"}), "a default is for at most 4194304 elements");
+  assert_error_contains(build({"x: bytes[999999999999] = a"}), "a default is for at most 4194304 elements");
   assert_error_contains(build({"ids: i64[?] = 3"}), "empty where it is missing");
   assert_error_contains(build({"a: i64", "a: f32"}), "two components are called 'a'");
   assert_error_contains(build({"label: i64"}, {{"labels", Strings{"lable"}}}), "did you mean 'label'?");

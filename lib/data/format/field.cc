@@ -55,11 +55,17 @@ Status parse_type(std::string_view type, std::string_view text, ComponentSpec &c
   return Status();
 }
 
+// It is made at once, of a size that a text alone says.
+constexpr int64_t kMostDefaultElements = int64_t{1} << 22;
+
 // The default's text in every element of the shape.
 Result<Tensor> fill_default(const ComponentSpec &component, const std::string &value, std::string_view text) {
   const std::optional<std::vector<int64_t>> extents = graph::constant_shape(component.dims);
   if (!extents) return Tensor();
   TUTTI_ASSIGN(const Shape shape, Shape::make(*extents));
+  if (shape.elements() > kMostDefaultElements) {
+    return bad_field(text, base::concat("a default is for at most ", kMostDefaultElements, " elements"));
+  }
   if (component.dtype == DType::bytes) {
     return tensor::make_bytes_tensor(shape, std::vector<std::string>(static_cast<size_t>(shape.elements()), value));
   }
