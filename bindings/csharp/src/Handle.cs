@@ -32,7 +32,7 @@ namespace Tutti
         private readonly long size;
         private readonly object gate = new object();
         private List<Call> waiting; // guarded by gate
-        private bool closing;       // guarded by gate
+        private volatile bool closing; // changed under gate
         private bool collected;
 
         public Handle(Kind kind, IntPtr number, long size = 0) : base(IntPtr.Zero, true)
@@ -55,24 +55,23 @@ namespace Tutti
 
         public bool IsClosing
         {
-            get
-            {
-                lock (gate)
-                    return closing;
-            }
+            get { return closing; }
         }
 
+        // A handle that was closed lets nobody in, also while others have yet to leave.
         public IntPtr Enter()
         {
             bool entered = false;
             try
             {
-                DangerousAddRef(ref entered);
+                if (!closing)
+                    DangerousAddRef(ref entered);
             }
             catch (ObjectDisposedException)
             {
-                throw new ObjectDisposedException(kind.Name, "use of a closed " + kind.Name);
             }
+            if (!entered)
+                throw new ObjectDisposedException(kind.Name, "use of a closed " + kind.Name);
             return handle;
         }
 
