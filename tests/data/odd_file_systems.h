@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// File systems that give the machine's own files in odd ways: "short:///tmp/a" a few bytes at a time, "late:///tmp/a"
-// only after it has been asked again and again.
+// File systems that give the machine's own files in odd ways: "short:///tmp/a" a few bytes at a time, "uneven:///tmp/a"
+// up to some thousand, "late:///tmp/a" only after it has been asked again and again.
 #ifndef TUTTI_TESTS_DATA_ODD_FILE_SYSTEMS_H_
 #define TUTTI_TESTS_DATA_ODD_FILE_SYSTEMS_H_
 
@@ -21,7 +21,9 @@ class OddFileSystem : public impl::data::FileSystem {
   using FileRef = impl::base::Ref<const impl::data::ReadableFile>;
   using Token = impl::base::Ref<impl::base::CancelToken>;
 
-  OddFileSystem(std::string scheme, bool is_late) : scheme_(std::move(scheme)), is_late_(is_late) {}
+  /// Gives at most `most_bytes` at a time; a late one, all of them.
+  OddFileSystem(std::string scheme, bool is_late, int64_t most_bytes = 5)
+      : scheme_(std::move(scheme)), is_late_(is_late), most_bytes_(most_bytes) {}
 
   impl::base::Result<FileRef> open(const std::string &path, const Token &cancel) const override {
     if (cancel != nullptr) TUTTI_TRY(perhaps_late());
@@ -44,7 +46,7 @@ class OddFileSystem : public impl::data::FileSystem {
         if (is_in_walk_) TUTTI_TRY(system_.perhaps_late());
         return file_->read_at(offset, target);
       }
-      const auto most = static_cast<size_t>(system_.calls_++ % 5 + 1);
+      const auto most = static_cast<size_t>(system_.calls_++ * 1009 % system_.most_bytes_ + 1);
       return file_->read_at(offset, target.subspan(0, std::min(most, target.size())));
     }
 
@@ -64,12 +66,14 @@ class OddFileSystem : public impl::data::FileSystem {
 
   const std::string scheme_;
   const bool is_late_;
+  const int64_t most_bytes_;
   mutable std::atomic<int64_t> calls_{0};
 };
 
 inline impl::base::Ref<const impl::data::FileSystems> odd_file_systems() {
   auto systems = impl::base::make_ref<impl::data::FileSystems>();
   assert_ok(systems->add("short", std::make_shared<OddFileSystem>("short", false)));
+  assert_ok(systems->add("uneven", std::make_shared<OddFileSystem>("uneven", false, 9973)));
   assert_ok(systems->add("late", std::make_shared<OddFileSystem>("late", true)));
   return systems;
 }

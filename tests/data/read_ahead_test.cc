@@ -213,7 +213,7 @@ void odd_file_systems_are_read_ahead_too(void **) {
   const TemporaryDirectory folder;
   const std::string path = record_file(folder, Compression::none);
   const auto systems = odd_file_systems();
-  for (const char *scheme : {"short://", "late://"}) {
+  for (const char *scheme : {"uneven://", "late://"}) {
     assert_true(walk(records_of({scheme + path}, systems), 4) == records());
     auto batched = begin_with("tfrecord", {{"paths", Strings{scheme + path}}}, {systems});
     assert_true(walk(assert_ok_value(batched.batch(7).build()), 4) == records());
@@ -330,7 +330,7 @@ void walks_that_are_dropped_end_their_threads(void **) {
     }
     iterator.reset();
     assert_int_equal(system->waiting(), 0);
-    assert_int_equal(reading_threads(), 0);
+    expect_reading_threads(0);
   }
 }
 
