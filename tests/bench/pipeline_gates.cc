@@ -286,8 +286,8 @@ void overlap_gate() {
 
 // ---- automatic ----
 
-// Seconds for so many elements of a walk that is alone on the machine: what another one's threads prepare meanwhile would
-// count for nothing. Before that it finds its settings, and its buffers come to be as full as they stay.
+// Seconds for so many elements of a walk that is alone on the machine: what another one's threads prepare meanwhile
+// would count for nothing. Before that it finds its settings, and its buffers come to be as full as they stay.
 double steady_seconds(const Pipeline &pipeline, int batches, int warm_ups) {
   Walk walk(pipeline);
   for (int i = 0; i < warm_ups; ++i)
