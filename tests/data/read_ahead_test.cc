@@ -317,8 +317,8 @@ void walks_that_are_dropped_end_their_threads(void **) {
   for (const bool cancels : {false, true}) {
     auto iterator = assert_ok_value(records_of({path}, with_system(system))->make_iterator(with_threads(4)));
     Element element;
-    // So far that the thread comes to the border.
-    for (int64_t bytes = 0; bytes < BorderedFileSystem::kBorder - (int64_t{1} << 20);) {
+    // So far that less than half of the ring lies before the border: then the thread comes to it.
+    for (int64_t bytes = 0; bytes < BorderedFileSystem::kBorder - (int64_t{256} << 10);) {
       assert_true(assert_ok_value(iterator->next(element)));
       bytes += 16 + tensor::bytes_total(element.components[0]);
     }
