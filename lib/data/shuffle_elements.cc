@@ -38,7 +38,8 @@ class ElementShuffleStage : public Stage {
     const size_t slot = reservoir_.pick();
     reservoir_.remove(slot);
     std::swap(element, held_[slot]);
-    if (slot + 1 != held_.size()) std::swap(held_[slot], held_.back());
+    std::swap(held_[slot], held_.back());
+    std::swap(spare_, held_.back());
     held_.pop_back();
     ++draws_;
     return true;
@@ -57,8 +58,7 @@ class ElementShuffleStage : public Stage {
   Status fill() {
     while (!ended_ && reservoir_.has_room()) {
       take_snapshot();
-      Element element;
-      const Result<bool> more = input_->next(element);
+      const Result<bool> more = input_->next(spare_);
       if (more.ok() && !*more) {
         ended_ = true;
         return Status();
@@ -70,7 +70,7 @@ class ElementShuffleStage : public Stage {
         return more.status();
       }
       reservoir_.add(position);
-      held_.push_back(std::move(element));
+      held_.push_back(std::move(spare_));
       if (reservoir_.has_room()) TUTTI_TRY(base::check(cancel_.get()));
     }
     return Status();
@@ -99,6 +99,7 @@ class ElementShuffleStage : public Stage {
   const int64_t capacity_;
   Reservoir reservoir_;
   std::vector<Element> held_;       // by slot of the reservoir
+  Element spare_;                   // for the next one, with memory of one given out
   std::deque<Snapshot> snapshots_;  // the first is from before the oldest element held
   std::set<int64_t> failed_;        // positions of elements that failed
   int64_t pulled_ = 0;

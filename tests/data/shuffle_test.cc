@@ -55,6 +55,30 @@ void positions_and_elements_shuffle_alike(void **) {
   assert_true(order(std::move(range(100).shuffle(9)), 5) == order(std::move(forward_only(range(100)).shuffle(9)), 5));
 }
 
+// Whether what is behind a shuffle asks for positions or for one element after the other.
+void transforms_behind_see_the_same_order(void **) {
+  using Behind = Pipeline (*)(Pipeline);
+  const Behind transforms[] = {
+      [](Pipeline p) {
+        return std::move(p.apply("skip", {{"count", int64_t{13}}}));
+      },
+      [](Pipeline p) {
+        return std::move(p.apply("take", {{"count", int64_t{41}}}));
+      },
+      [](Pipeline p) {
+        return std::move(p.apply("shard", {{"num_shards", int64_t{3}}, {"index", int64_t{1}}}));
+      },
+      [](Pipeline p) { return std::move(p.batch(7)); },
+      [](Pipeline p) { return std::move(p.shuffle(5).shuffle(30)); },
+  };
+  for (const Behind behind : transforms) {
+    for (const int64_t buffer : {4, 60}) {
+      const auto by_position = order(behind(std::move(range(100).shuffle(buffer))), 5);
+      assert_true(by_position == order(behind(std::move(forward_only(range(100)).shuffle(buffer))), 5));
+    }
+  }
+}
+
 void orders_differ_by_epoch_and_seed_and_nothing_else(void **) {
   const auto shuffled = [](int64_t buffer) { return std::move(range(100).shuffle(buffer)); };
   for (const int64_t buffer : {20, 1000}) {
@@ -113,6 +137,25 @@ void large_datasets_need_no_stored_order(void **) {
   assert_true(is_permutation_of_range(values_of<int64_t>(dataset, "value"), count));
 }
 
+// Small buffers draw as they go; a walk that is restored goes on where it was.
+void large_datasets_are_drawn_from_small_buffers(void **) {
+  const int64_t count = (int64_t{1} << 20) + 5;
+  const auto shuffled = [=] { return std::move(range(count).shuffle(100).batch(1 << 18)); };
+  const std::vector<int64_t> values = order(shuffled(), 3);
+  assert_true(values == order(std::move(forward_only(range(count)).shuffle(100).batch(1 << 18)), 3));
+  data::IteratorContext context;
+  context.seed = 3;
+  const DatasetRef dataset = assert_ok_value(shuffled().build());
+  auto iterator = assert_ok_value(dataset->make_iterator(context));
+  auto restored = assert_ok_value(dataset->make_iterator(context));
+  Element element;
+  for (int i = 0; i < 3; ++i)
+    assert_true(assert_ok_value(iterator->next(element)));
+  assert_ok(restored->restore(iterator->save()));
+  assert_true(assert_ok_value(restored->next(element)));
+  assert_int_equal(element.components[0].data_as<int64_t>()[17], values[3 * (1 << 18) + 17]);
+}
+
 void restored_buffer_size_must_agree(void **) {
   const auto shuffled = [](int64_t buffer) { return forward_only(range(30)).shuffle(buffer).build().value(); };
   auto iterator = assert_ok_value(shuffled(5)->make_iterator({}));
@@ -127,11 +170,13 @@ void restored_buffer_size_must_agree(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_element_comes_once_and_not_too_early),
     cmocka_unit_test(positions_and_elements_shuffle_alike),
+    cmocka_unit_test(transforms_behind_see_the_same_order),
     cmocka_unit_test(orders_differ_by_epoch_and_seed_and_nothing_else),
     cmocka_unit_test(parameters_fix_seed_and_order),
     cmocka_unit_test(shuffles_of_one_pipeline_are_independent),
     cmocka_unit_test(permutations_are_uniform),
     cmocka_unit_test(large_datasets_need_no_stored_order),
+    cmocka_unit_test(large_datasets_are_drawn_from_small_buffers),
     cmocka_unit_test(restored_buffer_size_must_agree),
 };
 TEST_MAIN(tests)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Three ways to the same promise: a permutation of positions where the source can be indexed and the buffer holds it
-// all; a reservoir of positions where it can be indexed; a reservoir of elements (shuffle_elements.cc) elsewhere.
+// all; a reservoir of positions where it can be indexed, with the order stored as it comes for moderate sizes,
+// so that what is behind reads by position too; a reservoir of elements (shuffle_elements.cc) elsewhere.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -48,10 +49,56 @@ class PermutedAccess : public MappedAccess {
   mutable std::optional<base::KeyedPermutation> computed_;
 };
 
+// Positions 0 .. size-1 in the order in which a reservoir gives them.
+class PositionDraws {
+ public:
+  PositionDraws(RandomKey key, int64_t capacity, int64_t size) : reservoir_(key, capacity), size_(size) {}
+
+  // The next one. Not after `size` of them.
+  int64_t next() {
+    while (reservoir_.has_room() && added_ < size_)
+      reservoir_.add(added_++);
+    const size_t slot = reservoir_.pick();
+    const int64_t position = reservoir_.position(slot);
+    reservoir_.remove(slot);
+    ++draws_;
+    return position;
+  }
+  int64_t size() const { return size_; }
+  int64_t draws() const { return draws_; }
+
+ private:
+  Reservoir reservoir_;
+  const int64_t size_;
+  int64_t added_ = 0;
+  int64_t draws_ = 0;
+};
+
+// Of a source larger than the buffer, read forward.
+class DrawnAccess : public MappedAccess {
+ public:
+  DrawnAccess(std::unique_ptr<RandomAccess> input, RandomKey key, int64_t capacity)
+      : MappedAccess(std::move(input)), draws_(key, capacity, size()) {}
+
+ protected:
+  void map(std::span<int64_t> positions) const override {
+    for (int64_t &position : positions) {
+      while (static_cast<int64_t>(drawn_.size()) <= position)
+        drawn_.push_back(draws_.next());
+      position = drawn_[static_cast<size_t>(position)];
+    }
+  }
+
+ private:
+  // As far as they were asked for.
+  mutable PositionDraws draws_;
+  mutable std::vector<int64_t> drawn_;
+};
+
 class PositionReservoirStage : public Stage {
  public:
   PositionReservoirStage(std::unique_ptr<RandomAccess> access, RandomKey key, int64_t capacity, int64_t epoch)
-      : access_(std::move(access)), reservoir_(key, capacity), epoch_(epoch) {}
+      : access_(std::move(access)), draws_(key, capacity, access_->size()), epoch_(epoch) {}
 
   Result<bool> next(Element &element) override {
     if (draw(1) == 0) return false;
@@ -71,42 +118,29 @@ class PositionReservoirStage : public Stage {
   }
   void save(State &state) const override {
     state.open("position_reservoir");
-    state.number("draws", draws_);
+    state.number("draws", draws_.draws() - static_cast<int64_t>(drawn_.size()));
     state.close();
   }
   Status restore(const JsonReader &state) override {
     TUTTI_TRY(expect_kind(state, "position_reservoir"));
     TUTTI_ASSIGN(const int64_t draws, saved_count(state, "draws", 0, access_->size()));
-    while (draws_ < draws) {
-      draw(1);
-      give(1);
-    }
+    while (draws_.draws() < draws)
+      draws_.next();
     return Status();
   }
 
  private:
   // Draws until there are `count` to give; how many there are.
   int64_t draw(int64_t count) {
-    while (static_cast<int64_t>(drawn_.size()) < count) {
-      while (reservoir_.has_room() && added_ < access_->size())
-        reservoir_.add(added_++);
-      if (reservoir_.empty()) break;
-      const size_t slot = reservoir_.pick();
-      drawn_.push_back(reservoir_.position(slot));
-      reservoir_.remove(slot);
-    }
+    while (static_cast<int64_t>(drawn_.size()) < count && draws_.draws() < draws_.size())
+      drawn_.push_back(draws_.next());
     return std::min(count, static_cast<int64_t>(drawn_.size()));
   }
-  void give(int64_t count) {
-    drawn_.erase(drawn_.begin(), drawn_.begin() + count);
-    draws_ += count;
-  }
+  void give(int64_t count) { drawn_.erase(drawn_.begin(), drawn_.begin() + count); }
 
   std::unique_ptr<RandomAccess> access_;
-  Reservoir reservoir_;
-  int64_t epoch_;
-  int64_t added_ = 0;
-  int64_t draws_ = 0;           // given out
+  PositionDraws draws_;
+  const int64_t epoch_;
   std::vector<int64_t> drawn_;  // and not yet given out: an interrupt came between
   std::vector<int64_t> positions_;
 };
@@ -124,21 +158,28 @@ class ShuffleDataset : public Dataset {
       TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
       return open_element_shuffle(std::move(input), key(context), parameters_.buffer_size, context.cancel);
     }
-    if (access->size() <= parameters_.buffer_size) {
-      access = std::make_unique<PermutedAccess>(std::move(access), key(context));
-      return std::unique_ptr<Stage>(std::make_unique<IndexedStage>(std::move(access), context.epoch));
+    if (is_stored(*access)) {
+      return std::unique_ptr<Stage>(
+          std::make_unique<IndexedStage>(reordered(std::move(access), context), context.epoch));
     }
     return std::unique_ptr<Stage>(std::make_unique<PositionReservoirStage>(std::move(access), key(context),
                                                                            parameters_.buffer_size, context.epoch));
   }
 
-  Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access) const override {
+  Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access wanted) const override {
     TUTTI_ASSIGN(std::unique_ptr<RandomAccess> access, inputs()[0]->random_access(context, Access::anywhere));
-    if (access == nullptr || access->size() > parameters_.buffer_size) return std::unique_ptr<RandomAccess>();
-    return std::unique_ptr<RandomAccess>(std::make_unique<PermutedAccess>(std::move(access), key(context)));
+    if (access == nullptr) return access;
+    const bool has_order = is_permuted(*access) || (wanted == Access::in_order && is_stored(*access));
+    return has_order ? reordered(std::move(access), context) : std::unique_ptr<RandomAccess>();
   }
 
  private:
+  bool is_permuted(const RandomAccess &access) const { return access.size() <= parameters_.buffer_size; }
+  bool is_stored(const RandomAccess &access) const { return is_permuted(access) || access.size() <= kMostStored; }
+  std::unique_ptr<RandomAccess> reordered(std::unique_ptr<RandomAccess> access, const IteratorContext &context) const {
+    if (is_permuted(*access)) return std::make_unique<PermutedAccess>(std::move(access), key(context));
+    return std::make_unique<DrawnAccess>(std::move(access), key(context), parameters_.buffer_size);
+  }
   RandomKey key(const IteratorContext &context) const {
     const int64_t seed = parameters_.seed.value_or(context.seed);
     const int64_t epoch = parameters_.reshuffle_each_epoch ? context.epoch : 0;
