@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 namespace tutti::impl::data {
@@ -102,16 +103,38 @@ void mix_columns(const float *line, const ResampleAxis &axis, int64_t channels, 
   }
 }
 
+// The same of three channels, as vectors of four: the fourth is the next pixel's first, which that one puts right. So
+// targets are written in ascending order, the last with three only, and the line has an element behind its last.
+template <int kTaps, typename R>
+void mix_three_channels(const float *line, const ResampleAxis &axis, bool mirrors, R *to) {
+  constexpr size_t kLanes = 4, kChannels = 3;
+  const int64_t taps = kTaps == 0 ? axis.taps : kTaps;
+  const auto width = static_cast<int64_t>(axis.starts.size());
+  for (int64_t i = 0; i < width; ++i, to += kChannels) {
+    const int64_t x = mirrors ? width - 1 - i : i;
+    const float *from = line + axis.starts[static_cast<size_t>(x)] * static_cast<int64_t>(kChannels);
+    const float *const weights = axis.weights.data() + x * taps;
+    float sums[kLanes];
+    R results[kLanes];
+    for (size_t c = 0; c < kLanes; ++c)
+      sums[c] = weights[0] * from[c];
+    for (int64_t t = 1; t < taps; ++t) {
+      from += kChannels;
+      for (size_t c = 0; c < kLanes; ++c)
+        sums[c] += weights[t] * from[c];
+    }
+    for (size_t c = 0; c < kLanes; ++c)
+      results[c] = rounded<R>(sums[c]);
+    std::memcpy(to, results, (i + 1 < width ? kLanes : kChannels) * sizeof(R));
+  }
+}
+
 template <typename R>
 void mix_columns(const float *line, const ResampleAxis &axis, int64_t channels, bool mirrors, R *to) {
-  switch (channels) {
-    case 1:
-      return mix_columns<1>(line, axis, channels, mirrors, to);
-    case 3:
-      return mix_columns<3>(line, axis, channels, mirrors, to);
-    default:
-      return mix_columns<0>(line, axis, channels, mirrors, to);
-  }
+  if (channels == 1) return mix_columns<1>(line, axis, channels, mirrors, to);
+  if (channels != 3) return mix_columns<0>(line, axis, channels, mirrors, to);
+  return axis.taps == 2 ? mix_three_channels<2>(line, axis, mirrors, to)
+                        : mix_three_channels<0>(line, axis, mirrors, to);
 }
 
 template <typename T, typename R>
@@ -172,7 +195,7 @@ void Resampler::run(const ImageView<T> &from, const Resizing &resizing, R *to) {
     return pick(from, vertical_, horizontal_, resizing.mirrors, to);
   }
   const int64_t count = from.width * from.channels;
-  line_.resize(static_cast<size_t>(count));
+  line_.resize(static_cast<size_t>(count + 1));
   for (int64_t y = 0; y < resizing.height; ++y) {
     mix_rows(from, vertical_.starts[static_cast<size_t>(y)], vertical_.weights.data() + y * vertical_.taps,
              vertical_.taps, count, line_.data());
