@@ -83,10 +83,33 @@ constinit KeptBlocks kept_blocks;
 
 bool is_kept(size_t size_bytes) { return size_bytes >= kKeptFrom && size_bytes < kHugeFrom; }
 
+/// Smaller blocks are taken unaligned, with room to align them: the C library's aligned allocation cuts pieces off
+/// larger ones and costs several times as much. Where such a block begins is kept in front of it.
+constexpr size_t kPaddedBelow = size_t{16} << 10;
+
+bool is_padded(size_t size_bytes) { return size_bytes < kPaddedBelow; }
+
+void *allocate_padded(size_t size) {
+  constexpr size_t kRoom = sizeof(void *) + kAlignment;
+  char *const start = static_cast<char *>(std::malloc(size + kRoom));
+  if (start == nullptr) return nullptr;
+  const auto address = reinterpret_cast<uintptr_t>(start) + sizeof(void *);
+  char *const aligned = start + (round_up(address, kAlignment) - reinterpret_cast<uintptr_t>(start));
+  std::memcpy(aligned - sizeof(void *), &start, sizeof(void *));
+  return aligned;
+}
+
+void free_padded(void *memory) {
+  void *start = nullptr;
+  std::memcpy(&start, static_cast<char *>(memory) - sizeof(void *), sizeof(void *));
+  std::free(start);
+}
+
 }  // namespace
 
 void AlignedFree::operator()(void *memory) const {
   live_bytes.fetch_sub(static_cast<int64_t>(size_bytes), std::memory_order_relaxed);
+  if (is_padded(size_bytes)) return free_padded(memory);
   if (!is_kept(size_bytes)) return std::free(memory);
   void *freed[KeptBlocks::kMostBlocks + 1];
   const size_t count = kept_blocks.keep(memory, round_up(size_bytes, kAlignment), freed);
@@ -100,7 +123,9 @@ Result<AlignedMemory> allocate_aligned(size_t size_bytes) {
   if (size_bytes >= kMost) return resource_exhausted("out of memory: cannot allocate ", size_bytes, " bytes");
   const size_t storage = round_up(size_bytes > 0 ? size_bytes : 1, alignment);
   void *memory = is_kept(size_bytes) ? kept_blocks.take(storage) : nullptr;
-  if (memory == nullptr) memory = std::aligned_alloc(alignment, storage);
+  if (memory == nullptr) {
+    memory = is_padded(size_bytes) ? allocate_padded(size_bytes) : std::aligned_alloc(alignment, storage);
+  }
   if (memory == nullptr) return resource_exhausted("out of memory: cannot allocate ", size_bytes, " bytes");
   // Only a wish: without huge pages the memory is as good.
   if (alignment == kHugePage) madvise(memory, storage, MADV_HUGEPAGE);
