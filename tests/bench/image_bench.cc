@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image_bench [ROUNDS [photos|fashion]]: image pipelines against the bare work on the same files and cores.
+// image_bench files FOLDER: only writes the photos there, for image_peer.py.
 //
 //   photos    64 made-up photos of 375 x 500 pixels as JPEG -> random-resized-crop 224 -> float, normalised, batch 64;
 //             against loops over libjpeg-turbo, a bilinear resize and the normalisation, one on each core, which write
@@ -18,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -216,13 +218,29 @@ std::string median_text(std::vector<double> values) {
   return text.data();
 }
 
-void photos(int rounds, const std::shared_ptr<data::GraphRunner> &graphs) {
+std::vector<std::string> photo_files() {
   std::vector<std::string> files;
-  size_t bytes = 0;
-  for (int64_t i = 0; i < kFiles; ++i) {
+  for (int64_t i = 0; i < kFiles; ++i)
     files.push_back(jpeg_file(sample_photo(375, 500, static_cast<uint64_t>(i)), 90));
-    bytes += files.back().size();
+  return files;
+}
+
+int write_photos(const std::string &folder) {
+  const std::vector<std::string> files = photo_files();
+  for (size_t i = 0; i < files.size(); ++i) {
+    std::ofstream file(folder + "/photo" + std::to_string(i) + ".jpg", std::ios::binary);
+    if (file << files[i] && file.flush()) continue;
+    std::fprintf(stderr, "cannot write %s/photo%zu.jpg\n", folder.c_str(), i);
+    return 1;
   }
+  return 0;
+}
+
+void photos(int rounds, const std::shared_ptr<data::GraphRunner> &graphs) {
+  const std::vector<std::string> files = photo_files();
+  size_t bytes = 0;
+  for (const std::string &file : files)
+    bytes += file.size();
   const int cores = base::available_cores();
   std::printf("%lld photos of 375 x 500, %zu bytes each in the mean, %d cores\n", static_cast<long long>(kFiles),
               bytes / files.size(), cores);
@@ -282,6 +300,7 @@ void fashion(int rounds, const std::shared_ptr<data::GraphRunner> &graphs) {
 }  // namespace
 
 int main(int argc, char **argv) {
+  if (argc > 2 && argv[1] == std::string("files")) return write_photos(argv[2]);
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
   auto backend = backend::Backend::create(tutti::testing::bench_backend, "{}", {});
   if (!backend.ok()) {
