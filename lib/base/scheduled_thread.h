@@ -22,7 +22,8 @@
 
 namespace tutti::impl::base {
 
-class ScheduledThread {
+// As aligned as it is large, so that one can be read and changed as an atomic value without a lock.
+class alignas(sizeof(pid_t) + sizeof(clockid_t)) ScheduledThread {
  public:
   /// No thread.
   ScheduledThread() = default;
