@@ -76,6 +76,11 @@ class RowCalls {
   /// Runs the graph on `rows` rows. `inputs`: one per input of the plan, `results`: one per result; rows lie one after
   /// the other. Inputs aligned to 64 bytes. Only for plans that are rowwise.
   base::Status run(int64_t rows, std::span<const RowTarget> inputs, std::span<const RowTarget> results);
+  /// Is every result looked up byte by byte? Then rows may lie anywhere.
+  bool looks_up() const { return target_.tables != nullptr && !target_.tables->empty(); }
+  /// run() on elements that lie where RandomAccess::locate() says: one target per component of the plan's spec, what
+  /// passes through included. Only where looks_up() says so.
+  base::Status run_located(int64_t count, std::span<const std::byte *const> rows, std::span<const RowTarget> targets);
   /// Runs on one row; random ops are keyed by where it came from.
   base::Status run_one(std::span<const RowTarget> inputs, std::span<const RowTarget> results, Lineage lineage);
 
@@ -98,6 +103,7 @@ class RowCalls {
   GraphTarget target_;
   base::ThreadPool *pool_;
   int64_t chunk_rows_;
+  std::vector<int64_t> input_row_bytes_;
   std::vector<int64_t> result_row_bytes_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // guarded by mutex_

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "data/fetch_early.h"
+
 namespace tutti::impl::data {
 
 using base::Result;
@@ -16,6 +18,10 @@ namespace {
 
 // Ranges that each thread gets of a loop over rows, so that slow rows do not leave the others waiting.
 constexpr int64_t kRangesPerThread = 8;
+
+int64_t size_bytes(const RoutineValue &value) {
+  return value.shape.elements() * static_cast<int64_t>(tensor::size_bytes(value.dtype));
+}
 
 Status failed(const Status &status, const Lineage &lineage) {
   return status.wrap(base::concat("map: the graph failed for element ", lineage.index, " of epoch ", lineage.epoch));
@@ -141,6 +147,35 @@ Status RoutineCalls::run_elements(std::span<const Element> elements, std::span<c
     if (element.components.empty()) return Status();
     const Status status = run_element(lane, element, targets, row);
     return status.ok() ? status : failed(status, element.lineage);
+  });
+}
+
+Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::span<const RowTarget> targets,
+                                 std::span<const Lineage> lineage) {
+  const GraphPlan &plan = *target_.plan;
+  const size_t components = rows.size() / std::max<size_t>(lineage.size(), 1);
+  return for_rows(static_cast<int64_t>(lineage.size()), [&](Lane &lane, int64_t row) -> Status {
+    const auto element = rows.subspan(static_cast<size_t>(row) * components, components);
+    const bool is_last = row + 1 == static_cast<int64_t>(lineage.size());
+    lane.inputs.resize(plan.inputs.size());
+    lane.targets.assign(plan.results.size(), nullptr);
+    for (size_t i = 0; i < plan.inputs.size(); ++i) {
+      const auto component = static_cast<size_t>(plan.inputs[i].component);
+      lane.inputs[i] = {plan.graph->value(plan.routine->inputs[i]).dtype, row_shapes_[i], element[component], nullptr};
+      if (!is_last) fetch_early(element.data()[components + component], size_bytes(lane.inputs[i]));
+    }
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const GraphPlan::Source &source = plan.sources[i];
+      std::byte *const target = targets[i].from_row(row).data;
+      if (source.result >= 0) {
+        lane.targets[static_cast<size_t>(source.result)] = target;
+      } else if (targets[i].row_bytes > 0) {
+        std::memcpy(target, element[static_cast<size_t>(source.component)], static_cast<size_t>(targets[i].row_bytes));
+      }
+    }
+    const Lineage &from = lineage[static_cast<size_t>(row)];
+    const Status status = lane.routine.run(lane.inputs, scalars(from, 1), lane.targets);
+    return status.ok() ? status : failed(status, from);
   });
 }
 

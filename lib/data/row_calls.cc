@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "data/fetch_early.h"
 #include "data/graph_calls.h"
 
 namespace tutti::impl::data {
@@ -33,8 +34,9 @@ RowCalls::RowCalls(GraphTarget target, const ElementSpec &input, base::ThreadPoo
   int64_t bytes = 1;
   for (const GraphPlan::Input &one : plan.inputs) {
     const ComponentSpec &component = input.components[static_cast<size_t>(one.component)];
-    bytes += row_elements(component.dims, plan.is_batched, plan.bindings) *
-             static_cast<int64_t>(tensor::size_bytes(component.dtype));
+    input_row_bytes_.push_back(row_elements(component.dims, plan.is_batched, plan.bindings) *
+                               static_cast<int64_t>(tensor::size_bytes(component.dtype)));
+    bytes += input_row_bytes_.back();
   }
   for (const std::string &name : plan.results) {
     const graph::ValueInfo &info = plan.graph->value(plan.graph->result(name));
@@ -106,9 +108,8 @@ Status RowCalls::run_chunk(Lane &lane, int64_t rows, std::span<const RowTarget> 
 }
 
 Status RowCalls::run(int64_t rows, std::span<const RowTarget> inputs, std::span<const RowTarget> results) {
-  const bool by_tables = target_.tables != nullptr && !target_.tables->empty();
   const auto one_range = [&](int64_t begin, int64_t end) -> Status {
-    if (by_tables) {
+    if (looks_up()) {
       look_up(end - begin, inputs, results, begin);
       return Status();
     }
@@ -124,6 +125,34 @@ Status RowCalls::run(int64_t rows, std::span<const RowTarget> inputs, std::span<
     if (first_error.ok()) first_error = status;
   }
   return first_error;
+}
+
+Status RowCalls::run_located(int64_t count, std::span<const std::byte *const> rows,
+                             std::span<const RowTarget> targets) {
+  const GraphPlan &plan = *target_.plan;
+  const size_t components = rows.size() / static_cast<size_t>(std::max<int64_t>(count, 1));
+  const auto one_range = [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t row = begin; row < end; ++row) {
+      const auto element = rows.subspan(static_cast<size_t>(row) * components, components);
+      for (size_t i = 0; i < targets.size(); ++i) {
+        const GraphPlan::Source &source = plan.sources[i];
+        std::byte *const target = targets[i].from_row(row).data;
+        if (source.result < 0) {
+          const std::byte *const from = element[static_cast<size_t>(source.component)];
+          if (targets[i].row_bytes > 0) std::memcpy(target, from, static_cast<size_t>(targets[i].row_bytes));
+          continue;
+        }
+        const ByteTable &table = (*target_.tables)[static_cast<size_t>(source.result)];
+        const auto input = static_cast<size_t>(table.input);
+        const auto component = static_cast<size_t>(plan.inputs[input].component);
+        if (row + 1 < count) fetch_early(element.data()[components + component], input_row_bytes_[input]);
+        table.apply(element[component], input_row_bytes_[input], target);
+      }
+    }
+    return Status();
+  };
+  if (pool_ != nullptr && count > chunk_rows_) return pool_->parallel_for(0, count, chunk_rows_, one_range);
+  return one_range(0, count);
 }
 
 Status RowCalls::run_one(std::span<const RowTarget> inputs, std::span<const RowTarget> results, Lineage lineage) {

@@ -75,6 +75,11 @@ Status MappedAccess::gather(std::span<int64_t> positions, std::span<const RowTar
   return base_->gather(positions, targets);
 }
 
+void MappedAccess::locate(std::span<int64_t> positions, std::span<const std::byte *> rows) {
+  map(positions);
+  base_->locate(positions, rows);
+}
+
 Status MappedAccess::element(int64_t position, Element &element) {
   map({&position, 1});
   return base_->element(position, element);

@@ -104,6 +104,13 @@ class RandomAccess {
   virtual int64_t lineage(int64_t position) const = 0;
   /// As Stage::next_view(), for elements first .. first+count-1.
   virtual bool view(int64_t first, int64_t count, Element &batch);
+
+  /// Does each row of each component lie in memory, as long as this access does? Then locate() tells where, and who
+  /// reads a row once needs no copy of it. Static specs only.
+  virtual bool lies_in_memory() const { return false; }
+  /// rows[i * components + c] becomes the start of component c of the element at positions[i]. Overwrites `positions`.
+  /// Only where lies_in_memory() says so.
+  virtual void locate(std::span<int64_t>, std::span<const std::byte *>) {}
 };
 
 /// Another order or choice of the positions of an access.
@@ -117,6 +124,8 @@ class MappedAccess : public RandomAccess {
   base::Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override;
   base::Status element(int64_t position, Element &element) override;
   int64_t lineage(int64_t position) const override;
+  bool lies_in_memory() const override { return base_->lies_in_memory(); }
+  void locate(std::span<int64_t> positions, std::span<const std::byte *> rows) override;
 
  protected:
   /// Replaces each position by the position in the base.

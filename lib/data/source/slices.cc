@@ -84,6 +84,15 @@ class SlicesAccess : public RandomAccess {
     return Status();
   }
 
+  bool lies_in_memory() const override { return true; }
+  void locate(std::span<int64_t> positions, std::span<const std::byte *> rows) override {
+    size_t i = 0;
+    for (const int64_t position : positions) {
+      for (const Column &column : columns_)
+        rows[i++] = column.data + position * column.row_bytes;
+    }
+  }
+
   bool view(int64_t first, int64_t count, Element &batch) override {
     batch.components.resize(tensors_.size());
     for (size_t i = 0; i < tensors_.size(); ++i) {

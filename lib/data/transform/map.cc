@@ -61,6 +61,7 @@ class MapAccess : public RandomAccess {
     if (!spec.is_static()) return;
     rows_ = std::make_unique<RowCalls>(target, spec, pool);
     flow_ = std::make_unique<RowFlow>(plan_, spec);
+    components_ = spec.components.size();
   }
 
   int64_t size() const override { return input_->size(); }
@@ -74,6 +75,11 @@ class MapAccess : public RandomAccess {
     Status worst;
     const auto count = static_cast<int64_t>(positions.size());
     if (flow_ == nullptr) return gather_elements(positions, targets);
+    if (rows_->looks_up() && input_->lies_in_memory()) {
+      located_.resize(positions.size() * components_);
+      input_->locate(positions, located_);
+      return rows_->run_located(count, located_, targets);
+    }
     const int64_t step = !plan_.is_rowwise ? 1 : rows_->is_parallel() ? count : rows_->chunk_rows();
     TUTTI_TRY(flow_->reserve(step));
     for (int64_t first = 0; first < count; first += step) {
@@ -111,6 +117,8 @@ class MapAccess : public RandomAccess {
   GraphCalls calls_;
   std::unique_ptr<RowCalls> rows_;  // static shapes only, like flow_
   std::unique_ptr<RowFlow> flow_;
+  size_t components_ = 0;  // of the input
+  std::vector<const std::byte *> located_;
   Element source_, mapped_;
 };
 

@@ -38,6 +38,7 @@ class RoutineAccess : public RandomAccess {
     if (!spec.is_static()) return;
     flow_ = std::make_unique<RowFlow>(*target.plan, spec);
     rows_at_once_ = rows_at_once(spec);
+    components_ = spec.components.size();
   }
 
   int64_t size() const override { return input_->size(); }
@@ -67,10 +68,15 @@ class RoutineAccess : public RandomAccess {
  private:
   Status gather_rows(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {
     const auto rows = static_cast<int64_t>(positions.size());
-    TUTTI_TRY(flow_->reserve(rows));
     lineage_.clear();
     for (const int64_t position : positions)
       lineage_.push_back({epoch_, input_->lineage(position)});
+    if (input_->lies_in_memory()) {
+      located_.resize(positions.size() * components_);
+      input_->locate(positions, located_);
+      return calls_.run_located(located_, from_row(targets, first, moved_), lineage_);
+    }
+    TUTTI_TRY(flow_->reserve(rows));
     TUTTI_TRY(input_->gather(positions, flow_->into(targets, first)));
     return calls_.run_rows(flow_->graph_inputs(), flow_->graph_results(targets, first), lineage_);
   }
@@ -98,7 +104,9 @@ class RoutineAccess : public RandomAccess {
   RoutineCalls calls_;
   std::unique_ptr<RowFlow> flow_;  // for inputs of static shape
   int64_t rows_at_once_ = 1;
+  size_t components_ = 0;
   std::vector<Lineage> lineage_;
+  std::vector<const std::byte *> located_;
   std::vector<Element> elements_;
   std::vector<RowTarget> moved_;
   Element source_;
