@@ -88,15 +88,6 @@ double truncated_normal(uint32_t word, double bound) {
   return std::clamp(normal_quantile(below + uniform * (1 - 2 * below)), -bound, bound);
 }
 
-uint32_t RandomStream::next() {
-  const uint64_t number = position_ / 4;
-  if (number != block_number_) {
-    block_ = key_.words(0, number);
-    block_number_ = number;
-  }
-  return block_[position_++ % 4];
-}
-
 int64_t RandomStream::below(int64_t bound) {
   // Lemire, "Fast random integer generation in an interval" (2019): the high part of a product, rejecting the few low
   // parts that would favour some results.

@@ -81,7 +81,14 @@ class RandomStream {
  public:
   explicit RandomStream(RandomKey key, uint64_t position = 0) : key_(key), position_(position) {}
 
-  uint32_t next();
+  uint32_t next() {
+    const uint64_t number = position_ / 4;
+    if (number != block_number_) [[unlikely]] {
+      block_ = key_.words(0, number);
+      block_number_ = number;
+    }
+    return block_[position_++ % 4];
+  }
   uint64_t next64() {
     const uint64_t low = next();
     return low | uint64_t{next()} << 32;

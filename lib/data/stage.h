@@ -108,8 +108,8 @@ class RandomAccess {
   /// Does each row of each component lie in memory, as long as this access does? Then locate() tells where, and who
   /// reads a row once needs no copy of it. Static specs only.
   virtual bool lies_in_memory() const { return false; }
-  /// rows[i * components + c] becomes the start of component c of the element at positions[i]. Overwrites `positions`.
-  /// Only where lies_in_memory() says so.
+  /// rows[i * components + c] becomes the start of component c of the element at positions[i], and positions[i] where
+  /// that came from, as lineage() says. Only where lies_in_memory() says so.
   virtual void locate(std::span<int64_t>, std::span<const std::byte *>) {}
 };
 

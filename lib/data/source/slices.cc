@@ -85,6 +85,7 @@ class SlicesAccess : public RandomAccess {
   }
 
   bool lies_in_memory() const override { return true; }
+  // A row comes from its position.
   void locate(std::span<int64_t> positions, std::span<const std::byte *> rows) override {
     size_t i = 0;
     for (const int64_t position : positions) {

@@ -69,13 +69,15 @@ class RoutineAccess : public RandomAccess {
   Status gather_rows(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {
     const auto rows = static_cast<int64_t>(positions.size());
     lineage_.clear();
-    for (const int64_t position : positions)
-      lineage_.push_back({epoch_, input_->lineage(position)});
     if (input_->lies_in_memory()) {
       located_.resize(positions.size() * components_);
       input_->locate(positions, located_);
+      for (const int64_t position : positions)
+        lineage_.push_back({epoch_, position});
       return calls_.run_located(located_, from_row(targets, first, moved_), lineage_);
     }
+    for (const int64_t position : positions)
+      lineage_.push_back({epoch_, input_->lineage(position)});
     TUTTI_TRY(flow_->reserve(rows));
     TUTTI_TRY(input_->gather(positions, flow_->into(targets, first)));
     return calls_.run_rows(flow_->graph_inputs(), flow_->graph_results(targets, first), lineage_);
