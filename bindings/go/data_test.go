@@ -231,6 +231,11 @@ func lines(t *testing.T, context *Context, path string) (read []string, err erro
 		return nil, err
 	}
 	defer dataset.Close()
+	return linesOf(t, dataset)
+}
+
+func linesOf(t *testing.T, dataset *Dataset) (read []string, err error) {
+	t.Helper()
 	iterator := must[*Iterator](t)(dataset.Iterator(0))
 	defer iterator.Close()
 	for {

@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -111,4 +112,39 @@ func TestFileSystemsInGoFail(t *testing.T) {
 		_, err := lines(t, contextWith(t, "go", broken), "go://big.txt")
 		return err
 	})
+}
+
+// What is opened takes as long as its context lives.
+type slow struct {
+	fs.FS
+	begin func()
+	ctx   context.Context
+}
+
+func (s slow) Open(name string) (fs.File, error) {
+	s.begin()
+	<-s.ctx.Done()
+	return s.FS.Open(name)
+}
+
+func TestContextsEndTheOpeningOfFiles(t *testing.T) {
+	live(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	both := []string{"slow://alphabet/one.txt", "slow://alphabet/größe.txt"}
+	system := contextWith(t, "slow", slow{letterFiles, cancel, ctx})
+	for i := 0; i < 2; i++ { // while files are opened, and before
+		_, err := NewPipeline(system).WithContext(ctx).TextLines(both).Build()
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, Cancelled) {
+			t.Error(err)
+		}
+	}
+	later, end := context.WithCancel(context.Background())
+	pipeline := NewPipeline(contextWith(t, "go", letterFiles)).WithContext(later).WithContext(later)
+	dataset := must[*Dataset](t)(pipeline.TextLines([]string{"go://alphabet/one.txt"}).Build())
+	closed(t, dataset)
+	end()
+	if got := must[[]string](t)(linesOf(t, dataset)); len(got) != 2 {
+		t.Error(got)
+	}
+	_ = NewPipeline(nil).WithContext(later).Close()
 }

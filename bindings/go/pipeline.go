@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"context"
 	"runtime"
 	"runtime/cgo"
 	"sync"
@@ -22,9 +23,10 @@ const (
 
 // Pipeline is how a dataset is written: sources, then transforms, then Build. Errors are kept and reported by Build.
 type Pipeline struct {
-	mutex  sync.Mutex
-	handle uintptr // 0 after Build and Close
-	err    error
+	mutex   sync.Mutex
+	handle  uintptr // 0 after Build and Close
+	err     error
+	opening *call // ends the looking at files; nil = nothing does
 }
 
 // NewPipeline starts a pipeline of a context; nil = the default one.
@@ -50,9 +52,40 @@ func NewPipeline(context *Context) *Pipeline {
 func (p *Pipeline) Close() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	p.drop()
+	return nil
+}
+
+// drop lets go of what the pipeline holds, under the lock.
+func (p *Pipeline) drop() {
 	raw.Pipeline_unref(p.handle)
 	p.handle = 0
-	return nil
+	p.follow(nil)
+}
+
+func (p *Pipeline) follow(opening *call) {
+	if p.opening != nil {
+		p.opening.end()
+	}
+	p.opening = opening
+}
+
+// WithContext lets a context end the looking at files from now on, until Build: sources list directories and open their
+// files when they are added. Build reports the context's error then. Iterators follow the context they are given.
+func (p *Pipeline) WithContext(ctx context.Context) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.handle == 0 {
+		return p // which Build reports
+	}
+	opening, err := begin(ctx, nil, nil)
+	if err != nil {
+		p.keep(err)
+		return p
+	}
+	raw.Pipeline_set_cancel(p.handle, opening.token)
+	p.follow(opening)
+	return p
 }
 
 func (p *Pipeline) keep(err error) {
@@ -174,9 +207,8 @@ func (p *Pipeline) withGraph(transform string, build func(g *Graph) error, setti
 func (p *Pipeline) Build() (*Dataset, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	defer p.drop()
 	if p.err != nil {
-		raw.Pipeline_unref(p.handle)
-		p.handle = 0
 		return nil, p.err
 	}
 	if p.handle == 0 {
@@ -184,8 +216,9 @@ func (p *Pipeline) Build() (*Dataset, error) {
 	}
 	var out, failure uintptr
 	code := raw.Pipeline_build(p.handle, &out, &failure)
-	raw.Pipeline_unref(p.handle)
-	p.handle = 0
+	if code != 0 && p.opening != nil {
+		return nil, p.opening.result(code, failure)
+	}
 	if code != 0 {
 		return nil, fromC(code, failure)
 	}

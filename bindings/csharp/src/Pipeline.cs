@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Threading;
 
 namespace Tutti
 {
@@ -11,6 +12,7 @@ namespace Tutti
         private static readonly Kind PipelineKind = new Kind("Pipeline", Raw.pipeline_unref);
         private readonly List<FeedPusher> pushers = new List<FeedPusher>();
         private Exception error;
+        private Call opening; // ends the looking at files; null = nothing does
 
         /// <summary>Starts a pipeline of a context; null = the default one.</summary>
         public Pipeline(Context context = null) : base(new Handle(PipelineKind, Create(context)))
@@ -109,6 +111,19 @@ namespace Tutti
             return WithGraph(build, "take_while", number => { });
         }
 
+        /// <summary>Lets a token end the looking at files from now on, until <see cref="Build"/>: sources list
+        /// directories and open their files when they are added. Build throws an <see
+        /// cref="OperationCanceledException"/> then. Iterators follow the tokens they are given.</summary>
+        public Pipeline WithCancellation(CancellationToken cancellationToken)
+        {
+            return With(number =>
+            {
+                var next = new Call(cancellationToken);
+                Raw.pipeline_set_cancel(number, next.Token);
+                Follow(next);
+            });
+        }
+
         /// <summary>Makes the dataset, or throws the first error that the pipeline met. The pipeline is closed in both
         /// cases.</summary>
         public Dataset Build()
@@ -120,7 +135,10 @@ namespace Tutti
                     IntPtr number = use.Of(this), dataset, failure;
                     if (error != null)
                         throw error;
-                    Errors.Check(Raw.pipeline_build(number, out dataset, out failure), failure);
+                    int code = Raw.pipeline_build(number, out dataset, out failure);
+                    if (opening != null)
+                        opening.Check(code, failure);
+                    Errors.Check(code, failure);
                     if (pushers.Count == 0)
                         return new Dataset(dataset);
                     FeedPusher[] started = pushers.ToArray();
@@ -133,8 +151,16 @@ namespace Tutti
             finally
             {
                 pushers.ForEach(pusher => pusher.Stop());
+                Follow(null);
                 Dispose();
             }
+        }
+
+        private void Follow(Call next)
+        {
+            if (opening != null)
+                opening.Dispose();
+            opening = next;
         }
 
         // Calls a function with the handle; what it throws waits for Build.

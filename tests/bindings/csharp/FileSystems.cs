@@ -154,6 +154,33 @@ namespace Tutti.Tests
         }
 
         [Test]
+        private static void OpeningEndsWithItsToken()
+        {
+            using (var context = new Context())
+            using (var source = new CancellationTokenSource())
+            {
+                context.AddFileSystem("net", path =>
+                {
+                    source.Cancel();
+                    return new SlowStream("a\n", () => { });
+                });
+                var both = new[] { "net://one.txt", "net://two.txt" };
+                Check.Throws<OperationCanceledException>(
+                    () => new Pipeline(context).WithCancellation(source.Token).TextLines(both).Build());
+                // Before anything was opened.
+                Check.Throws<OperationCanceledException>(
+                    () => new Pipeline(context).WithCancellation(source.Token).TextLines(both).Build());
+                using (var later = new CancellationTokenSource())
+                using (Pipeline pipeline = new Pipeline(context).WithCancellation(later.Token))
+                using (Dataset dataset = pipeline.WithCancellation(later.Token).Range(3).Build())
+                {
+                    later.Cancel(); // nothing follows it any more
+                    Check.Equal(3L, dataset.Cardinality);
+                }
+            }
+        }
+
+        [Test]
         private static void OfTheProgramsThrow()
         {
             Failures.Come(fail =>

@@ -365,8 +365,10 @@ public final class Pipeline extends PipelineSources {
     public synchronized Dataset build() {
         long[] out = new long[1];
         long[] failure = new long[1];
-        try (Use use = new Use()) {
-            TuttiException.check(Raw.pipeline_build(use.of(this), out, failure), failure);
+        try (Use use = new Use(); Call call = Call.begin()) {
+            long pipeline = use.of(this);
+            Raw.pipeline_set_cancel(pipeline, call.token());
+            call.check(Raw.pipeline_build(pipeline, out, failure), failure);
         } finally {
             close();
         }

@@ -24,8 +24,9 @@ abstract class PipelineCalls extends NativeObject {
     /** Adds a transform for which more must be set than values. */
     final synchronized Pipeline apply(String name, int revision, Attributes required, Attributes options,
             LongConsumer more) {
-        try (Use use = new Use()) {
+        try (Use use = new Use(); Call call = Call.begin()) {
             Setter setter = new Setter(use, use.of(this));
+            Raw.pipeline_set_cancel(setter.pipeline, call.token());
             Raw.pipeline_begin(setter.pipeline, name, revision);
             try {
                 Attributes.fill(required, setter);
@@ -33,6 +34,7 @@ abstract class PipelineCalls extends NativeObject {
                 more.accept(setter.pipeline);
             } finally {
                 Raw.pipeline_end(setter.pipeline);
+                Raw.pipeline_set_cancel(setter.pipeline, 0);
             }
         }
         return self();

@@ -145,6 +145,24 @@ public class FileSystemTest {
     }
 
     @Test
+    public void anInterruptEndsTheOpeningOfFiles() throws Exception {
+        FileSource files = files();
+        Thread here = Thread.currentThread();
+        try (Context context = new Context(null)) {
+            context.addFileSystem("java", path -> {
+                here.interrupt();
+                return files.open(path);
+            });
+            String[] both = {"java://one.txt", "java://größe.txt"};
+            for (int i = 0; i < 2; i++) { // while files are opened, and before
+                TuttiException exception = Toy.failure(() -> new Pipeline(context).textLines(both).build());
+                assertEquals(Code.CANCELLED, exception.code());
+            }
+            assertTrue("the status is set", Thread.interrupted());
+        }
+    }
+
+    @Test
     public void fileSystemsFail() {
         for (Throwable thrown : ErrorsTest.throwables()) {
             try (Context context = new Context(null)) {
