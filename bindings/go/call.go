@@ -24,8 +24,8 @@ func begin(ctx context.Context, stop, ended <-chan struct{}) (*call, error) {
 		ctx = context.Background()
 	}
 	c := &call{ctx: ctx}
-	if err := ctx.Err(); err != nil {
-		return nil, c.explain(&Error{Code: Cancelled, Domain: "tutti", Message: "the context has ended"})
+	if err := c.ended(); err != nil {
+		return nil, err
 	}
 	if ctx.Done() == nil && stop == nil && ended == nil {
 		return c, nil
@@ -57,6 +57,14 @@ func (c *call) watch(stop, ended <-chan struct{}) {
 			return
 		}
 	}
+}
+
+// ended is the error of a context that has ended, which the watcher may have yet to see.
+func (c *call) ended() error {
+	if c.ctx.Err() == nil {
+		return nil
+	}
+	return c.explain(&Error{Code: Cancelled, Domain: "tutti", Message: "the context has ended"})
 }
 
 // end waits for the watcher and drops the token.

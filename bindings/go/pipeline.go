@@ -214,6 +214,11 @@ func (p *Pipeline) Build() (*Dataset, error) {
 	if p.handle == 0 {
 		return nil, closedError("Pipeline")
 	}
+	if p.opening != nil {
+		if err := p.opening.ended(); err != nil {
+			return nil, err
+		}
+	}
 	var out, failure uintptr
 	code := raw.Pipeline_build(p.handle, &out, &failure)
 	if code != 0 && p.opening != nil {
