@@ -89,7 +89,7 @@ static struct counts train_on(int devices, int threads, int threads_per_replica,
   tutti_options_unref(options), tutti_hooks_unref(hooks), tutti_dataset_unref(dataset);
   tutti_estimator_unref(estimator), tutti_strategy_unref(strategy), tutti_context_unref(context);
   /* Threads end with what they belong to; the system may show them a moment longer. */
-  for (int i = 0; i < 1000 && threads_named("tutti-team") + threads_named("tutti-data") > 0; ++i)
+  for (int i = 0; i < 1000 && threads_named("tutti-") > 0; ++i)
     nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
   assert_int_equal(threads_named("tutti-"), 0);
   return watch.seen;
