@@ -17,7 +17,7 @@ using Tag = memory::format_tag;
 namespace {
 
 // Measured: below this our own kernel is as fast, and a call costs less.
-constexpr int64_t kColumns = 384;
+constexpr int64_t kColumns = 256;
 constexpr int64_t kRows = 32;
 constexpr int64_t kMultiplications = int64_t{1} << 23;
 // Below this copies and calls weigh as much as the product.

@@ -216,19 +216,20 @@ class Fuser {
     if (steps.size() > 1) add_group(GroupKind::dense, steps, steps.back());
   }
 
-  /// Is a product the library's (lower_dense.cc)?
+  /// Had the library better make this gradient of a variable (lower_dense.cc)?
   bool is_large(const Node &n) const {
     const std::vector<int64_t> &a = graph_.value(n.inputs[0]).dims, &y = graph_.value(n.outputs[0]).dims;
     const bool turned = flag(n, "transpose_a");
     if (graph_.level() != TUTTI_LEVEL_FAST || graph_.threads() > 1) return false;
     ProductRequest request{.m = y[0], .n = y[1], .k = a[turned ? 0 : 1], .turned = turned};
-    if (ProductPlan::suits(request)) return true;
+    constexpr int64_t kFewExamples = 128;
+    if (ProductPlan::suits(request) && request.rows() > kFewExamples) return true;
     request.bf16 = true;
     return graph_.allows_bf16() && ProductTimes::of_process().pays(request);
   }
 
-  /// A product that is the gradient of a variable, and whose sums one pass makes. For large ones the library gains more
-  /// than storing the gradient costs; narrow ones are updated faster in one row.
+  /// A product that is the gradient of a variable, and whose sums one pass makes. For large ones of many examples the
+  /// library gains more than storing the gradient costs; narrow ones are updated faster in one row.
   bool fuse_dense_update(int32_t step) {
     const Node &n = node(step);
     const std::vector<int64_t> &a = graph_.value(n.inputs[0]).dims;

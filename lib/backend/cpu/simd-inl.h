@@ -14,6 +14,15 @@
 
 #include <hwy/highway.h>
 
+// Before a loop whose variables are to lie in registers: it is unrolled before they are given a place.
+#ifndef TUTTI_UNROLL
+#if defined(__clang__)
+#define TUTTI_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TUTTI_UNROLL _Pragma("GCC unroll 16")
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;

@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd-inl.h"
+#include "backend/cpu/simd_panel-inl.h"
 #include "backend/cpu/simd_update-inl.h"
 
 #include <hwy/highway.h>
@@ -27,11 +28,14 @@ constexpr int64_t kBlockK = 256;
 constexpr int64_t kBlockN = 512;
 // Up to so many rows B is read where it lies.
 constexpr int64_t kDirectRows = 128;
+// Up to so many rows of a B whose columns run along memory, panels are turned when they are wanted.
+constexpr int64_t kTurnedDepth = 1024;
 // Rows of C that stay in registers with two vectors of columns each.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
 // Rows of A whose distance is a power of two fall into the same sets of the first-level cache; copied ones do not.
-constexpr int64_t kCopyStride = kBlockK + 16;
+constexpr int64_t kCopyGap = 16;
+constexpr int64_t kCopyStride = kBlockK + kCopyGap;
 // Columns of C from which copying rows of A costs little beside the product.
 constexpr int64_t kCopyColumns = 128;
 
@@ -70,86 +74,127 @@ struct Tile {
   const float *mask;
 };
 
-HWY_INLINE Vec finish(Full d, Vec sum, const Tile &tile, int row, int64_t column, int64_t count) {
-  if (tile.bias != nullptr) sum = hn::Add(sum, load_first(d, tile.bias + column, count));
-  // max(x, 0) would turn NaN into 0 or not depending on the operands' order.
-  if (tile.relu) sum = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(d)), sum);
-  if (tile.mask != nullptr) {
-    const auto mask = load_first(d, tile.mask + row * tile.c_row + column, count);
-    sum = hn::IfThenElseZero(hn::Gt(mask, hn::Zero(d)), sum);
+// What follows the product, on the tile's sums, which lie row by row. It may start from what C holds.
+HWY_NOINLINE void finish_tile(const Tile &tile, const float *sums, int rows, int vectors) {
+  const Full d;
+  const int64_t lanes = float_lanes();
+  for (int64_t column = 0; column < tile.columns; column += lanes) {
+    const int64_t count = HWY_MIN(lanes, tile.columns - column);
+    const bool biased = tile.last && tile.bias != nullptr;
+    const Vec bias = biased ? load_first(d, tile.bias + column, count) : hn::Zero(d);
+    for (int r = 0; r < rows; ++r) {
+      const int64_t at = r * tile.c_row + column;
+      Vec sum = hn::Load(d, sums + r * vectors * lanes + column);
+      if (tile.load) sum = hn::Add(sum, load_first(d, tile.c + at, count));
+      if (biased) sum = hn::Add(sum, bias);
+      // max(x, 0) would turn NaN into 0 or not depending on the operands' order.
+      if (tile.last && tile.relu) sum = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(d)), sum);
+      if (tile.last && tile.mask != nullptr)
+        sum = hn::IfThenElseZero(hn::Gt(load_first(d, tile.mask + at, count), hn::Zero(d)), sum);
+      if (count == lanes) {
+        hn::StoreU(sum, d, tile.c + at);
+      } else {
+        store_first(d, sum, tile.c + at, count);
+      }
+    }
   }
-  return sum;
 }
 
+// Rows of A by four pointers: few enough for registers, and the rows between are one or two distances away.
+template <bool kPacked>
+struct TileRows {
+  static constexpr int kNear = 3;
+  const float *HWY_RESTRICT starts[4];
+  int64_t distance;
+  int64_t step;
+
+  explicit HWY_INLINE TileRows(const Tile &tile) : distance(tile.a_row), step(tile.a_column) {
+    for (int i = 0; i < 4; ++i)
+      starts[i] = tile.a + i * kNear * distance;
+  }
+  HWY_INLINE float operator[](int r) const { return starts[r / kNear][r % kNear * distance]; }
+  HWY_INLINE void advance() {
+    for (int i = 0; i < 4; ++i)
+      starts[i] += step;
+  }
+};
+
+// Packed rows are neighbours.
+template <>
+struct TileRows<true> {
+  const float *HWY_RESTRICT start;
+  int64_t step;
+
+  explicit HWY_INLINE TileRows(const Tile &tile) : start(tile.a), step(tile.a_column) {}
+  HWY_INLINE float operator[](int r) const { return start[r]; }
+  HWY_INLINE void advance() { start += step; }
+};
+
 // One column of A times one row of the panel of B.
-template <int kRows, int kVectors>
-HWY_INLINE void add_product(const float *HWY_RESTRICT a, int64_t a_row, const float *HWY_RESTRICT b,
-                            Vec (&sums)[kRows][kVectors]) {
+template <int kRows, int kVectors, typename Rows>
+HWY_INLINE void add_product(const Rows &rows, const float *HWY_RESTRICT b, Vec (&sums)[kRows][kVectors]) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   Vec columns[kVectors];
+  TUTTI_UNROLL
   for (int v = 0; v < kVectors; ++v)
     columns[v] = hn::LoadU(d, b + v * lanes);
+  TUTTI_UNROLL
   for (int r = 0; r < kRows; ++r) {
-    const Vec value = hn::Set(d, a[r * a_row]);
+    const Vec value = hn::Set(d, rows[r]);
+    TUTTI_UNROLL
     for (int v = 0; v < kVectors; ++v)
       sums[r][v] = hn::MulAdd(value, columns[v], sums[r][v]);
   }
 }
 
-template <int kRows, int kVectors>
+// One nest of loops, so that the sums stay in registers: what there is nothing to bring nearer for brings nearer what
+// is near.
+template <int kRows, int kVectors, bool kPacked>
 HWY_INLINE void add_products(const Tile &tile, Vec (&sums)[kRows][kVectors]) {
   const int64_t lanes = float_lanes();
-  const float *HWY_RESTRICT a = tile.a;
+  TileRows<kPacked> rows(tile);
   const float *HWY_RESTRICT b = tile.b;
-  const int64_t a_row = tile.a_row, a_column = tile.a_column, b_row = tile.b_row;
-  int64_t p = 0;
-  for (const Ahead &part : tile.ahead) {
+  const int64_t b_row = tile.b_row;
+  int64_t left = tile.k;
+  for (int i = 0; left > 0; ++i) {
+    const Ahead part = i < kAheads ? tile.ahead[i] : Ahead{tile.b, left, 0};
     const float *ahead = part.from;
-    for (const int64_t end = HWY_MIN(tile.k, p + part.rows); p < end; ++p, a += a_column, b += b_row) {
+    const int64_t count = HWY_MIN(left, part.rows);
+    left -= count;
+    for (int64_t p = 0; p < count; ++p) {
       for (int v = 0; v < kVectors; ++v)
         __builtin_prefetch(ahead + v * lanes);
       ahead += part.row;
-      add_product<kRows, kVectors>(a, a_row, b, sums);
+      add_product<kRows, kVectors>(rows, b, sums);
+      rows.advance();
+      b += b_row;
     }
   }
-  for (; p < tile.k; ++p, a += a_column, b += b_row)
-    add_product<kRows, kVectors>(a, a_row, b, sums);
 }
 
-template <int kRows, int kVectors>
+template <int kRows, int kVectors, bool kPacked = false>
 HWY_NOINLINE void run_tile(const Tile &tile) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   Vec sums[kRows][kVectors];
+  TUTTI_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    TUTTI_UNROLL
     for (int v = 0; v < kVectors; ++v)
       sums[r][v] = hn::Zero(d);
   }
-  add_products<kRows, kVectors>(tile, sums);
-  if (tile.plain) {
-    for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kVectors; ++v)
-        hn::StoreU(sums[r][v], d, tile.c + r * tile.c_row + v * lanes);
-    }
-    return;
+  add_products<kRows, kVectors, kPacked>(tile, sums);
+  HWY_ALIGN float unfinished[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
+  float *to = tile.plain ? tile.c : unfinished;
+  const int64_t row = tile.plain ? tile.c_row : kVectors * lanes;
+  TUTTI_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    TUTTI_UNROLL
+    for (int v = 0; v < kVectors; ++v)
+      hn::StoreU(sums[r][v], d, to + r * row + v * lanes);
   }
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t column = v * lanes;
-    const int64_t count = HWY_MIN(lanes, tile.columns - column);
-    if (count <= 0) break;
-    for (int r = 0; r < kRows; ++r) {
-      float *c = tile.c + r * tile.c_row + column;
-      Vec sum = sums[r][v];
-      if (tile.load) sum = hn::Add(sum, load_first(d, c, count));
-      if (tile.last) sum = finish(d, sum, tile, r, column, count);
-      if (count == lanes) {
-        hn::StoreU(sum, d, c);
-      } else {
-        store_first(d, sum, c, count);
-      }
-    }
-  }
+  if (!tile.plain) finish_tile(tile, unfinished, kRows, kVectors);
 }
 
 // Vectors of columns for so many rows when B needs no packing.
@@ -172,92 +217,47 @@ void run_few_rows(int64_t rows, int64_t vectors, const Tile &tile) {
   }
 }
 
-template <int kVectors>
+template <int kVectors, bool kPacked = false>
 void run_rows(int64_t rows, const Tile &tile) {
   switch (rows) {
     case 1:
-      return run_tile<1, kVectors>(tile);
+      return run_tile<1, kVectors, kPacked>(tile);
     case 2:
-      return run_tile<2, kVectors>(tile);
+      return run_tile<2, kVectors, kPacked>(tile);
     case 3:
-      return run_tile<3, kVectors>(tile);
+      return run_tile<3, kVectors, kPacked>(tile);
     case 4:
-      return run_tile<4, kVectors>(tile);
+      return run_tile<4, kVectors, kPacked>(tile);
     case 5:
-      return run_tile<5, kVectors>(tile);
+      return run_tile<5, kVectors, kPacked>(tile);
     case 6:
-      return run_tile<6, kVectors>(tile);
+      return run_tile<6, kVectors, kPacked>(tile);
     default:
       break;
   }
   if constexpr (kTileRows > 6) {
     switch (rows) {
       case 7:
-        return run_tile<7, kVectors>(tile);
+        return run_tile<7, kVectors, kPacked>(tile);
       case 8:
-        return run_tile<8, kVectors>(tile);
+        return run_tile<8, kVectors, kPacked>(tile);
       case 9:
-        return run_tile<9, kVectors>(tile);
+        return run_tile<9, kVectors, kPacked>(tile);
       case 10:
-        return run_tile<10, kVectors>(tile);
+        return run_tile<10, kVectors, kPacked>(tile);
       case 11:
-        return run_tile<11, kVectors>(tile);
+        return run_tile<11, kVectors, kPacked>(tile);
       case 12:
-        return run_tile<12, kVectors>(tile);
+        return run_tile<12, kVectors, kPacked>(tile);
       default:
         break;
     }
   }
 }
 
-// Columns of B beyond n are packed as zero.
-HWY_INLINE void pack_rows(const float *HWY_RESTRICT b, int64_t b_row, int64_t k, int64_t columns, int64_t width,
-                          float *HWY_RESTRICT out) {
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t p = 0; p < k; ++p) {
-    for (int64_t j = 0; j < width; j += lanes) {
-      const int64_t count = HWY_MAX(int64_t{0}, HWY_MIN(lanes, columns - j));
-      hn::Store(load_first(d, b + p * b_row + j, count), d, out + p * width + j);
-    }
-  }
-}
-
-// Packs a panel whose columns are far apart, each of which runs along memory: four columns at a time are turned in
-// registers.
-HWY_INLINE void pack_columns(const float *HWY_RESTRICT b, int64_t b_column, int64_t k, int64_t columns, int64_t width,
-                             float *HWY_RESTRICT out) {
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN float turned[4 * HWY_MAX_BYTES / sizeof(float)];
-  int64_t j = 0;
-  for (; j + 4 <= columns; j += 4) {
-    const float *HWY_RESTRICT from = b + j * b_column;
-    int64_t p = 0;
-    for (; p + lanes <= k; p += lanes) {
-      hn::StoreInterleaved4(hn::LoadU(d, from + p), hn::LoadU(d, from + b_column + p),
-                            hn::LoadU(d, from + 2 * b_column + p), hn::LoadU(d, from + 3 * b_column + p), d, turned);
-      for (int64_t i = 0; i < lanes; ++i)
-        std::memcpy(out + (p + i) * width + j, turned + 4 * i, 4 * sizeof(float));
-    }
-    for (; p < k; ++p) {
-      for (int64_t c = 0; c < 4; ++c)
-        out[p * width + j + c] = from[c * b_column + p];
-    }
-  }
-  for (; j < width; ++j) {
-    for (int64_t p = 0; p < k; ++p)
-      out[p * width + j] = j < columns ? b[j * b_column + p] : 0.0f;
-  }
-}
-
-// The same for any strides.
-HWY_INLINE void pack_elements(const float *HWY_RESTRICT b, int64_t b_row, int64_t b_column, int64_t k, int64_t columns,
-                              int64_t width, float *HWY_RESTRICT out) {
-  for (int64_t p = 0; p < k; ++p) {
-    for (int64_t j = 0; j < width; ++j)
-      out[p * width + j] = j < columns ? b[p * b_row + j * b_column] : 0.0f;
-  }
+HWY_INLINE void run_rows_of(int64_t rows, int64_t vectors, const Tile &tile) {
+  if (vectors == 1) return run_rows<1>(rows, tile);
+  tile.a_row == 1 ? run_rows<2, true>(rows, tile) : run_rows<2>(rows, tile);
 }
 
 // A tile of A, k x rows.
@@ -371,7 +371,7 @@ struct BlockRun {
     const bool applies = epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr;
     tile.plain = tile.columns == vectors * float_lanes() && !tile.load && !(tile.last && applies);
     if (vectors > 2) return run_few_rows(rows, vectors, tile);
-    vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
+    run_rows_of(rows, vectors, tile);
   }
 
   // The block of B stays in the second-level cache.
@@ -427,7 +427,7 @@ void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arr
       tile.ahead[0] = {arrays.weight + at, rows, c_row};
       for (int slot = 0; slot < Step::kSlots; ++slot)
         tile.ahead[slot + 1] = {arrays.slots[slot] + at, rows, c_row};
-      vectors == 2 ? run_rows<2>(rows, tile) : run_rows<1>(rows, tile);
+      run_rows_of(rows, vectors, tile);
       for (int64_t r = 0; r < rows; ++r)
         apply_step(step, tile.columns, OneGradient{gradient + r * tile.c_row}, arrays, at + r * c_row);
       column += tile.c_row;
@@ -463,8 +463,35 @@ void pack_block(const GemmShape &s, const Block &block, const float *b, bool dir
   }
 }
 
+// Few rows that run along memory, times columns that do: each panel of B is turned when it is wanted, used by all rows
+// while it is in the first-level cache, and not kept.
+bool turns_panels(const GemmShape &s) {
+  return s.m <= kDirectRows && s.k <= kTurnedDepth && s.a_column == 1 && s.b_row == 1 && s.b_column != 1;
+}
+
+void multiply_turned(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                     float *scratch) {
+  GemmShape shape = s;
+  float *panel = scratch + kPackedTiles * kTileFloats;
+  float *copies = panel + kBlockK * 2 * float_lanes();
+  if (s.a_row % kBlockK == 0 && s.m > kTileRows / 2) {
+    shape.a_row = s.k + kCopyGap;
+    for (int64_t i = 0; i < s.m; ++i)
+      std::memcpy(copies + i * shape.a_row, a + i * s.a_row, static_cast<size_t>(s.k) * sizeof(float));
+    a = copies;
+  }
+  for (int64_t n0 = 0; n0 < s.n; n0 += 2 * float_lanes()) {
+    for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += kBlockK) {
+      const Block block{k0, HWY_MIN(kBlockK, s.k - k0), n0, HWY_MIN(2 * float_lanes(), s.n - n0)};
+      pack_block(shape, block, b, false, panel);
+      run_block(shape, block, a, c, epilogue, b, false, panel, scratch);
+    }
+  }
+}
+
 void multiply(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
               float *scratch) {
+  if (turns_panels(s)) return multiply_turned(s, a, b, c, epilogue, scratch);
   float *a_tile = scratch;
   float *panels = scratch + kPackedTiles * kTileFloats;
   // Packing pays once there are enough rows to use it.
@@ -496,6 +523,7 @@ void multiply_and_update(const GemmShape &s, const float *a, const float *b, con
 int64_t scratch_floats(const GemmShape &s) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (turns_panels(s)) return kPackedTiles * kTileFloats + kBlockK * 2 * lanes + s.m * (s.k + kCopyGap);
   const int64_t width = (HWY_MIN(s.n, kBlockN) + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
   return kPackedTiles * kTileFloats + HWY_MIN(s.k, kBlockK) * width;
 }

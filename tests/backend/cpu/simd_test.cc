@@ -69,6 +69,10 @@ void products_agree(void **) {
     }
     // Rows of A whose distance is a multiple of a block's depth are copied.
     check_gemm(26, 140, 512, false, false, After::epilogue);
+    for (int64_t m : {4, 26, 130})
+      check_gemm(m, 140, 512, false, true, After::epilogue);
+    check_gemm(26, 70, 256, false, true, After::accumulate);
+    check_gemm(26, 70, 1030, false, true, After::epilogue);
   });
 }
 
