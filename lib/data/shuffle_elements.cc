@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "data/draws_ahead.h"
 #include "data/reservoir.h"
 
 namespace tutti::impl::data {
@@ -29,12 +30,14 @@ class ElementShuffleStage : public Stage {
         cancel_(std::move(cancel)),
         key_(key),
         capacity_(capacity),
-        reservoir_(key, capacity) {}
+        reservoir_(key, capacity),
+        ahead_(key, capacity) {}
 
   Result<bool> next(Element &element) override {
     if (replay_ != Replay::done) TUTTI_TRY(replay());
     TUTTI_TRY(fill());
     if (reservoir_.empty()) return false;
+    ahead_.before_draw(draws_, held_);
     const size_t slot = reservoir_.pick();
     reservoir_.remove(slot);
     std::swap(element, held_[slot]);
@@ -98,6 +101,7 @@ class ElementShuffleStage : public Stage {
   const RandomKey key_;
   const int64_t capacity_;
   Reservoir reservoir_;
+  DrawsAhead ahead_;
   std::vector<Element> held_;       // by slot of the reservoir
   Element spare_;                   // for the next one, with memory of one given out
   std::deque<Snapshot> snapshots_;  // the first is from before the oldest element held
