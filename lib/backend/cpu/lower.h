@@ -38,6 +38,10 @@ std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan 
                                     int32_t step);
 
 // lower_normalization.cc
+/// For the kernel gradient at `step`, which reads `image`: emits the normalisation that made it once more, without its
+/// statistics, where that takes little time beside the gradient. So the image takes no memory between its convolution
+/// and that.
+void normalize_again(Lowering &l, graph::ValueId image, int32_t step);
 bool lower_batch_norm(Lowering &l, const Group &group);
 bool lower_batch_norm_gradient(Lowering &l, const Group &group);
 bool lower_batch_norm_inference(Lowering &l, const Group &group);

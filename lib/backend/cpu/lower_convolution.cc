@@ -165,6 +165,7 @@ bool lower_kernel_gradient(Lowering &l, const Group &group) {
       plan_chosen(l.images().convolution(step), entry != nullptr ? entry->layout : std::string(), {.bias = bias});
   if (!chosen.ok()) return false;
   const auto &[candidate, plan] = *chosen;
+  normalize_again(l, node.inputs[0], step);
   ConvolutionBuffers buffers;
   buffers.input = l.read(node.inputs[0], layout_of(candidate.request.blocked_input));
   buffers.output = l.read(node.inputs[1], layout_of(candidate.request.blocked_output));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "backend/cpu/attributes.h"
@@ -129,6 +130,68 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
     });
   });
   return true;
+}
+
+namespace {
+
+/// Is the gradient of the normalisation still to come, so that all it was made of is still there?
+bool is_gradient_to_come(const Lowering &l, ValueId x, int32_t now) {
+  for (int32_t use : l.fusion().uses(x)) {
+    const Node &node = l.graph().step(use);
+    const Group *group = l.fusion().group_of(use);
+    if (node.op == "batch_norm_training_gradient" && node.inputs[1] == x && group != nullptr)
+      return group->emit_at > now;
+  }
+  return false;
+}
+
+/// Does no other gradient read the image? The mask of a relu is made from what was normalised.
+bool only_this_gradient_reads(const Lowering &l, ValueId image, int32_t step) {
+  for (int32_t use : l.fusion().uses(image)) {
+    const std::string &op = l.graph().step(use).op;
+    const Group *group = l.fusion().group_of(use);
+    const bool is_mask = op == "relu_gradient" && group != nullptr && group->kind == GroupKind::norm_gradient;
+    if (use != step && !is_mask && op.find("gradient") != std::string::npos) return false;
+  }
+  return true;
+}
+
+/// Multiplications of the kernel gradient for each element of its image.
+int64_t multiplications_per_element(const Lowering &l, ValueId image, const Node &kernel_gradient) {
+  const std::vector<int64_t> &kernel = l.value(kernel_gradient.outputs[0]).dims;
+  const int64_t products = l.value(kernel_gradient.inputs[1]).elements * kernel[0] * kernel[1] * kernel[2];
+  return products / std::max<int64_t>(l.value(image).elements, 1);
+}
+
+}  // namespace
+
+void normalize_again(Lowering &l, ValueId image, int32_t step) {
+  // Reading and writing an element takes as long as about 25 multiplications of each of the three passes.
+  constexpr int64_t kWorth = 512;
+  const int32_t producer = l.fusion().producer(image);
+  const Group *group = producer < 0 ? nullptr : l.fusion().group_of(producer);
+  if (group == nullptr || group->kind != GroupKind::batch_norm || l.value(image).dims.size() != 4) return;
+  const Node &node = l.graph().step(group->steps.front());
+  const Following following = following_nodes(l, *group);
+  const std::string layout = l.layout_of(image);
+  const bool is_plain = node.op == "batch_norm_training" && following.other == kNoValue && following.y == image;
+  if (!is_plain || l.layout_of(node.inputs[0]) != layout || !only_this_gradient_reads(l, image, step) ||
+      !is_gradient_to_come(l, node.inputs[0], l.fusion().group_of(step)->emit_at) ||
+      multiplications_per_element(l, image, l.graph().step(step)) < kWorth) {
+    return;
+  }
+  const ChannelShape shape = shape_of(l.value(image), layout);
+  const ChannelParts parts = ChannelParts::make(shape, l.threads());
+  const double epsilon = number(node, "epsilon");
+  const BufferId x = l.read(node.inputs[0], layout), scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
+  const BufferId mean = l.read(node.outputs[1]), variance = l.read(node.outputs[2]);
+  const BufferId y = l.write_again(image, layout);
+  const ChannelScratch scratch = ChannelScratch::make(l, shape.channels());
+  l.emit(name_of("batch_norm_again", following), [=, relu = following.relu](const RunContext &c) {
+    float *a = scratch.floats(c, 0), *b = scratch.floats(c, 1);
+    fold_statistics(shape.channels(), c.in(scale), c.in(offset), c.in(mean), c.in(variance), epsilon, a, b);
+    parts.apply(c, c.in(x), a, b, nullptr, relu, c.out(y));
+  });
 }
 
 bool lower_batch_norm_inference(Lowering &l, const Group &group) {

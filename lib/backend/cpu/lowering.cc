@@ -137,6 +137,17 @@ BufferId Lowering::write(ValueId id, std::string_view layout, std::span<const Va
   return buffer;
 }
 
+BufferId Lowering::write_again(ValueId id, std::string_view layout) {
+  auto &copies = copies_[static_cast<size_t>(id)];
+  const int32_t uses_left = list_.buffers[static_cast<size_t>(copies[0].buffer)].uses_left;
+  const BufferId buffer = add_buffer({Place::workspace, 0, 0}, storage_bytes(value(id), layout));
+  list_.buffers[static_cast<size_t>(buffer)].uses_left = uses_left;
+  copies.assign(1, {std::string(layout), buffer});
+  if (!layout.empty()) written_layout_ = layout;
+  touch(buffer);
+  return buffer;
+}
+
 void Lowering::prefer(ValueId id, std::string_view layout) {
   const BufferId buffer = read(id, layout);
   touched_.clear();

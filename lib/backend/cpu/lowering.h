@@ -104,6 +104,9 @@ class Lowering {
                  bool elementwise = false) {
     return write(id, layout, std::span<const graph::ValueId>(overwrite.begin(), overwrite.size()), elementwise);
   }
+  /// A buffer for a value that has one and that the next emit computes again, the same bits: what is lowered from now
+  /// on reads this one, so that the memory it had is free in between.
+  BufferId write_again(graph::ValueId id, std::string_view layout);
   /// Emits a reorder unless a value that was just computed lies in `layout`: it is now taken to have been computed so.
   void prefer(graph::ValueId id, std::string_view layout);
   /// Memory for the next emit alone.

@@ -201,6 +201,13 @@ ValueId build_separable(Network &n, ValueId x, int64_t d) {
   return n.dense(n.b.reduce_mean(x, {1, 2}), 512 / d, 10, false);
 }
 
+/// Small, but wide enough for what pays only for many channels.
+ValueId build_wide(Network &n, ValueId x, int64_t d) {
+  for (const int64_t in : {int64_t{3}, 64 / d, 64 / d})
+    x = n.unit(x, {.in = in, .out = 64 / d});
+  return n.dense(n.b.reduce_mean(x, {1, 2}), 64 / d, 10, false);
+}
+
 struct ModelEntry {
   const char *letter;
   const char *name;
@@ -217,6 +224,7 @@ const ModelEntry kModels[] = {
     {"E", "separable", {32, 32, 3}, 10, build_separable},
     {"F", "resnet18", {32, 32, 3}, 10, build_resnet18},
     {"G", "resnet50", {224, 224, 3}, 1000, build_resnet50},
+    {"H", "wide", {5, 7, 3}, 10, build_wide},
 };
 
 ValueId build_logits(Network &n, const StepModel &model, const ModelEntry &entry, int64_t width_divisor) {

@@ -141,6 +141,23 @@ void deep_networks_agree_with_reference(void **) {
   compare("resnet18", 2, 1, Level::fast, 5e-2);
 }
 
+/// Images between a normalisation and a convolution of many channels are made again for the kernel's gradient, and take
+/// no memory until then.
+void images_made_again_agree_with_reference(void **) {
+  for (const Level level : {Level::fast, Level::repeatable}) {
+    compare("wide", 1, 3, level);
+    compare_joined("wide", 1, 3, level);
+    const StepModel model = assert_ok_value(tutti::testing::make_step_model("wide"));
+    const StepTrainer trainer = make_trainer("cpu", model, 3, level);
+    int again = 0;
+    for (const std::string &report : trainer.reports()) {
+      for (size_t at = report.find("batch_norm_again"); at != std::string::npos; ++again)
+        at = report.find("batch_norm_again", at + 1);
+    }
+    assert_int_equal(again, 2);
+  }
+}
+
 void predictions_agree_with_reference(void **) {
   for (int64_t batch : {1, 5}) {
     compare_predictions("toy", 1, batch);
@@ -187,10 +204,15 @@ void training_lowers_the_loss(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_agree_with_reference),   cmocka_unit_test(convolutional_networks_agree_with_reference),
-      cmocka_unit_test(odd_widths_agree_with_reference),  cmocka_unit_test(deep_networks_agree_with_reference),
-      cmocka_unit_test(predictions_agree_with_reference), cmocka_unit_test(training_repeats_bit_by_bit),
-      cmocka_unit_test(training_lowers_the_loss),         cmocka_unit_test(one_program_trains_as_two),
+      cmocka_unit_test(gradients_agree_with_reference),
+      cmocka_unit_test(convolutional_networks_agree_with_reference),
+      cmocka_unit_test(odd_widths_agree_with_reference),
+      cmocka_unit_test(deep_networks_agree_with_reference),
+      cmocka_unit_test(predictions_agree_with_reference),
+      cmocka_unit_test(training_repeats_bit_by_bit),
+      cmocka_unit_test(training_lowers_the_loss),
+      cmocka_unit_test(one_program_trains_as_two),
+      cmocka_unit_test(images_made_again_agree_with_reference),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
