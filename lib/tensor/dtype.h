@@ -10,26 +10,10 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "tensor/element_type.h"
 #include "tensor/half.h"
 
 namespace tutti::impl::tensor {
-
-enum class DType : int32_t {
-  f32 = 1,
-  f64 = 2,
-  i32 = 3,
-  i64 = 4,
-  u8 = 5,
-  boolean = 6,  // one byte, 0 or 1
-  f16 = 7,
-  bf16 = 8,
-  i8 = 9,
-  i16 = 10,
-  u16 = 11,
-  u32 = 12,
-  u64 = 13,
-  bytes = 14,  // strings of any length: int64 offsets + data, see bytes_tensor.h
-};
 
 /// What arithmetic a type has.
 enum class DTypeCategory : int32_t {

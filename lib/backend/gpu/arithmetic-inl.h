@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each elementwise op computes, for C = float, double, int64_t and uint64_t: the one definition that all kernels
+// use. Integer arithmetic wraps; ops that integers do not have give 0 for them.
+#ifndef TUTTI_BACKEND_GPU_ARITHMETIC_INL_H_
+#define TUTTI_BACKEND_GPU_ARITHMETIC_INL_H_
+
+#include <tutti_gpu.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "backend/gpu/device_elementwise.h"
+
+namespace tutti::impl::backend::gpu {
+
+template <typename C>
+inline constexpr bool is_integer_v = C(0.5) == C(0);
+template <typename C>
+inline constexpr bool is_signed_v = C(-1) < C(0);
+
+template <typename C>
+__device__ inline C sigmoid_of(C x) {
+  const C e = std::exp(-std::fabs(x));
+  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+
+template <typename C>
+__device__ inline C gelu_of(C x) {
+  return C(0.5) * x * (1 + std::erf(x * C(0.70710678118654752440)));
+}
+
+template <typename C>
+__device__ inline C gelu_tanh_of(C x) {
+  const C inner = C(0.79788456080286535588) * (x + C(0.044715) * x * x * x);
+  return C(0.5) * x * (1 + std::tanh(inner));
+}
+
+template <typename C>
+__device__ inline C gelu_gradient_of(C dy, C x) {
+  const C density = std::exp(C(-0.5) * x * x) * C(0.39894228040143267794);
+  return dy * (C(0.5) * (1 + std::erf(x * C(0.70710678118654752440))) + x * density);
+}
+
+template <typename C>
+__device__ inline C gelu_tanh_gradient_of(C dy, C x) {
+  const C factor = C(0.79788456080286535588);
+  const C t = std::tanh(factor * (x + C(0.044715) * x * x * x));
+  const C slope = factor * (1 + C(3 * 0.044715) * x * x);
+  return dy * (C(0.5) * (1 + t) + C(0.5) * x * (1 - t * t) * slope);
+}
+
+/// Unary ops of floats.
+template <typename C>
+__device__ inline C float_unary(ElementOp op, C x, C number) {
+  switch (op) {
+    case ElementOp::exp:
+      return std::exp(x);
+    case ElementOp::log:
+      return std::log(x);
+    case ElementOp::log1p:
+      return std::log1p(x);
+    case ElementOp::expm1:
+      return std::expm1(x);
+    case ElementOp::sqrt:
+      return std::sqrt(x);
+    case ElementOp::rsqrt:
+      return 1 / std::sqrt(x);
+    case ElementOp::reciprocal:
+      return 1 / x;
+    case ElementOp::sin:
+      return std::sin(x);
+    case ElementOp::cos:
+      return std::cos(x);
+    case ElementOp::tanh:
+      return std::tanh(x);
+    case ElementOp::sigmoid:
+      return sigmoid_of(x);
+    case ElementOp::gelu:
+      return gelu_of(x);
+    case ElementOp::gelu_tanh:
+      return gelu_tanh_of(x);
+    case ElementOp::silu:
+      return x * sigmoid_of(x);
+    case ElementOp::softplus:
+      return (x > 0 ? x : C(0)) + std::log1p(std::exp(-std::fabs(x)));
+    case ElementOp::elu:
+      return x > 0 ? x : number * std::expm1(x);
+    case ElementOp::leaky_relu:
+      return x < 0 ? number * x : x;
+    case ElementOp::floor:
+      return std::floor(x);
+    case ElementOp::ceil:
+      return std::ceil(x);
+    case ElementOp::round:
+      return std::rint(x);
+    case ElementOp::erf:
+      return std::erf(x);
+    case ElementOp::is_finite:
+      return C(x - x == 0);
+    default:
+      return C(0);
+  }
+}
+
+/// Ops of two floats that integers do not have.
+template <typename C>
+__device__ inline C float_binary(ElementOp op, C a, C b) {
+  switch (op) {
+    case ElementOp::div:
+      return a / b;
+    case ElementOp::sigmoid_gradient:
+      return a * b * (1 - b);
+    case ElementOp::tanh_gradient:
+      return a * (1 - b * b);
+    case ElementOp::gelu_gradient:
+      return gelu_gradient_of(a, b);
+    case ElementOp::gelu_tanh_gradient:
+      return gelu_tanh_gradient_of(a, b);
+    case ElementOp::sigmoid_cross_entropy:  // of logit a and label b
+      return (a > 0 ? a : C(0)) - a * b + std::log1p(std::exp(-std::fabs(a)));
+    default:
+      return C(0);
+  }
+}
+
+template <typename C>
+__device__ inline C add_of(C a, C b) {
+  if constexpr (is_integer_v<C>) return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  return a + b;
+}
+template <typename C>
+__device__ inline C sub_of(C a, C b) {
+  if constexpr (is_integer_v<C>) return static_cast<C>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  return a - b;
+}
+template <typename C>
+__device__ inline C mul_of(C a, C b) {
+  if constexpr (is_integer_v<C>) return static_cast<C>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  return a * b;
+}
+
+template <typename C>
+__device__ inline C floor_divide_of(C a, C b) {
+  if constexpr (!is_integer_v<C>) {
+    return std::floor(a / b);
+  } else {
+    if (b == 0) return 0;
+    if constexpr (is_signed_v<C>) {
+      if (b == -1) return static_cast<C>(0 - static_cast<uint64_t>(a));
+    }
+    const C quotient = a / b;
+    return quotient - static_cast<C>(a % b != 0 && (a < 0) != (b < 0));
+  }
+}
+
+template <typename C>
+__device__ inline C mod_of(C a, C b) {
+  if constexpr (!is_integer_v<C>) {
+    const C rest = std::fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  } else {
+    if (b == 0) return 0;
+    if constexpr (is_signed_v<C>) {
+      if (b == -1) return 0;
+    }
+    const C rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? static_cast<C>(rest + b) : rest;
+  }
+}
+
+template <typename C>
+__device__ inline C maximum_of(C a, C b) {
+  if (a != a) return a;
+  return b != b || b > a ? b : a;
+}
+template <typename C>
+__device__ inline C minimum_of(C a, C b) {
+  if (a != a) return a;
+  return b != b || b < a ? b : a;
+}
+
+template <typename C>
+__device__ inline C power_of(C a, C b) {
+  if constexpr (is_integer_v<C>) {
+    return static_cast<C>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+  } else {
+    return std::pow(a, b);
+  }
+}
+
+template <typename C>
+__device__ inline C apply(ElementOp op, C a, C b, C c, C number) {
+  switch (op) {
+    case ElementOp::identity:
+      return a;
+    case ElementOp::neg:
+      return sub_of(is_integer_v<C> ? C(0) : C(-0.0), a);
+    case ElementOp::abs:
+      return a < 0 ? sub_of(C(0), a) : (a == 0 ? C(0) : a);
+    case ElementOp::sign:
+      return static_cast<C>(a > 0) - static_cast<C>(a < 0);
+    case ElementOp::square:
+      return mul_of(a, a);
+    case ElementOp::relu:
+      return a < 0 ? C(0) : a;
+    case ElementOp::logical_not:
+      return C(a == 0);
+    case ElementOp::add:
+      return add_of(a, b);
+    case ElementOp::sub:
+      return sub_of(a, b);
+    case ElementOp::mul:
+      return mul_of(a, b);
+    case ElementOp::pow:
+      return power_of(a, b);
+    case ElementOp::maximum:
+      return maximum_of(a, b);
+    case ElementOp::minimum:
+      return minimum_of(a, b);
+    case ElementOp::mod:
+      return mod_of(a, b);
+    case ElementOp::floor_divide:
+      return floor_divide_of(a, b);
+    case ElementOp::equal:
+      return C(a == b);
+    case ElementOp::not_equal:
+      return C(a != b);
+    case ElementOp::less:
+      return C(a < b);
+    case ElementOp::less_equal:
+      return C(a <= b);
+    case ElementOp::greater:
+      return C(a > b);
+    case ElementOp::greater_equal:
+      return C(a >= b);
+    case ElementOp::logical_and:
+      return C(a != 0 && b != 0);
+    case ElementOp::logical_or:
+      return C(a != 0 || b != 0);
+    case ElementOp::logical_xor:
+      return C((a != 0) != (b != 0));
+    case ElementOp::relu_gradient:
+      return b > 0 ? a : C(0);
+    case ElementOp::select:
+      return a != 0 ? b : c;
+    default:
+      break;
+  }
+  if constexpr (is_integer_v<C>) {
+    return op == ElementOp::is_finite ? C(1) : C(0);
+  } else {
+    return op < ElementOp::add ? float_unary(op, a, number) : float_binary(op, a, b);
+  }
+}
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_ARITHMETIC_INL_H_

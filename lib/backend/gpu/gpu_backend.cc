@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/gpu_backend.h"
+
+#include <memory>
+
+#include "backend/build_id.h"
+#include "backend/gpu/gpu_device.h"
+#include "backend/gpu/gpu_executable.h"
+#include "backend/gpu/gpu_program.h"
+#include "backend/gpu/platform.h"
+#include "backend/plugin_side.h"
+#include "base/json.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::Json;
+using base::JsonReader;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int64_t kMostDevices = 1024;
+
+/// The GPUs to use: those listed, or all.
+Result<std::vector<int32_t>> chosen_gpus(const JsonReader &options) {
+  int count = 0;
+  TUTTI_TRY(status_of(gpuGetDeviceCount(&count), "counting devices"));
+  std::vector<int32_t> gpus;
+  if (!options.has("gpus")) {
+    for (int32_t ordinal = 0; ordinal < count; ++ordinal)
+      gpus.push_back(ordinal);
+    return gpus;
+  }
+  TUTTI_ASSIGN(const std::vector<int64_t> listed, options.get_integers("gpus"));
+  for (const int64_t ordinal : listed) {
+    if (ordinal < 0 || ordinal >= count)
+      return base::invalid_argument("option gpus lists ", ordinal, ": this machine has GPUs 0 to ", count - 1);
+    gpus.push_back(static_cast<int32_t>(ordinal));
+  }
+  if (gpus.empty()) return base::invalid_argument("option gpus lists no GPU");
+  return gpus;
+}
+
+Status read_options(const JsonReader &options, GpuBackend &backend) {
+  TUTTI_TRY(options.only_keys({"logical_devices", "gpus", "memory_limit_bytes", "launch", "plan_cache"}));
+  TUTTI_ASSIGN(const std::vector<int32_t> gpus, chosen_gpus(options));
+  TUTTI_ASSIGN(int64_t count, options.get_integer("logical_devices", 0));
+  if (count < 0 || count > kMostDevices)
+    return base::invalid_argument("logical_devices is ", count, ", expected 0 to ", kMostDevices);
+  if (count == 0) count = static_cast<int64_t>(gpus.size());
+  for (int64_t device = 0; device < count; ++device)
+    backend.ordinals.push_back(gpus[static_cast<size_t>(device) % gpus.size()]);
+  TUTTI_ASSIGN(backend.memory_limit, options.get_integer("memory_limit_bytes", 0));
+  if (backend.memory_limit < 0)
+    return base::invalid_argument("memory_limit_bytes is ", backend.memory_limit, ", expected at least 0");
+  TUTTI_ASSIGN(const std::string launch, options.get_string("launch", "graphs"));
+  if (launch != "graphs" && launch != "kernels")
+    return base::invalid_argument("launch is ", base::quoted(launch), ", expected \"graphs\" or \"kernels\"");
+  backend.replays_graphs = launch == "graphs";
+  TUTTI_ASSIGN(const std::string plan_cache, options.get_string("plan_cache", ""));
+  if (!plan_cache.empty() && plan_cache != "off" && plan_cache.front() != '/')
+    return base::invalid_argument("plan_cache is ", base::quoted(plan_cache), ", expected an absolute path or \"off\"");
+  return Status();
+}
+
+int32_t create(const tutti_backend_host *host, const char *options_json, tutti_backend **backend,
+               tutti_error_sink *sink) {
+  return guarded(host, sink, [&]() -> Status {
+    TUTTI_TRY(platform::check());
+    TUTTI_ASSIGN(const Json json, Json::parse(options_json));
+    auto made = std::make_unique<GpuBackend>();
+    made->host = host;
+    const Status status = read_options(JsonReader(json, "backend options"), *made);
+    if (!status.ok()) return status.wrap(base::concat("backend ", platform::name()));
+    *backend = reinterpret_cast<tutti_backend *>(made.release());
+    return Status();
+  });
+}
+
+void destroy(tutti_backend *backend) { delete reinterpret_cast<GpuBackend *>(backend); }
+
+GpuExecutable &executable_of(tutti_executable *handle) { return *reinterpret_cast<GpuExecutable *>(handle); }
+GpuProgram &program_of(tutti_program *handle) { return *reinterpret_cast<GpuProgram *>(handle); }
+
+int32_t compile(const tutti_compile_request *request, tutti_executable **executable, tutti_error_sink *sink) {
+  GpuDevice &device = GpuDevice::of(request->devices[0]);
+  return guarded(device.host(), sink, [&]() -> Status {
+    TUTTI_ASSIGN(std::unique_ptr<GpuExecutable> made, GpuExecutable::compile(*request, device));
+    *executable = reinterpret_cast<tutti_executable *>(made.release());
+    return Status();
+  });
+}
+
+void release_executable(tutti_executable *executable) { delete reinterpret_cast<GpuExecutable *>(executable); }
+
+int32_t describe_executable(tutti_executable *executable, tutti_text_writer write, void *user, tutti_error_sink *sink) {
+  return guarded(executable_of(executable).host(), sink, [&]() -> Status {
+    write_text(write, user, executable_of(executable).describe());
+    return Status();
+  });
+}
+
+int32_t bind(tutti_executable *executable, const tutti_bind_request *request, tutti_program **program,
+             tutti_error_sink *sink) {
+  return guarded(executable_of(executable).host(), sink, [&]() -> Status {
+    TUTTI_ASSIGN(std::unique_ptr<GpuProgram> made, GpuProgram::bind(executable_of(executable), *request));
+    *program = reinterpret_cast<tutti_program *>(made.release());
+    return Status();
+  });
+}
+
+void release_program(tutti_program *program) { delete reinterpret_cast<GpuProgram *>(program); }
+
+int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *arguments, tutti_stream *stream,
+            tutti_error_sink *sink) {
+  return guarded(program_of(program).host(), sink,
+                 [&] { return program_of(program).run(segment, *arguments, GpuStream::of(stream)); });
+}
+
+const tutti_executable_table kExecutableTable = {sizeof(tutti_executable_table), compile, release_executable,
+                                                 describe_executable};
+const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, release_program, run};
+
+}  // namespace
+
+const tutti_backend_api *entry(uint32_t host_abi_version) {
+  static const tutti_backend_api api = {sizeof(tutti_backend_api),
+                                        TUTTI_BACKEND_ABI_VERSION,
+                                        platform::name(),
+                                        kBuildId,
+                                        kBuildId,
+                                        TUTTI_BACKEND_REGIONS,
+                                        create,
+                                        destroy,
+                                        &kDeviceTable,
+                                        &kBufferTable,
+                                        &kStreamTable,
+                                        nullptr,
+                                        &kExecutableTable,
+                                        &kProgramTable};
+  return host_abi_version == TUTTI_BACKEND_ABI_VERSION ? &api : nullptr;
+}
+
+}  // namespace tutti::impl::backend::gpu

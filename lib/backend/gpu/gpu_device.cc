@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/gpu_device.h"
+
+#include <algorithm>
+
+#include "backend/gpu/platform.h"
+#include "backend/plugin_side.h"
+#include "base/json.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::Json;
+using base::JsonObject;
+using base::JsonReader;
+using base::Result;
+using base::Status;
+
+std::string GpuBackend::device_name(int32_t index) const { return base::concat(platform::name(), ":", index); }
+
+// ---- devices ----
+
+Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t index) {
+  auto device = std::make_unique<GpuDevice>();
+  device->backend = &backend;
+  device->index = index;
+  device->ordinal = backend.ordinals[static_cast<size_t>(index)];
+  TUTTI_TRY(device->make_current());
+  TUTTI_TRY(status_of(gpuStreamCreateWithFlags(&device->copies, gpuStreamNonBlocking), "making a stream"));
+  TUTTI_ASSIGN(device->library, platform::open_library(device->ordinal));
+  return device;
+}
+
+GpuDevice::~GpuDevice() {
+  (void)make_current();
+  library.reset();
+  if (copies != nullptr) (void)gpuStreamDestroy(copies);
+}
+
+Status GpuDevice::make_current() const { return status_of(gpuSetDevice(ordinal), "choosing the device"); }
+
+Result<void *> GpuDevice::allocate(int64_t bytes) {
+  TUTTI_TRY(make_current());
+  const int64_t limit = backend->memory_limit;
+  const int64_t before = bytes_in_use.fetch_add(bytes);
+  if (limit > 0 && bytes > limit - before) {
+    bytes_in_use.fetch_sub(bytes);
+    return base::resource_exhausted("device ", name(), " needs ", bytes, " bytes more, and of its limit of ", limit,
+                                    " bytes ", before, " are in use");
+  }
+  void *memory = nullptr;
+  const gpuError_t error = gpuMalloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+  if (error == gpuSuccess) return memory;
+  bytes_in_use.fetch_sub(bytes);
+  (void)gpuGetLastError();  // it would be reported by the next launch
+  if (error != gpuErrorMemoryAllocation) return failure_of(error, "allocating device memory");
+  size_t available = 0, total = 0;
+  (void)gpuMemGetInfo(&available, &total);
+  return base::resource_exhausted("device ", name(), " needs ", bytes, " bytes more, and of its ", total, " bytes ",
+                                  available, " are free (", before, " in use by this device)");
+}
+
+void GpuDevice::release(void *memory, int64_t bytes) {
+  (void)make_current();
+  (void)gpuFree(memory);
+  bytes_in_use.fetch_sub(bytes);
+}
+
+namespace {
+
+int32_t device_count(tutti_backend *backend) { return static_cast<int32_t>(GpuBackend::of(backend).ordinals.size()); }
+
+int32_t device_describe(tutti_backend *backend, int32_t index, tutti_text_writer write, void *user,
+                        tutti_error_sink *sink) {
+  const GpuBackend &self = GpuBackend::of(backend);
+  return guarded(self.host, sink, [&]() -> Status {
+    TUTTI_ASSIGN(const platform::DeviceFacts facts, platform::describe(self.ordinals[static_cast<size_t>(index)]));
+    write_text(write, user,
+               Json(JsonObject{{"name", self.device_name(index)},
+                               {"kind", facts.kind},
+                               {"memory_bytes", self.memory_limit > 0 ? self.memory_limit : facts.memory_bytes},
+                               {"description", facts.description}})
+                   .dump());
+    return Status();
+  });
+}
+
+int32_t device_open(tutti_backend *backend, int32_t index, const char *options_json, tutti_device **device,
+                    tutti_error_sink *sink) {
+  GpuBackend &self = GpuBackend::of(backend);
+  return guarded(self.host, sink, [&]() -> Status {
+    if (index < 0 || static_cast<size_t>(index) >= self.ordinals.size())
+      return base::not_found("device ", self.device_name(index), ": there are ", self.ordinals.size());
+    TUTTI_ASSIGN(const Json options, Json::parse(options_json));
+    TUTTI_TRY(JsonReader(options, "device options").only_keys({}));
+    TUTTI_ASSIGN(std::unique_ptr<GpuDevice> made, GpuDevice::open(self, index));
+    *device = reinterpret_cast<tutti_device *>(made.release());
+    return Status();
+  });
+}
+
+void device_close(tutti_device *device) { delete reinterpret_cast<GpuDevice *>(device); }
+
+// ---- memory ----
+
+struct GpuBuffer {
+  GpuDevice *device;
+  void *memory;
+  int64_t allocated;
+  char *first;
+};
+
+/// What runtimes align to by themselves.
+constexpr uint64_t kRuntimeAlignment = 256;
+
+GpuBuffer &buffer_of(tutti_device_buffer *handle) { return *reinterpret_cast<GpuBuffer *>(handle); }
+
+int32_t buffer_allocate(tutti_device *handle, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
+                        tutti_error_sink *sink) {
+  GpuDevice &device = GpuDevice::of(handle);
+  return guarded(device.host(), sink, [&]() -> Status {
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > 4096)
+      return base::invalid_argument("alignment ", alignment, " is not a power of two up to 4096");
+    const int64_t allocated = static_cast<int64_t>(bytes + (alignment > kRuntimeAlignment ? alignment : 0));
+    auto made = std::make_unique<GpuBuffer>(GpuBuffer{&device, nullptr, allocated, nullptr});
+    TUTTI_ASSIGN(made->memory, device.allocate(allocated));
+    const auto address = reinterpret_cast<uintptr_t>(made->memory);
+    made->first = reinterpret_cast<char *>((address + alignment - 1) / alignment * alignment);
+    *buffer = reinterpret_cast<tutti_device_buffer *>(made.release());
+    return Status();
+  });
+}
+
+void buffer_release(tutti_device_buffer *buffer) {
+  if (buffer == nullptr) return;
+  GpuBuffer &self = buffer_of(buffer);
+  self.device->release(self.memory, self.allocated);
+  delete &self;
+}
+
+void *buffer_device_pointer(tutti_device_buffer *buffer) { return buffer_of(buffer).first; }
+void *buffer_host_pointer(tutti_device_buffer *) { return nullptr; }
+
+/// Issues work on the caller's stream, or on the device's own and waits.
+template <typename Issue>
+int32_t on_stream(GpuDevice &device, tutti_stream *handle, tutti_error_sink *sink, Issue issue) {
+  return guarded(device.host(), sink, [&]() -> Status {
+    TUTTI_TRY(device.make_current());
+    if (handle != nullptr) return status_of(issue(GpuStream::of(handle).stream), "copying");
+    const std::lock_guard guard(device.copies_mutex);
+    TUTTI_TRY(status_of(issue(device.copies), "copying"));
+    return status_of(gpuStreamSynchronize(device.copies), "copying");
+  });
+}
+
+int32_t buffer_read(tutti_device_buffer *buffer, uint64_t offset, void *destination, uint64_t bytes,
+                    tutti_stream *stream, tutti_error_sink *sink) {
+  if (bytes == 0) return 0;
+  const GpuBuffer &self = buffer_of(buffer);
+  return on_stream(*self.device, stream, sink, [&](gpuStream_t target) {
+    return gpuMemcpyAsync(destination, self.first + offset, bytes, gpuMemcpyDeviceToHost, target);
+  });
+}
+
+int32_t buffer_write(tutti_device_buffer *buffer, uint64_t offset, const void *source, uint64_t bytes,
+                     tutti_stream *stream, tutti_error_sink *sink) {
+  if (bytes == 0) return 0;
+  const GpuBuffer &self = buffer_of(buffer);
+  return on_stream(*self.device, stream, sink, [&](gpuStream_t target) {
+    return gpuMemcpyAsync(self.first + offset, source, bytes, gpuMemcpyHostToDevice, target);
+  });
+}
+
+int32_t buffer_fill_zero(tutti_device_buffer *buffer, uint64_t offset, uint64_t bytes, tutti_stream *stream,
+                         tutti_error_sink *sink) {
+  if (bytes == 0) return 0;
+  const GpuBuffer &self = buffer_of(buffer);
+  return on_stream(*self.device, stream, sink,
+                   [&](gpuStream_t target) { return gpuMemsetAsync(self.first + offset, 0, bytes, target); });
+}
+
+// ---- streams and events ----
+
+struct GpuEvent {
+  GpuDevice *device = nullptr;
+  gpuEvent_t event = nullptr;
+};
+
+GpuEvent &event_of(tutti_event *handle) { return *reinterpret_cast<GpuEvent *>(handle); }
+
+int32_t stream_create(tutti_device *handle, tutti_stream **stream, tutti_error_sink *sink) {
+  GpuDevice &device = GpuDevice::of(handle);
+  return guarded(device.host(), sink, [&]() -> Status {
+    TUTTI_TRY(device.make_current());
+    auto made = std::make_unique<GpuStream>();
+    made->device = &device;
+    made->faults.reserve(16);
+    TUTTI_TRY(status_of(gpuStreamCreateWithFlags(&made->stream, gpuStreamNonBlocking), "making a stream"));
+    *stream = reinterpret_cast<tutti_stream *>(made.release());
+    return Status();
+  });
+}
+
+void stream_release(tutti_stream *stream) {
+  if (stream == nullptr) return;
+  GpuStream &self = GpuStream::of(stream);
+  (void)self.device->make_current();
+  (void)gpuStreamSynchronize(self.stream);  // faults are written until then
+  (void)gpuStreamDestroy(self.stream);
+  delete &self;
+}
+
+int32_t stream_synchronize(tutti_stream *stream, tutti_error_sink *sink) {
+  GpuStream &self = GpuStream::of(stream);
+  return guarded(self.device->host(), sink, [&] { return self.synchronize(); });
+}
+
+int32_t stream_wait_event(tutti_stream *stream, tutti_event *event, tutti_error_sink *sink) {
+  GpuStream &self = GpuStream::of(stream);
+  return guarded(self.device->host(), sink, [&]() -> Status {
+    TUTTI_TRY(self.device->make_current());
+    return status_of(gpuStreamWaitEvent(self.stream, event_of(event).event, 0), "waiting for an event");
+  });
+}
+
+int32_t event_create(tutti_device *handle, tutti_event **event, tutti_error_sink *sink) {
+  GpuDevice &device = GpuDevice::of(handle);
+  return guarded(device.host(), sink, [&]() -> Status {
+    TUTTI_TRY(device.make_current());
+    auto made = std::make_unique<GpuEvent>();
+    made->device = &device;
+    TUTTI_TRY(status_of(gpuEventCreateWithFlags(&made->event, gpuEventDisableTiming), "making an event"));
+    *event = reinterpret_cast<tutti_event *>(made.release());
+    return Status();
+  });
+}
+
+void event_release(tutti_event *event) {
+  if (event == nullptr) return;
+  (void)event_of(event).device->make_current();
+  (void)gpuEventDestroy(event_of(event).event);
+  delete reinterpret_cast<GpuEvent *>(event);
+}
+
+int32_t event_record(tutti_event *event, tutti_stream *stream, tutti_error_sink *sink) {
+  GpuStream &self = GpuStream::of(stream);
+  return guarded(self.device->host(), sink, [&]() -> Status {
+    TUTTI_TRY(self.device->make_current());
+    return status_of(gpuEventRecord(event_of(event).event, self.stream), "recording an event");
+  });
+}
+
+int32_t event_synchronize(tutti_event *event, tutti_error_sink *sink) {
+  const GpuEvent &self = event_of(event);
+  return guarded(self.device->host(), sink, [&]() -> Status {
+    TUTTI_TRY(self.device->make_current());
+    return status_of(gpuEventSynchronize(self.event), "waiting for an event");
+  });
+}
+
+int32_t event_is_done(tutti_event *event) { return gpuEventQuery(event_of(event).event) == gpuSuccess ? 1 : 0; }
+
+}  // namespace
+
+const tutti_device_table kDeviceTable = {sizeof(tutti_device_table), device_count, device_describe, device_open,
+                                         device_close};
+const tutti_buffer_table kBufferTable = {sizeof(tutti_buffer_table),
+                                         buffer_allocate,
+                                         buffer_release,
+                                         buffer_device_pointer,
+                                         buffer_host_pointer,
+                                         buffer_read,
+                                         buffer_write,
+                                         buffer_fill_zero};
+const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table), stream_create, stream_release, stream_synchronize,
+                                         stream_wait_event,          event_create,  event_release,  event_record,
+                                         event_synchronize,          event_is_done};
+
+// ---- faults ----
+
+Result<std::shared_ptr<FaultState>> FaultState::create(std::vector<FaultText> texts) {
+  std::shared_ptr<FaultState> state(new FaultState(std::move(texts)));
+  void *memory = nullptr;
+  TUTTI_TRY(status_of(gpuHostAlloc(&memory, sizeof(FaultRecord), gpuHostAllocMapped), "allocating host memory"));
+  state->record_ = new (memory) FaultRecord{};
+  return state;
+}
+
+FaultState::~FaultState() { (void)gpuFreeHost(record_); }
+
+Status FaultState::take() {
+  const volatile FaultRecord &record = *record_;
+  if (record.fault == 0) return Status();
+  const Status status = texts_[static_cast<size_t>(record.fault - 1)](record.position, record.value);
+  *record_ = {};
+  return status;
+}
+
+void GpuStream::note(const std::shared_ptr<FaultState> &state) {
+  if (std::find(faults.begin(), faults.end(), state) == faults.end()) faults.push_back(state);
+}
+
+Status GpuStream::synchronize() {
+  TUTTI_TRY(device->make_current());
+  TUTTI_TRY(status_of(gpuStreamSynchronize(stream), "waiting for the device"));
+  Status first;
+  for (const std::shared_ptr<FaultState> &state : faults) {
+    const Status status = state->take();
+    if (first.ok()) first = status;
+  }
+  faults.clear();
+  return first;
+}
+
+}  // namespace tutti::impl::backend::gpu

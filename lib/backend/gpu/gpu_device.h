@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Backends, devices, memory, streams and events of a GPU platform behind the C tables. A logical device is a device to
+// everybody above; several may lie on one GPU.
+//
+// Threads: as <tutti/plugin/backend.h> says.
+#ifndef TUTTI_BACKEND_GPU_GPU_DEVICE_H_
+#define TUTTI_BACKEND_GPU_GPU_DEVICE_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backend/gpu/faults.h"
+#include "backend/gpu/library.h"
+#include "backend/gpu/runtime.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu {
+
+/// What a tutti_backend handle points to.
+struct GpuBackend {
+  const tutti_backend_host *host = nullptr;
+  std::vector<int32_t> ordinals;  ///< GPU of each logical device
+  int64_t memory_limit = 0;       ///< bytes each logical device may hold; 0 = what the GPU has
+  bool replays_graphs = true;     ///< false: kernels are launched one by one, for looking at errors
+
+  static GpuBackend &of(tutti_backend *handle) { return *reinterpret_cast<GpuBackend *>(handle); }
+  std::string device_name(int32_t index) const;
+};
+
+/// What a tutti_device handle points to.
+struct GpuDevice {
+  GpuBackend *backend = nullptr;
+  int32_t index = 0;
+  int32_t ordinal = 0;
+  std::unique_ptr<Library> library;  ///< null where the platform has none
+  std::atomic<int64_t> bytes_in_use{0};
+  std::mutex copies_mutex;
+  gpuStream_t copies = nullptr;  ///< for copies that are done when they return; guarded by copies_mutex
+
+  static base::Result<std::unique_ptr<GpuDevice>> open(GpuBackend &backend, int32_t index);
+  ~GpuDevice();
+  static GpuDevice &of(tutti_device *handle) { return *reinterpret_cast<GpuDevice *>(handle); }
+  const tutti_backend_host *host() const { return backend->host; }
+  std::string name() const { return backend->device_name(index); }
+  /// The calling thread's launches and allocations go to this device from now on.
+  base::Status make_current() const;
+  /// Memory of the device. RESOURCE_EXHAUSTED names what is needed and what there is.
+  base::Result<void *> allocate(int64_t bytes);
+  void release(void *memory, int64_t bytes);
+};
+
+/// The record of one program with the texts of its faults. Kept by the program and by streams that it ran on.
+class FaultState {
+ public:
+  static base::Result<std::shared_ptr<FaultState>> create(std::vector<FaultText> texts);
+  ~FaultState();
+  FaultState(const FaultState &) = delete;
+  FaultState &operator=(const FaultState &) = delete;
+
+  FaultRecord *record() const { return record_; }
+  /// Ok, or the fault in the record, which is empty afterwards. No kernel that reports to it may be running.
+  base::Status take();
+
+ private:
+  explicit FaultState(std::vector<FaultText> texts) : texts_(std::move(texts)) {}
+
+  std::vector<FaultText> texts_;
+  FaultRecord *record_ = nullptr;
+};
+
+/// What a tutti_stream handle points to.
+struct GpuStream {
+  GpuDevice *device = nullptr;
+  gpuStream_t stream = nullptr;
+  /// Of programs that ran since the stream was synchronized last.
+  std::vector<std::shared_ptr<FaultState>> faults;
+
+  static GpuStream &of(tutti_stream *handle) { return *reinterpret_cast<GpuStream *>(handle); }
+  void note(const std::shared_ptr<FaultState> &state);
+  base::Status synchronize();
+};
+
+extern const tutti_device_table kDeviceTable;
+extern const tutti_buffer_table kBufferTable;
+extern const tutti_stream_table kStreamTable;
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_GPU_DEVICE_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executables of a GPU backend: kernel calls over a table of pointers, one per value, cut into segments at the
+// collectives; and where everything lies. The workspace holds, besides the values of the graph, a place for each input
+// and output and the run block (what changes from run to run: scalars, then pointers of inputs and outputs).
+//
+// Immutable after compile.
+#ifndef TUTTI_BACKEND_GPU_GPU_EXECUTABLE_H_
+#define TUTTI_BACKEND_GPU_GPU_EXECUTABLE_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/gpu/gpu_device.h"
+#include "backend/gpu/kernel.h"
+#include "backend/storage_plan.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu {
+
+/// An input or output of the graph in the workspace.
+struct PortPlace {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
+class GpuExecutable {
+ public:
+  static base::Result<std::unique_ptr<GpuExecutable>> compile(const tutti_compile_request &request, GpuDevice &device);
+
+  const tutti_backend_host *host() const { return host_; }
+  std::string describe() const;
+
+ private:
+  friend class GpuProgram;
+  explicit GpuExecutable(LoweredGraph lowered) : lowered_(std::move(lowered)) {}
+  base::Status add_calls(Library *library);
+  base::Status make_calls(Library *library, StorageWishes &wishes, std::vector<KernelCall> &by_step);
+  void add_copies(int32_t step, bool into_outputs);
+  base::Status add_state_write(int32_t step);
+  int32_t add_place(const Location &location);
+  void place_ports();
+
+  const tutti_backend_host *host_ = nullptr;
+  bool has_trace_ = false;
+  LoweredGraph lowered_;
+  StoragePlan plan_;
+  std::vector<FaultText> fault_texts_;
+  std::vector<KernelCall> calls_;
+  std::vector<int32_t> segment_ends_;  // by segment: one past its last call
+  std::vector<Location> places_;       // what the pointer table points to: the values, then targets of copies
+  std::vector<PortPlace> inputs_, outputs_;
+  int64_t run_block_ = 0;        // offset in the workspace
+  int64_t constants_bytes_ = 0;  // of all constants that are used, each aligned
+  base::Json report_;
+};
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_GPU_EXECUTABLE_H_

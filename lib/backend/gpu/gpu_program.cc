@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/gpu_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/gpu/gpu_device.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::Result;
+using base::Status;
+using graph::Node;
+
+namespace {
+
+constexpr int64_t kConstantAlignment = 256;
+
+uint64_t word_of(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+}  // namespace
+
+Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(const GpuExecutable &executable,
+                                                     const tutti_bind_request &request) {
+  GpuDevice &device = GpuDevice::of(request.device);
+  TUTTI_TRY(device.make_current());
+  std::unique_ptr<GpuProgram> program(new GpuProgram(executable, device));
+  program->workspace_ = static_cast<char *>(request.workspace);
+  if (request.workspace == nullptr)
+    return base::invalid_argument("binding needs a workspace of ", executable.plan_.workspace_bytes, " bytes");
+  TUTTI_TRY(program->upload_constants());
+  TUTTI_TRY(program->place(request));
+  if (!executable.fault_texts_.empty()) {
+    TUTTI_ASSIGN(program->faults_, FaultState::create(executable.fault_texts_));
+  }
+  program->words_.block = reinterpret_cast<uint64_t *>(program->workspace_ + executable.run_block_);
+  if (device.backend->replays_graphs && !executable.has_trace_) TUTTI_TRY(program->capture());
+  return program;
+}
+
+GpuProgram::~GpuProgram() {
+  (void)device_.make_current();
+  for (gpuGraphExec_t graph : graphs_)
+    (void)gpuGraphExecDestroy(graph);
+  if (constants_ != nullptr) device_.release(constants_, executable_.constants_bytes_);
+}
+
+Status GpuProgram::upload_constants() {
+  const std::vector<Node> &nodes = executable_.lowered_.graph().nodes();
+  constant_at_.assign(nodes.size(), nullptr);
+  if (executable_.constants_bytes_ == 0) return Status();
+  TUTTI_ASSIGN(constants_, device_.allocate(executable_.constants_bytes_));
+  const std::lock_guard guard(device_.copies_mutex);
+  char *next = static_cast<char *>(constants_);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].op != "constant") continue;
+    const auto &tensor = std::get<tensor::Tensor>(nodes[i].attributes.at("value"));
+    const int64_t bytes = executable_.lowered_.value(nodes[i].outputs[0]).bytes;
+    constant_at_[i] = next;
+    if (bytes > 0)
+      TUTTI_TRY(status_of(gpuMemcpyAsync(next, tensor.data(), static_cast<size_t>(bytes), gpuMemcpyHostToDevice,
+                                         device_.copies),
+                          "copying constants"));
+    next += (bytes + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
+  }
+  return status_of(gpuStreamSynchronize(device_.copies), "copying constants");
+}
+
+Result<void *> GpuProgram::address(const Location &location, const tutti_bind_request &request) const {
+  const auto index = static_cast<size_t>(location.index);
+  switch (location.place) {
+    case Place::none:
+      return static_cast<void *>(nullptr);
+    case Place::workspace:
+      return static_cast<void *>(workspace_ + location.offset);
+    case Place::arena:
+      if (location.index >= request.arena_count || request.arenas[location.index] == nullptr)
+        return base::invalid_argument("binding needs arena '", executable_.lowered_.state().arenas()[index], "'");
+      return static_cast<void *>(static_cast<char *>(request.arenas[location.index]) + location.offset);
+    case Place::input:
+      return static_cast<void *>(workspace_ + executable_.inputs_[index].offset + location.offset);
+    case Place::output:
+      return static_cast<void *>(workspace_ + executable_.outputs_[index].offset + location.offset);
+    case Place::constant:
+      return static_cast<void *>(static_cast<char *>(constant_at_[index]) + location.offset);
+  }
+  return static_cast<void *>(nullptr);
+}
+
+Status GpuProgram::place(const tutti_bind_request &request) {
+  for (const Location &location : executable_.places_) {
+    TUTTI_ASSIGN(void *const pointer, address(location, request));
+    table_.push_back(pointer);
+  }
+  return Status();
+}
+
+Status GpuProgram::capture() {
+  gpuStream_t stream = nullptr;
+  TUTTI_TRY(status_of(gpuStreamCreateWithFlags(&stream, gpuStreamNonBlocking), "making a stream"));
+  Status status;
+  for (int32_t segment = 0; static_cast<size_t>(segment) < executable_.segment_ends_.size() && status.ok(); ++segment)
+    status = capture_segment(segment, stream);
+  (void)gpuStreamDestroy(stream);
+  return status;
+}
+
+Status GpuProgram::capture_segment(int32_t segment, gpuStream_t stream) {
+  TUTTI_TRY(status_of(gpuStreamBeginCapture(stream, gpuStreamCaptureModeThreadLocal), "capturing a program"));
+  const Status issued = issue(segment, stream);
+  gpuGraph_t graph = nullptr;
+  const Status ended = status_of(gpuStreamEndCapture(stream, &graph), "capturing a program");
+  if (!issued.ok() || !ended.ok()) {
+    if (graph != nullptr) (void)gpuGraphDestroy(graph);
+    return issued.ok() ? ended : issued;
+  }
+  gpuGraphExec_t executable = nullptr;
+  const Status made = status_of(gpuGraphInstantiate(&executable, graph, 0), "making a graph ready");
+  (void)gpuGraphDestroy(graph);
+  TUTTI_TRY(made);
+  graphs_.push_back(executable);
+  return Status();
+}
+
+Status GpuProgram::issue(int32_t segment, gpuStream_t stream) const {
+  const std::vector<int32_t> &ends = executable_.segment_ends_;
+  const int32_t begin = segment == 0 ? 0 : ends[static_cast<size_t>(segment) - 1];
+  IssueContext context;
+  context.stream = stream;
+  context.constants = constant_at_.data();
+  context.scalars = reinterpret_cast<const int64_t *>(words_.block);
+  if (faults_ != nullptr) context.faults.record = faults_->record();
+  if (segment == 0) TUTTI_TRY(issue_ports(true, stream));
+  for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i) {
+    const KernelCall &call = executable_.calls_[static_cast<size_t>(i)];
+    if (executable_.has_trace_) {
+      TUTTI_TRY(issue_traced(call, context));
+    } else {
+      TUTTI_TRY(call.issue(table_.data(), workspace_, context));
+    }
+  }
+  return static_cast<size_t>(segment) + 1 == ends.size() ? issue_ports(false, stream) : Status();
+}
+
+/// The span ends when the device has done the work.
+Status GpuProgram::issue_traced(const KernelCall &call, const IssueContext &context) const {
+  const tutti_backend_host *const host = executable_.host_;
+  const uint64_t span = host->trace_begin(host->user, call.trace_name.c_str());
+  Status status = call.issue(table_.data(), workspace_, context);
+  if (status.ok()) status = status_of(gpuStreamSynchronize(context.stream), call.trace_name);
+  if (span != 0) host->trace_end(host->user, span);
+  return status;
+}
+
+Status GpuProgram::issue_ports(bool is_input, gpuStream_t stream) const {
+  const std::vector<PortPlace> &places = is_input ? executable_.inputs_ : executable_.outputs_;
+  const size_t first_word = TUTTI_RUN_SCALAR_COUNT + (is_input ? 0 : executable_.inputs_.size());
+  PortCopies copies{};
+  copies.block = words_.block;
+  copies.into_workspace = is_input;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].bytes > 0)
+      copies.ports[copies.count++] = {static_cast<int32_t>(first_word + i), workspace_ + places[i].offset,
+                                      places[i].bytes};
+    if (copies.count == 0 || (copies.count < PortCopies::kPorts && i + 1 < places.size())) continue;
+    TUTTI_TRY(status_of(launch_copy_ports(copies, stream), "copying inputs and outputs"));
+    copies.count = 0;
+  }
+  return Status();
+}
+
+Status GpuProgram::write_run_block(const tutti_run_arguments &arguments, gpuStream_t stream) {
+  words_.first = 0;
+  words_.count = 0;
+  const auto flush = [&]() -> Status {
+    const Status status = status_of(launch_write_run_words(words_, stream), "writing run arguments");
+    words_.first += words_.count;
+    words_.count = 0;
+    return status;
+  };
+  const auto add = [&](uint64_t word) -> Status {
+    words_.words[words_.count++] = word;
+    return words_.count == RunWords::kWords ? flush() : Status();
+  };
+  for (int32_t i = 0; i < TUTTI_RUN_SCALAR_COUNT; ++i)
+    TUTTI_TRY(add(static_cast<uint64_t>(arguments.scalars[i])));
+  for (size_t i = 0; i < executable_.inputs_.size(); ++i)
+    TUTTI_TRY(add(word_of(arguments.inputs[i])));
+  for (size_t i = 0; i < executable_.outputs_.size(); ++i)
+    TUTTI_TRY(add(word_of(arguments.outputs == nullptr ? nullptr : arguments.outputs[i])));
+  return words_.count > 0 ? flush() : Status();
+}
+
+Status GpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, GpuStream &stream) {
+  const size_t segments = executable_.segment_ends_.size();
+  if (segment < 0 || static_cast<size_t>(segment) >= segments)
+    return base::out_of_range("segment ", segment, " of ", segments);
+  TUTTI_TRY(device_.make_current());
+  if (segment == 0) TUTTI_TRY(write_run_block(arguments, stream.stream));
+  if (faults_ != nullptr) stream.note(faults_);
+  if (graphs_.empty()) return issue(segment, stream.stream);
+  return status_of(gpuGraphLaunch(graphs_[static_cast<size_t>(segment)], stream.stream), "launching a program");
+}
+
+}  // namespace tutti::impl::backend::gpu

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs of a GPU backend: an executable bound to memory, captured as one graph per segment.
+//
+// run() writes the run block with one small launch (segment 0) and launches the segment's graph. With the option
+// "launch": "kernels", or for a program with a trace, the kernels are issued one by one instead.
+#ifndef TUTTI_BACKEND_GPU_GPU_PROGRAM_H_
+#define TUTTI_BACKEND_GPU_GPU_PROGRAM_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <memory>
+#include <vector>
+
+#include "backend/gpu/device_ports.h"
+#include "backend/gpu/gpu_executable.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu {
+
+class GpuProgram {
+ public:
+  static base::Result<std::unique_ptr<GpuProgram>> bind(const GpuExecutable &executable,
+                                                        const tutti_bind_request &request);
+  ~GpuProgram();
+  GpuProgram(const GpuProgram &) = delete;
+  GpuProgram &operator=(const GpuProgram &) = delete;
+
+  base::Status run(int32_t segment, const tutti_run_arguments &arguments, GpuStream &stream);
+  const tutti_backend_host *host() const { return executable_.host_; }
+
+ private:
+  GpuProgram(const GpuExecutable &executable, GpuDevice &device) : executable_(executable), device_(device) {}
+  base::Status upload_constants();
+  base::Status place(const tutti_bind_request &request);
+  base::Result<void *> address(const Location &location, const tutti_bind_request &request) const;
+  base::Status capture();
+  base::Status capture_segment(int32_t segment, gpuStream_t stream);
+  /// Puts a segment's work on a stream: its kernels, before the first the inputs, after the last the outputs.
+  base::Status issue(int32_t segment, gpuStream_t stream) const;
+  base::Status issue_ports(bool is_input, gpuStream_t stream) const;
+  base::Status issue_traced(const KernelCall &call, const IssueContext &context) const;
+  base::Status write_run_block(const tutti_run_arguments &arguments, gpuStream_t stream);
+
+  const GpuExecutable &executable_;
+  GpuDevice &device_;
+  char *workspace_ = nullptr;
+  void *constants_ = nullptr;
+  std::vector<void *> constant_at_;  // by node
+  std::vector<void *> table_;
+  std::shared_ptr<FaultState> faults_;  // null: the executable has no faults to report
+  std::vector<gpuGraphExec_t> graphs_;  // by segment; empty: kernels one by one
+  RunWords words_{};
+};
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_GPU_PROGRAM_H_

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a kernel of a GPU backend is on the host: a function made once at compile time from a node whose shapes are
+// numbers, called with device pointers when a program is bound; it puts its launches on a stream that is usually being
+// captured.
+//
+//   Result<Kernel> make_square(KernelRequest &request) {
+//     const int64_t count = request.output(0).elements;
+//     return Kernel([count](const Frame &frame) {
+//       return status_of(launch_square(frame.input_as<float>(0), frame.output_as<float>(0), count, frame.stream()),
+//                        "launching square");
+//     });
+//   }
+//
+// A kernel never waits, never reads device memory on the host and never allocates. Pointers to zero elements may be
+// null or dangling: launch nothing.
+//
+// Threads: a Kernel is immutable; calls for different frames may run at the same time.
+#ifndef TUTTI_BACKEND_GPU_KERNEL_H_
+#define TUTTI_BACKEND_GPU_KERNEL_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/gpu/faults.h"
+#include "backend/gpu/runtime.h"
+#include "backend/lowered_graph.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu {
+
+class Library;
+
+/// What all calls of a segment share.
+struct IssueContext {
+  gpuStream_t stream = nullptr;
+  const int64_t *scalars = nullptr;  ///< on the device, by TUTTI_RUN_ index
+  void *const *constants = nullptr;  ///< on the device, by constant node
+  FaultSink faults;
+  /// Which iteration of the scans around the kernel this is (scan_iteration), 0 outside: scans are unrolled.
+  int64_t scan_iteration = 0;
+};
+
+/// Where the operands of one call lie, on the device.
+class Frame {
+ public:
+  Frame(void *const *table, const int32_t *inputs, const int32_t *outputs, void *scratch, const IssueContext &context)
+      : table_(table), inputs_(inputs), outputs_(outputs), scratch_(scratch), context_(context) {}
+
+  const void *input(int32_t index) const { return table_[inputs_[index]]; }
+  void *output(int32_t index) const { return table_[outputs_[index]]; }
+  template <typename T>
+  const T *input_as(int32_t index) const {
+    return static_cast<const T *>(input(index));
+  }
+  template <typename T>
+  T *output_as(int32_t index) const {
+    return static_cast<T *>(output(index));
+  }
+  /// The bytes the factory asked for, aligned to 256; undefined contents.
+  void *scratch() const { return scratch_; }
+  template <typename T>
+  T *scratch_as(int64_t byte_offset = 0) const {
+    return reinterpret_cast<T *>(static_cast<char *>(scratch_) + byte_offset);
+  }
+
+  gpuStream_t stream() const { return context_.stream; }
+  const int64_t *scalars() const { return context_.scalars; }
+  FaultSink faults() const { return context_.faults; }
+  int64_t scan_iteration() const { return context_.scan_iteration; }
+  const IssueContext &context() const { return context_; }
+
+ private:
+  void *const *table_;
+  const int32_t *inputs_;
+  const int32_t *outputs_;
+  void *scratch_;
+  const IssueContext &context_;
+};
+
+using Kernel = std::function<base::Status(const Frame &frame)>;
+
+/// What a factory sees of its node.
+struct KernelRequest {
+  const LoweredGraph &lowered;
+  const graph::Node &node;
+  /// Null where the platform has none.
+  Library *library;
+  /// All faults of the executable.
+  std::vector<FaultText> &fault_texts;
+  /// Set by the factory: bytes of Frame::scratch().
+  int64_t scratch_bytes = 0;
+  /// Set by the factory where it says more than the op's name: "cublaslt", "simt_gemm", ...
+  std::string kernel_name = {};
+
+  bool has_input(size_t index) const { return index < node.inputs.size() && node.inputs[index] != graph::kNoValue; }
+  const LoweredValue &input(size_t index) const { return lowered.value(node.inputs[index]); }
+  const LoweredValue &output(size_t index) const { return lowered.value(node.outputs[index]); }
+  size_t input_count() const { return node.inputs.size(); }
+  /// "node 'dense/matmul' (matmul)".
+  std::string name() const { return describe(node); }
+  /// Bytes of scratch memory, aligned to 256: their offset.
+  int64_t reserve_scratch(int64_t bytes) {
+    const int64_t offset = scratch_bytes;
+    scratch_bytes += (bytes + 255) / 256 * 256;
+    return offset;
+  }
+  int32_t add_fault(FaultText text) {
+    fault_texts.push_back(std::move(text));
+    return static_cast<int32_t>(fault_texts.size()) - 1;
+  }
+};
+
+using KernelFactory = base::Result<Kernel> (*)(KernelRequest &request);
+
+/// The factory for an op, or null.
+KernelFactory find_kernel(std::string_view op);
+
+/// One kernel with the places of its operands in a table of pointers.
+struct KernelCall {
+  Kernel kernel;
+  std::vector<int32_t> inputs, outputs;
+  int64_t scratch_offset = 0;
+  std::string trace_name, kernel_name;
+
+  base::Status issue(void *const *table, void *workspace, const IssueContext &context) const {
+    return kernel(
+        Frame(table, inputs.data(), outputs.data(), static_cast<char *>(workspace) + scratch_offset, context));
+  }
+};
+
+/// Makes the call of a node, of the library or of this folder: its kernel, operands by value id, scratch size in
+/// `scratch_bytes`. An error names op, dtypes and what is missing.
+base::Result<KernelCall> make_call(const LoweredGraph &lowered, const graph::Node &node, Library *library,
+                                   std::vector<FaultText> &fault_texts, int64_t *scratch_bytes);
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_KERNEL_H_

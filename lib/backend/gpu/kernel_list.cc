@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every op with a kernel, sorted. What is not here is refused when a graph is compiled.
+#include <algorithm>
+#include <iterator>
+
+#include "backend/gpu/kernels.h"
+#include "backend/gpu/library.h"
+#include "base/text.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::Result;
+
+namespace {
+
+struct KernelEntry {
+  std::string_view op;
+  KernelFactory factory;
+};
+
+/// But for the elementwise ones (elementwise.cc).
+constexpr KernelEntry kKernels[] = {
+    {"call", make_call_region},
+    {"cond", make_cond},
+    {"custom_gradient", make_call_region},
+    {"fusion", make_call_region},
+    {"run_scalar", make_run_scalar},
+    {"scan", make_scan},
+};
+
+/// "f32, i64 -> f32": the dtypes of a node, for messages.
+std::string signature(const LoweredGraph &lowered, const graph::Node &node) {
+  std::vector<std::string_view> inputs, outputs;
+  for (const graph::ValueId value : node.inputs)
+    inputs.push_back(value == graph::kNoValue ? std::string_view("-") : name(lowered.value(value).dtype));
+  for (const graph::ValueId value : node.outputs)
+    outputs.push_back(name(lowered.value(value).dtype));
+  return base::join(inputs, ", ") + " -> " + base::join(outputs, ", ");
+}
+
+bool has_bytes(const LoweredGraph &lowered, const std::vector<graph::ValueId> &values) {
+  return std::any_of(values.begin(), values.end(), [&](graph::ValueId value) {
+    return value != graph::kNoValue && lowered.value(value).dtype == tensor::DType::bytes;
+  });
+}
+
+Result<Kernel> find(KernelRequest &request) {
+  if (request.library != nullptr) {
+    TUTTI_ASSIGN(Kernel kernel, request.library->find(request));
+    if (kernel) return kernel;
+    request.scratch_bytes = 0;
+  }
+  const KernelFactory factory = find_kernel(request.node.op);
+  if (factory == nullptr || has_bytes(request.lowered, request.node.inputs) ||
+      has_bytes(request.lowered, request.node.outputs))
+    return base::unimplemented("there is no kernel for op '", request.node.op, "' (",
+                               signature(request.lowered, request.node), ")");
+  return factory(request);
+}
+
+}  // namespace
+
+KernelFactory find_kernel(std::string_view op) {
+  const auto *const found =
+      std::lower_bound(std::begin(kKernels), std::end(kKernels), op,
+                       [](const KernelEntry &entry, std::string_view name) { return entry.op < name; });
+  if (found != std::end(kKernels) && found->op == op) return found->factory;
+  return is_elementwise(op) ? make_elementwise : nullptr;
+}
+
+Result<KernelCall> make_call(const LoweredGraph &lowered, const graph::Node &node, Library *library,
+                             std::vector<FaultText> &fault_texts, int64_t *scratch_bytes) {
+  KernelRequest request{lowered, node, library, fault_texts};
+  Result<Kernel> kernel = find(request);
+  if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(node), ": cannot be compiled"));
+  *scratch_bytes = request.scratch_bytes;
+  KernelCall call;
+  call.kernel = std::move(kernel).value();
+  call.inputs = node.inputs;
+  call.outputs = node.outputs;
+  call.trace_name = node.scope_name.empty() ? node.op : node.scope_name;
+  call.kernel_name = request.kernel_name.empty() ? "gpu" : request.kernel_name;
+  return call;
+}
+
+}  // namespace tutti::impl::backend::gpu

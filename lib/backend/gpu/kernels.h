@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel factories by family; kernel_list.cc says which op has which.
+#ifndef TUTTI_BACKEND_GPU_KERNELS_H_
+#define TUTTI_BACKEND_GPU_KERNELS_H_
+
+#include "backend/gpu/kernel.h"
+
+namespace tutti::impl::backend::gpu {
+
+// elementwise.cc: one element of the result from one of each operand, with broadcasting.
+bool is_elementwise(std::string_view op);
+base::Result<Kernel> make_elementwise(KernelRequest &request);
+
+// control_kernels.cc
+base::Result<Kernel> make_call_region(KernelRequest &request);
+base::Result<Kernel> make_cond(KernelRequest &request);
+base::Result<Kernel> make_run_scalar(KernelRequest &request);
+base::Result<Kernel> make_scan(KernelRequest &request);
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_KERNELS_H_

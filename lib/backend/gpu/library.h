@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that a platform's libraries bring (cuBLASLt, cuDNN, rocBLAS, ...): asked for each node before the kernels of
+// this folder.
+#ifndef TUTTI_BACKEND_GPU_LIBRARY_H_
+#define TUTTI_BACKEND_GPU_LIBRARY_H_
+
+#include <string>
+
+#include "backend/gpu/kernel.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu {
+
+class Library {
+ public:
+  virtual ~Library() = default;
+
+  /// A kernel for the node and its name, or an empty one where the library has nothing for it. Library kernels are
+  /// called as others are: while a stream is captured, by one thread at a time for each device.
+  virtual base::Result<Kernel> find(KernelRequest &request) = 0;
+
+  /// Names and versions, for people.
+  virtual std::string describe() const = 0;
+};
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_LIBRARY_H_

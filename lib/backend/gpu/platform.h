@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What gpu/ asks of a platform beyond <tutti_gpu.h>. Each platform defines these once, in its own folder.
+//
+// Threads: any.
+#ifndef TUTTI_BACKEND_GPU_PLATFORM_H_
+#define TUTTI_BACKEND_GPU_PLATFORM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backend/gpu/library.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu::platform {
+
+/// The backend's name: "cuda", "hip".
+const char *name();
+
+/// Ok, or one sentence why no device can be used: no driver, a driver that is too old, no device.
+base::Status check();
+
+/// What a physical device is.
+struct DeviceFacts {
+  std::string kind;         ///< equal for devices that run each other's executables: "cuda sm_90"
+  std::string description;  ///< for people: "NVIDIA H200, compute capability 9.0, 132 multiprocessors"
+  int64_t memory_bytes = 0;
+};
+base::Result<DeviceFacts> describe(int32_t ordinal);
+
+/// Kernels that the platform's libraries have for a device; null where there are none. The device is current.
+base::Result<std::unique_ptr<Library>> open_library(int32_t ordinal);
+
+}  // namespace tutti::impl::backend::gpu::platform
+
+#endif  // TUTTI_BACKEND_GPU_PLATFORM_H_

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams are lists of work that is done when somebody waits; kernels run block by block. The threads of a block run one
+// after the other on one stack until one of them meets a barrier: from there on it has that stack for itself, and the
+// rest of the threads run on another.
+#include <tutti_gpu.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+namespace {
+
+using Work = std::function<void()>;
+
+std::recursive_mutex &work_lock() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
+// ---- threads of a block ----
+
+constexpr size_t kStackBytes = 256 << 10;
+
+struct Fiber {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStackBytes);
+  unsigned thread = 0;
+  bool is_finished = false;
+};
+
+/// A point that all living threads of a group reach before one goes on.
+struct Barrier {
+  unsigned expected = 0, arrived = 0;
+  uint64_t generation = 0;
+
+  void arrive() {
+    ++arrived;
+    release_if_complete();
+  }
+  void leave() {  // for good
+    --expected;
+    release_if_complete();
+  }
+  void release_if_complete() {
+    if (arrived < expected || arrived == 0) return;
+    arrived = 0;
+    ++generation;
+  }
+};
+
+class BlockRunner {
+ public:
+  static BlockRunner &instance() {
+    static BlockRunner runner;
+    return runner;
+  }
+
+  void run(const Work &thread) {
+    threads_ = blockDim.x * blockDim.y * blockDim.z;
+    thread_ = &thread;
+    next_thread_ = 0;
+    block_ = {threads_, 0, 0};
+    warps_.assign((threads_ + warpSize - 1) / warpSize, {});
+    for (unsigned t = 0; t < threads_; ++t)
+      ++warps_[t / warpSize].expected;
+    slots_.resize(threads_);
+    std::vector<Fiber *> waiting;
+    while (next_thread_ < threads_ || !waiting.empty()) {
+      if (next_thread_ < threads_) {
+        Fiber *const fiber = fresh();
+        resume(*fiber);
+        if (!fiber->is_finished) waiting.push_back(fiber);
+        continue;
+      }
+      advance(waiting);
+    }
+  }
+
+  void wait(Barrier &barrier) {
+    const uint64_t generation = barrier.generation;
+    barrier.arrive();
+    while (barrier.generation == generation) {
+      Fiber &fiber = *current_;
+      swapcontext(&fiber.context, &scheduler_);
+      set_thread(fiber.thread);
+    }
+    progress_ = true;
+  }
+  Barrier &block() { return block_; }
+  Barrier &warp() { return warps_[current_->thread / warpSize]; }
+  unsigned thread() const { return current_->thread; }
+  uint64_t &slot(unsigned thread) { return slots_[thread]; }
+
+ private:
+  /// Threads, until this fiber has been left with one that waited and none is left to begin.
+  static void body() {
+    BlockRunner &self = instance();
+    Fiber &fiber = *self.current_;
+    while (self.next_thread_ < self.threads_) {
+      fiber.thread = self.next_thread_++;
+      self.set_thread(fiber.thread);
+      (*self.thread_)();
+      self.block_.leave();
+      self.warps_[fiber.thread / warpSize].leave();
+      self.progress_ = true;
+    }
+    fiber.is_finished = true;
+    self.idle_.push_back(&fiber);
+    swapcontext(&fiber.context, &self.scheduler_);
+  }
+
+  Fiber *fresh() {
+    if (idle_.empty()) {
+      fibers_.push_back(std::make_unique<Fiber>());
+      idle_.push_back(fibers_.back().get());
+    }
+    Fiber *const fiber = idle_.back();
+    idle_.pop_back();
+    fiber->is_finished = false;
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack.get();
+    fiber->context.uc_stack.ss_size = kStackBytes;
+    fiber->context.uc_link = nullptr;
+    makecontext(&fiber->context, body, 0);
+    return fiber;
+  }
+
+  void resume(Fiber &fiber) {
+    current_ = &fiber;
+    swapcontext(&scheduler_, &fiber.context);
+  }
+
+  /// Lets every waiting fiber go on once.
+  void advance(std::vector<Fiber *> &waiting) {
+    progress_ = false;
+    for (Fiber *const fiber : waiting)
+      resume(*fiber);
+    std::erase_if(waiting, [](const Fiber *fiber) { return fiber->is_finished; });
+    if (progress_) return;
+    std::fprintf(stderr, "emulated GPU: %zu threads of a block wait at barriers that the others do not reach\n",
+                 waiting.size());
+    std::abort();
+  }
+
+  static void set_thread(unsigned thread) {
+    threadIdx.x = thread % blockDim.x;
+    threadIdx.y = thread / blockDim.x % blockDim.y;
+    threadIdx.z = thread / blockDim.x / blockDim.y;
+  }
+
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber *> idle_;
+  ucontext_t scheduler_;
+  Fiber *current_ = nullptr;
+  const Work *thread_ = nullptr;
+  unsigned threads_ = 0, next_thread_ = 0;
+  Barrier block_;
+  std::vector<Barrier> warps_;
+  std::vector<uint64_t> slots_;
+  bool progress_ = false;
+};
+
+std::vector<unsigned char> &shared_memory() {
+  static std::vector<unsigned char> memory;
+  return memory;
+}
+
+void run_grid(dim3 grid, dim3 block, size_t shared_bytes, const Work &thread) {
+  gridDim = grid;
+  blockDim = block;
+  shared_memory().resize(shared_bytes + 16);
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) {
+        blockIdx = {x, y, z};
+        std::fill(shared_memory().begin(), shared_memory().end(), static_cast<unsigned char>(0xFF));
+        BlockRunner::instance().run(thread);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+// ---- streams ----
+
+struct EmulatedGraph {
+  std::vector<Work> work;
+};
+
+namespace {
+
+/// Work in order. Outlives its handle while events stand for positions in it.
+struct Lane {
+  std::deque<Work> pending;
+  uint64_t issued = 0, done = 0;
+
+  void add(Work work) {
+    pending.push_back(std::move(work));
+    ++issued;
+  }
+  void advance_to(uint64_t position) {
+    while (done < position) {
+      const Work work = std::move(pending.front());
+      pending.pop_front();
+      ++done;
+      work();
+    }
+  }
+};
+
+}  // namespace
+
+struct EmulatedStream {
+  std::shared_ptr<Lane> lane = std::make_shared<Lane>();
+  std::unique_ptr<EmulatedGraph> capture;
+};
+
+struct EmulatedEvent {
+  std::shared_ptr<Lane> lane;  // null: never recorded
+  uint64_t position = 0;
+};
+
+namespace {
+
+gpuError_t issue(gpuStream_t stream, Work work) {
+  const std::lock_guard guard(work_lock());
+  if (stream->capture) {
+    stream->capture->work.push_back(std::move(work));
+  } else {
+    stream->lane->add(std::move(work));
+  }
+  return gpuSuccess;
+}
+
+constexpr size_t kMemoryBytes = size_t{4} << 30;
+size_t memory_in_use = 0;
+std::unordered_map<void *, size_t> &allocations() {
+  static std::unordered_map<void *, size_t> map;
+  return map;
+}
+
+}  // namespace
+
+namespace tutti_gpu_emulator {
+
+void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std::function<void()> thread) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x * block.y * block.z == 0 || grid.y > 65535 ||
+      grid.z > 65535 || block.x * block.y * block.z > 1024 || shared_bytes > 48 << 10) {
+    std::fprintf(stderr, "emulated GPU: a launch of %u x %u x %u blocks of %u x %u x %u threads, %zu bytes shared\n",
+                 grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes);
+    std::abort();
+  }
+  issue(stream, [=, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); });
+}
+
+uint64_t exchange(uint64_t value, int source_lane) {
+  BlockRunner &runner = BlockRunner::instance();
+  const unsigned thread = runner.thread(), first = thread / warpSize * warpSize;
+  const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+  runner.slot(thread) = value;
+  runner.wait(runner.warp());
+  const unsigned source = first + static_cast<unsigned>(source_lane);
+  const uint64_t got = source < threads ? runner.slot(source) : value;
+  runner.wait(runner.warp());
+  return got;
+}
+
+unsigned char *dynamic_shared() {
+  const auto address = reinterpret_cast<uintptr_t>(shared_memory().data());
+  return reinterpret_cast<unsigned char *>((address + 15) / 16 * 16);
+}
+
+}  // namespace tutti_gpu_emulator
+
+void __syncthreads() {
+  BlockRunner &runner = BlockRunner::instance();
+  runner.wait(runner.block());
+}
+
+// ---- what the host calls ----
+
+const char *gpuGetErrorName(gpuError_t error) { return error == gpuSuccess ? "gpuSuccess" : "gpuError"; }
+
+const char *gpuGetErrorString(gpuError_t error) {
+  switch (error) {
+    case gpuSuccess:
+      return "no error";
+    case gpuErrorInvalidValue:
+      return "invalid argument";
+    case gpuErrorMemoryAllocation:
+      return "out of memory";
+    case gpuErrorNoDevice:
+      return "no device";
+    case gpuErrorNotReady:
+      return "not ready";
+    case gpuErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+  }
+  return "unknown error";
+}
+
+gpuError_t gpuGetLastError() { return gpuSuccess; }
+
+gpuError_t gpuGetDeviceCount(int *count) {
+  *count = 1;
+  return gpuSuccess;
+}
+
+gpuError_t gpuSetDevice(int device) { return device == 0 ? gpuSuccess : gpuErrorInvalidValue; }
+
+gpuError_t gpuMemGetInfo(size_t *available, size_t *total) {
+  const std::lock_guard guard(work_lock());
+  *available = kMemoryBytes - memory_in_use;
+  *total = kMemoryBytes;
+  return gpuSuccess;
+}
+
+gpuError_t gpuMalloc(void **memory, size_t bytes) {
+  const std::lock_guard guard(work_lock());
+  if (bytes > kMemoryBytes - memory_in_use) return gpuErrorMemoryAllocation;
+  void *const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (made == nullptr) return gpuErrorMemoryAllocation;
+  std::memset(made, 0xFF, bytes);
+  memory_in_use += bytes;
+  allocations()[made] = bytes;
+  *memory = made;
+  return gpuSuccess;
+}
+
+gpuError_t gpuFree(void *memory) {
+  if (memory == nullptr) return gpuSuccess;
+  const std::lock_guard guard(work_lock());
+  const auto found = allocations().find(memory);
+  if (found == allocations().end()) return gpuErrorInvalidValue;
+  memory_in_use -= found->second;
+  allocations().erase(found);
+  std::free(memory);
+  return gpuSuccess;
+}
+
+gpuError_t gpuHostAlloc(void **memory, size_t bytes, unsigned) {
+  *memory = std::calloc(1, std::max<size_t>(bytes, 1));
+  return *memory == nullptr ? gpuErrorMemoryAllocation : gpuSuccess;
+}
+
+gpuError_t gpuFreeHost(void *memory) {
+  std::free(memory);
+  return gpuSuccess;
+}
+
+gpuError_t gpuMemcpyAsync(void *to, const void *from, size_t bytes, gpuMemcpyKind, gpuStream_t stream) {
+  return issue(stream, [=] {
+    if (bytes != 0) std::memmove(to, from, bytes);
+  });
+}
+
+gpuError_t gpuMemsetAsync(void *to, int value, size_t bytes, gpuStream_t stream) {
+  return issue(stream, [=] {
+    if (bytes != 0) std::memset(to, value, bytes);
+  });
+}
+
+gpuError_t gpuStreamCreateWithFlags(gpuStream_t *stream, unsigned) {
+  *stream = new EmulatedStream;
+  return gpuSuccess;
+}
+
+gpuError_t gpuStreamDestroy(gpuStream_t stream) {
+  const gpuError_t error = gpuStreamSynchronize(stream);
+  delete stream;
+  return error;
+}
+
+gpuError_t gpuStreamSynchronize(gpuStream_t stream) {
+  const std::lock_guard guard(work_lock());
+  if (stream->capture) return gpuErrorStreamCaptureUnsupported;
+  const std::shared_ptr<Lane> lane = stream->lane;
+  lane->advance_to(lane->issued);
+  return gpuSuccess;
+}
+
+gpuError_t gpuStreamWaitEvent(gpuStream_t stream, gpuEvent_t event, unsigned) {
+  const std::lock_guard guard(work_lock());
+  if (event->lane == nullptr) return gpuSuccess;
+  return issue(stream, [lane = event->lane, position = event->position] { lane->advance_to(position); });
+}
+
+gpuError_t gpuEventCreateWithFlags(gpuEvent_t *event, unsigned) {
+  *event = new EmulatedEvent;
+  return gpuSuccess;
+}
+
+gpuError_t gpuEventDestroy(gpuEvent_t event) {
+  delete event;
+  return gpuSuccess;
+}
+
+gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
+  const std::lock_guard guard(work_lock());
+  if (stream->capture) return gpuErrorStreamCaptureUnsupported;
+  event->lane = stream->lane;
+  event->position = stream->lane->issued;
+  return gpuSuccess;
+}
+
+gpuError_t gpuEventSynchronize(gpuEvent_t event) {
+  const std::lock_guard guard(work_lock());
+  if (event->lane != nullptr) event->lane->advance_to(event->position);
+  return gpuSuccess;
+}
+
+gpuError_t gpuEventQuery(gpuEvent_t event) { return gpuEventSynchronize(event); }
+
+gpuError_t gpuStreamBeginCapture(gpuStream_t stream, gpuStreamCaptureMode) {
+  const std::lock_guard guard(work_lock());
+  if (stream->capture) return gpuErrorStreamCaptureUnsupported;
+  stream->capture = std::make_unique<EmulatedGraph>();
+  return gpuSuccess;
+}
+
+gpuError_t gpuStreamEndCapture(gpuStream_t stream, gpuGraph_t *graph) {
+  const std::lock_guard guard(work_lock());
+  if (!stream->capture) return gpuErrorInvalidValue;
+  *graph = stream->capture.release();
+  return gpuSuccess;
+}
+
+gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long) {
+  *executable = new EmulatedGraph(*graph);
+  return gpuSuccess;
+}
+
+gpuError_t gpuGraphDestroy(gpuGraph_t graph) {
+  delete graph;
+  return gpuSuccess;
+}
+
+gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable) {
+  delete executable;
+  return gpuSuccess;
+}
+
+gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream) {
+  // The graph may be destroyed while it runs; its work is copied, as the real one's is.
+  return issue(stream, [work = executable->work] {
+    for (const Work &one : work)
+      one();
+  });
+}

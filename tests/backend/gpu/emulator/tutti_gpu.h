@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of lib/backend/gpu/ for a GPU that is emulated on the host, so that its kernels and its executor are tested
+// where there is no GPU. lib/backend/cuda/tutti_gpu.h and lib/backend/hip/tutti_gpu.h are the real ones; this one
+// implements what they alias.
+//
+// What it is strict about:
+//  * Work on a stream is done as late as possible: when somebody waits for it. What reads memory too early, or frees it
+//    too early, fails every time.
+//  * Device memory is filled with 0xFF when it is allocated: what is read before it was written is not a number.
+//  * A barrier that not all living threads of a block reach ends the process with a sentence.
+//  * Blocks and warps are small (kBlockThreads, warpSize), so that tests of few elements use several.
+//
+// Threads: all functions may be called from any thread; work is done under one lock.
+#ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_GPU_H_
+#define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_GPU_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#include "tensor/half.h"
+
+// ---- what the host calls -------------------------------------------------------------------------------------------
+
+enum gpuError_t : int {
+  gpuSuccess = 0,
+  gpuErrorInvalidValue = 1,
+  gpuErrorMemoryAllocation = 2,
+  gpuErrorNoDevice = 100,
+  gpuErrorNotReady = 600,
+  gpuErrorStreamCaptureUnsupported = 900,
+};
+enum gpuMemcpyKind { gpuMemcpyHostToDevice = 1, gpuMemcpyDeviceToHost = 2, gpuMemcpyDeviceToDevice = 3 };
+enum { gpuStreamNonBlocking = 1, gpuEventDisableTiming = 2, gpuHostAllocMapped = 2 };
+enum gpuStreamCaptureMode { gpuStreamCaptureModeThreadLocal = 1 };
+
+using gpuStream_t = struct EmulatedStream *;
+using gpuEvent_t = struct EmulatedEvent *;
+using gpuGraph_t = struct EmulatedGraph *;
+using gpuGraphExec_t = struct EmulatedGraph *;
+
+const char *gpuGetErrorName(gpuError_t error);
+const char *gpuGetErrorString(gpuError_t error);
+gpuError_t gpuGetLastError();
+gpuError_t gpuGetDeviceCount(int *count);
+gpuError_t gpuSetDevice(int device);
+gpuError_t gpuMemGetInfo(size_t *available, size_t *total);
+gpuError_t gpuMalloc(void **memory, size_t bytes);
+gpuError_t gpuFree(void *memory);
+gpuError_t gpuHostAlloc(void **memory, size_t bytes, unsigned flags);
+gpuError_t gpuFreeHost(void *memory);
+gpuError_t gpuMemcpyAsync(void *to, const void *from, size_t bytes, gpuMemcpyKind kind, gpuStream_t stream);
+gpuError_t gpuMemsetAsync(void *to, int value, size_t bytes, gpuStream_t stream);
+gpuError_t gpuStreamCreateWithFlags(gpuStream_t *stream, unsigned flags);
+gpuError_t gpuStreamDestroy(gpuStream_t stream);
+gpuError_t gpuStreamSynchronize(gpuStream_t stream);
+gpuError_t gpuStreamWaitEvent(gpuStream_t stream, gpuEvent_t event, unsigned flags);
+gpuError_t gpuEventCreateWithFlags(gpuEvent_t *event, unsigned flags);
+gpuError_t gpuEventDestroy(gpuEvent_t event);
+gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream);
+gpuError_t gpuEventSynchronize(gpuEvent_t event);
+gpuError_t gpuEventQuery(gpuEvent_t event);
+gpuError_t gpuStreamBeginCapture(gpuStream_t stream, gpuStreamCaptureMode mode);
+gpuError_t gpuStreamEndCapture(gpuStream_t stream, gpuGraph_t *graph);
+gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long flags);
+gpuError_t gpuGraphDestroy(gpuGraph_t graph);
+gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable);
+gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream);
+
+// ---- what kernels are written in -----------------------------------------------------------------------------------
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __restrict__ __restrict
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  constexpr dim3() = default;
+  constexpr dim3(unsigned x_, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+/// Threads of a block that has no reason to be of another size; a power of two.
+inline constexpr int kBlockThreads = 32;
+inline constexpr int warpSize = 8;
+
+inline dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+void __syncthreads();
+inline void __threadfence_system() {}
+
+namespace tutti_gpu_emulator {
+
+void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std::function<void()> thread);
+/// What the thread `source` places into this thread's warp gives; all living threads of the warp must call it.
+uint64_t exchange(uint64_t value, int source_lane);
+unsigned char *dynamic_shared();
+
+}  // namespace tutti_gpu_emulator
+
+/// The value of the lane whose number differs in the bits of `mask`; for types of up to 8 bytes.
+template <typename T>
+T gpu_shuffle_xor(T value, int mask) {
+  uint64_t word = 0;
+  std::memcpy(&word, &value, sizeof(T));
+  const int thread = static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+  word = tutti_gpu_emulator::exchange(word, (thread % warpSize) ^ mask);
+  std::memcpy(&value, &word, sizeof(T));
+  return value;
+}
+
+inline unsigned atomicCAS(unsigned *address, unsigned expected, unsigned desired) {
+  const unsigned before = *address;
+  if (before == expected) *address = desired;
+  return before;
+}
+inline int atomicAdd(int *address, int value) {
+  const int before = *address;
+  *address += value;
+  return before;
+}
+
+inline float gpu_half_to_float(uint16_t bits) { return tutti::impl::tensor::half_bits_to_float(bits); }
+inline uint16_t gpu_float_to_half(float value) { return tutti::impl::tensor::float_to_half_bits(value); }
+
+/// Shared memory of the size that the launch asked for, aligned to 16.
+#define TUTTI_DYNAMIC_SHARED(name) unsigned char *const name = tutti_gpu_emulator::dynamic_shared()
+
+template <typename... Parameters, typename... Arguments>
+gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream,
+                      Arguments... arguments) {
+  tutti_gpu_emulator::launch(grid, block, shared_bytes, stream,
+                             [=] { kernel(static_cast<Parameters>(arguments)...); });
+  return gpuSuccess;
+}
+
+#endif  // TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_GPU_H_
