@@ -89,7 +89,9 @@ class StoragePlanner {
   void find_last_uses() {
     for (int32_t step = 0; step < lowered_.step_count(); ++step) {
       for (const ValueId input : lowered_.step(step).inputs) {
-        if (input != kNoValue) last_use_[static_cast<size_t>(input)] = step;
+        if (input == kNoValue) continue;
+        int32_t &last = last_use_[static_cast<size_t>(input)];
+        last = std::max(last, wishes_.turn.empty() ? step : wishes_.turn[static_cast<size_t>(step)]);
       }
     }
     // Results stay untouched to the end.

@@ -54,6 +54,9 @@ struct StorageWishes {
   std::vector<graph::ValueId> same_memory;
   /// By value: stored dense and row-major, so it may lie in an output buffer or a row-major entry.
   std::vector<char> plain;
+  /// By step: at whose turn its node is computed, itself or a later step that it is computed together with. Empty:
+  /// all at their own.
+  std::vector<int32_t> turn;
   /// By step: bytes that the kernel needs only while it runs.
   std::vector<int64_t> scratch;
   /// May output number `output` of a node lie on top of its input number `input`? row_major() says yes for the update

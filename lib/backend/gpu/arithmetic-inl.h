@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "backend/gpu/device-inl.h"
 #include "backend/gpu/device_elementwise.h"
 
 namespace tutti::impl::backend::gpu {
@@ -98,6 +99,10 @@ __device__ inline C float_unary(ElementOp op, C x, C number) {
       return std::erf(x);
     case ElementOp::is_finite:
       return C(x - x == 0);
+    case ElementOp::to_f16:
+      return static_cast<C>(gpu_half_to_float(gpu_float_to_half(static_cast<float>(x))));
+    case ElementOp::to_bf16:
+      return static_cast<C>(bfloat16_to_float(float_to_bfloat16(static_cast<float>(x))));
     default:
       return C(0);
   }
@@ -189,8 +194,9 @@ __device__ inline C power_of(C a, C b) {
   }
 }
 
+/// `op` of a, b, c; cheap where op is a constant of the compiler.
 template <typename C>
-__device__ inline C apply(ElementOp op, C a, C b, C c, C number) {
+__device__ __forceinline__ C apply(ElementOp op, C a, C b, C c, C number) {
   switch (op) {
     case ElementOp::identity:
       return a;
@@ -206,6 +212,8 @@ __device__ inline C apply(ElementOp op, C a, C b, C c, C number) {
       return a < 0 ? C(0) : a;
     case ElementOp::logical_not:
       return C(a == 0);
+    case ElementOp::to_boolean:
+      return C(a != 0);
     case ElementOp::add:
       return add_of(a, b);
     case ElementOp::sub:

@@ -7,39 +7,100 @@
 namespace tutti::impl::backend::gpu {
 namespace {
 
-/// Position of the result's element in an operand.
+/// Elements that a thread works on at a time.
+constexpr int32_t kLanes = 4;
+
+template <typename C>
+struct alignas(16) Lanes {
+  C lane[kLanes];
+};
+
+/// Position of the result's element in a strided operand.
 __device__ inline int64_t position_of(const ElementProgram &program, const ElementOperand &operand, int64_t element) {
-  if (operand.is_dense) return element;
   int64_t position = 0;
-  for (int32_t axis = program.rank - 1; axis >= 0; --axis) {
-    position += element % program.dims[axis] * operand.strides[axis];
-    element /= program.dims[axis];
+  for (int32_t axis = program.rank - 1; axis > 0; --axis) {
+    const int64_t before = element / program.dims[axis];
+    position += (element - before * program.dims[axis]) * operand.strides[axis];
+    element = before;
   }
-  return position;
+  return position + element * operand.strides[0];
+}
+
+template <typename C>
+__device__ inline Lanes<C> load_lanes(const ElementProgram &program, const ElementOperand &operand, int64_t first) {
+  Lanes<C> lanes;
+  const bool is_whole = first + kLanes <= program.elements;
+  if constexpr (sizeof(C) == 4) {
+    if (operand.access == ElementAccess::dense && operand.dtype == DType::f32 && operand.is_aligned && is_whole)
+      return *reinterpret_cast<const Lanes<C> *>(static_cast<const float *>(operand.data) + first);
+  }
+  if (operand.access == ElementAccess::scalar) {
+    const C value = load_element<C>(operand.dtype, operand.data, 0);
+    for (int32_t i = 0; i < kLanes; ++i)
+      lanes.lane[i] = value;
+    return lanes;
+  }
+  for (int32_t i = 0; i < kLanes; ++i) {
+    const int64_t element = is_whole || first + i < program.elements ? first + i : first;
+    const int64_t position =
+        operand.access == ElementAccess::dense ? element : position_of(program, operand, element);
+    lanes.lane[i] = load_element<C>(operand.dtype, operand.data, position);
+  }
+  return lanes;
+}
+
+template <typename C>
+__device__ inline void store_lanes(const ElementProgram &program, const ElementOperand &operand, int64_t first,
+                                   const Lanes<C> &lanes) {
+  if constexpr (sizeof(C) == 4) {
+    if (operand.dtype == DType::f32 && operand.is_aligned && first + kLanes <= program.elements) {
+      *reinterpret_cast<Lanes<C> *>(static_cast<float *>(operand.data) + first) = lanes;
+      return;
+    }
+  }
+  for (int32_t i = 0; i < kLanes && first + i < program.elements; ++i)
+    store_element<C>(operand.dtype, operand.data, first + i, lanes.lane[i]);
+}
+
+template <ElementOp op, typename C>
+__device__ inline Lanes<C> apply_lanes(const Lanes<C> &a, const Lanes<C> &b, const Lanes<C> &c, C number) {
+  Lanes<C> result;
+  for (int32_t i = 0; i < kLanes; ++i)
+    result.lane[i] = apply<C>(op, a.lane[i], b.lane[i], c.lane[i], number);
+  return result;
+}
+
+template <typename C>
+__device__ inline Lanes<C> run_instruction(const ElementInstruction &instruction, const Lanes<C> &a, const Lanes<C> &b,
+                                           const Lanes<C> &c) {
+  const C number = static_cast<C>(instruction.number);
+  switch (instruction.op) {
+#define TUTTI_ELEMENT_OP_CASE(name) \
+  case ElementOp::name:             \
+    return apply_lanes<ElementOp::name>(a, b, c, number);
+    TUTTI_ELEMENT_OPS(TUTTI_ELEMENT_OP_CASE)
+#undef TUTTI_ELEMENT_OP_CASE
+  }
+  return a;
 }
 
 /// Registers: one column of shared memory per thread.
 template <typename C>
 __global__ void run_elements(const ElementProgram program) {
   TUTTI_DYNAMIC_SHARED(shared);
-  C *const registers = reinterpret_cast<C *>(shared) + threadIdx.x;
+  Lanes<C> *const registers = reinterpret_cast<Lanes<C> *>(shared) + threadIdx.x;
   const int32_t stride = static_cast<int32_t>(blockDim.x);
-  for (int64_t element = grid_thread(); element < program.elements; element += grid_threads()) {
-    for (int32_t i = 0; i < program.input_count; ++i) {
-      const ElementOperand &input = program.inputs[i];
-      registers[i * stride] = load_element<C>(input.dtype, input.data, position_of(program, input, element));
-    }
+  for (int64_t first = grid_thread() * kLanes; first < program.elements; first += grid_threads() * kLanes) {
+    for (int32_t i = 0; i < program.input_count; ++i)
+      registers[i * stride] = load_lanes<C>(program, program.inputs[i], first);
     for (int32_t i = 0; i < program.instruction_count; ++i) {
       const ElementInstruction &instruction = program.instructions[i];
       registers[(program.input_count + i) * stride] =
-          apply<C>(instruction.op, registers[instruction.a * stride], registers[instruction.b * stride],
-                   registers[instruction.c * stride], static_cast<C>(instruction.number));
+          run_instruction<C>(instruction, registers[instruction.a * stride], registers[instruction.b * stride],
+                             registers[instruction.c * stride]);
     }
-    for (int32_t i = 0; i < program.output_count; ++i) {
-      const ElementOperand &output = program.outputs[i];
-      store_element<C>(output.dtype, output.data, position_of(program, output, element),
-                       registers[output.slot * stride]);
-    }
+    const int32_t last = program.input_count + program.instruction_count - 1;
+    store_lanes<C>(program, program.output, first, registers[last * stride]);
   }
 }
 
@@ -56,11 +117,17 @@ __global__ void copy_unaligned_bytes(char *to, const char *from, int64_t bytes) 
     to[i] = from[i];
 }
 
+constexpr size_t kSharedBytes = 48 << 10;
+
 template <typename C>
 gpuError_t launch(const ElementProgram &program, gpuStream_t stream) {
-  const size_t registers = static_cast<size_t>(program.input_count + program.instruction_count);
-  return gpu_launch(run_elements<C>, blocks_for(program.elements), kBlockThreads,
-                    registers * sizeof(C) * kBlockThreads, stream, program);
+  const size_t bytes = static_cast<size_t>(program.input_count + program.instruction_count) * sizeof(Lanes<C>);
+  int threads = kBlockThreads;
+  while (bytes * static_cast<size_t>(threads) > kSharedBytes)
+    threads /= 2;
+  const int64_t groups = (program.elements + kLanes - 1) / kLanes;
+  const unsigned blocks = blocks_for(groups * kBlockThreads / threads);
+  return gpu_launch(run_elements<C>, blocks, threads, bytes * static_cast<size_t>(threads), stream, program);
 }
 
 }  // namespace

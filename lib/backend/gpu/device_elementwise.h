@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise work on a device: a short program of instructions that every thread runs for its elements, with registers
-// in shared memory. One launch computes one op, or a chain of them.
+// Elementwise work on a device: a short program of instructions that every thread runs for four elements at a time, with
+// registers in shared memory. One launch computes one op, or a tree of them.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_ELEMENTWISE_H_
 #define TUTTI_BACKEND_GPU_DEVICE_ELEMENTWISE_H_
 
@@ -13,65 +13,23 @@
 
 namespace tutti::impl::backend::gpu {
 
-/// What an instruction does with its operands a, b, c and its number n.
+// Every op, in the order of the enumeration: of one operand a, of two, of three. elu and leaky_relu take the number of
+// the instruction; round is to even; select is a != 0 ? b : c; to_f16 and to_bf16 round to those types.
+#define TUTTI_UNARY_ELEMENT_OPS(X)                                                                                     \
+  X(identity) X(neg) X(abs) X(sign) X(exp) X(log) X(log1p) X(expm1) X(sqrt) X(rsqrt) X(square) X(reciprocal) X(sin)   \
+  X(cos) X(tanh) X(sigmoid) X(relu) X(gelu) X(gelu_tanh) X(silu) X(softplus) X(elu) X(leaky_relu) X(floor) X(ceil)    \
+  X(round) X(erf) X(logical_not) X(is_finite) X(to_boolean) X(to_f16) X(to_bf16)
+#define TUTTI_BINARY_ELEMENT_OPS(X)                                                                                    \
+  X(add) X(sub) X(mul) X(div) X(pow) X(maximum) X(minimum) X(mod) X(floor_divide) X(equal) X(not_equal) X(less)       \
+  X(less_equal) X(greater) X(greater_equal) X(logical_and) X(logical_or) X(logical_xor) X(relu_gradient)              \
+  X(sigmoid_gradient) X(tanh_gradient) X(gelu_gradient) X(gelu_tanh_gradient) X(sigmoid_cross_entropy)
+#define TUTTI_ELEMENT_OPS(X) TUTTI_UNARY_ELEMENT_OPS(X) TUTTI_BINARY_ELEMENT_OPS(X) X(select)
+
+/// What an instruction does with its operands a, b, c and its number.
 enum class ElementOp : int32_t {
-  // one operand
-  identity,
-  neg,
-  abs,
-  sign,
-  exp,
-  log,
-  log1p,
-  expm1,
-  sqrt,
-  rsqrt,
-  square,
-  reciprocal,
-  sin,
-  cos,
-  tanh,
-  sigmoid,
-  relu,
-  gelu,
-  gelu_tanh,
-  silu,
-  softplus,
-  elu,         ///< alpha n
-  leaky_relu,  ///< slope n
-  floor,
-  ceil,
-  round,  ///< to even
-  erf,
-  logical_not,
-  is_finite,
-  // two
-  add,
-  sub,
-  mul,
-  div,
-  pow,
-  maximum,
-  minimum,
-  mod,
-  floor_divide,
-  equal,
-  not_equal,
-  less,
-  less_equal,
-  greater,
-  greater_equal,
-  logical_and,
-  logical_or,
-  logical_xor,
-  relu_gradient,
-  sigmoid_gradient,
-  tanh_gradient,
-  gelu_gradient,
-  gelu_tanh_gradient,
-  sigmoid_cross_entropy,
-  // three
-  select,  ///< a != 0 ? b : c
+#define TUTTI_ELEMENT_OP_NAME(name) name,
+  TUTTI_ELEMENT_OPS(TUTTI_ELEMENT_OP_NAME)
+#undef TUTTI_ELEMENT_OP_NAME
 };
 
 /// The type that registers have.
@@ -83,25 +41,34 @@ struct ElementInstruction {
   double number;
 };
 
-/// An array as the program reads or writes it: dense, or through strides.
-struct ElementOperand {
-  void *data;
-  tensor::DType dtype;
-  int32_t slot;      ///< register that is stored; of outputs only
-  int32_t is_dense;  ///< element i of the result's order is element i of the array
-  int64_t strides[6];
+enum class ElementAccess : int32_t {
+  dense,    ///< element i of the result's order is element i of the array
+  scalar,   ///< element 0 for all
+  strided,  ///< by the strides along the result's axes
 };
 
+/// An array as the program reads or writes it.
+struct ElementOperand {
+  static constexpr int32_t kAxes = 6;
+
+  void *data;
+  tensor::DType dtype;
+  ElementAccess access;
+  int32_t is_aligned;  ///< to 16
+  int64_t strides[kAxes];
+};
+
+/// The result of the last instruction is stored.
 struct ElementProgram {
-  static constexpr int32_t kInputs = 8, kOutputs = 4, kInstructions = 24, kAxes = 6;
+  static constexpr int32_t kInputs = 12, kInstructions = 24;
 
   int64_t elements;
   Arithmetic arithmetic;
   int32_t rank;
-  int64_t dims[kAxes];  ///< of the result, axes merged where all operands allow
-  int32_t input_count, output_count, instruction_count;
+  int64_t dims[ElementOperand::kAxes];  ///< of the result, axes merged where all operands allow; used where strided
+  int32_t input_count, instruction_count;
   ElementOperand inputs[kInputs];
-  ElementOperand outputs[kOutputs];
+  ElementOperand output;  ///< dense
   ElementInstruction instructions[kInstructions];
 };
 

@@ -2,8 +2,6 @@
 #include "backend/gpu/elementwise.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <utility>
 
 #include "backend/gpu/device_elementwise.h"
@@ -14,6 +12,8 @@ namespace tutti::impl::backend::gpu {
 
 using base::Result;
 using base::Status;
+using graph::Node;
+using graph::ValueId;
 using tensor::DType;
 
 namespace {
@@ -139,42 +139,6 @@ void merge_axes(Extents &dims, std::vector<Extents> &operands) {
     strides.resize(kept);
 }
 
-void set_operand(ElementOperand &operand, DType dtype, const Extents &dims, const Extents &strides) {
-  operand.dtype = dtype;
-  operand.is_dense = dims.empty() || (dims.size() == 1 && strides[0] == 1) ? 1 : 0;
-  std::copy(strides.begin(), strides.end(), operand.strides);
-}
-
-/// The shape of a program whose inputs are those of a node, broadcast to its result.
-Status shape_program(const KernelRequest &request, ElementProgram &program) {
-  Extents dims = request.output(0).dims;
-  std::vector<Extents> operands;
-  for (size_t i = 0; i < request.input_count(); ++i)
-    operands.push_back(broadcast_strides(request.input(i).dims, dims));
-  operands.push_back(broadcast_strides(dims, dims));
-  program.elements = request.output(0).elements;
-  merge_axes(dims, operands);
-  if (dims.size() > ElementProgram::kAxes)
-    return base::unimplemented("operands that are broadcast along ", dims.size(), " axes in turn, at most ",
-                               ElementProgram::kAxes, " are possible");
-  program.rank = static_cast<int32_t>(dims.size());
-  std::copy(dims.begin(), dims.end(), program.dims);
-  program.input_count = static_cast<int32_t>(request.input_count());
-  for (size_t i = 0; i < request.input_count(); ++i)
-    set_operand(program.inputs[i], request.input(i).dtype, dims, operands[i]);
-  program.output_count = 1;
-  set_operand(program.outputs[0], request.output(0).dtype, dims, operands.back());
-  return Status();
-}
-
-Status issue_program(ElementProgram program, const Frame &frame) {
-  for (int32_t i = 0; i < program.input_count; ++i)
-    program.inputs[i].data = const_cast<void *>(frame.input(i));
-  for (int32_t i = 0; i < program.output_count; ++i)
-    program.outputs[i].data = frame.output(i);
-  return status_of(launch_elements(program, frame.stream()), "launching elementwise work");
-}
-
 /// Null where there is none.
 const NamedOp *find_op(std::string_view name) {
   const NamedOp *const found =
@@ -182,25 +146,196 @@ const NamedOp *find_op(std::string_view name) {
   return found == std::end(kOps) ? nullptr : found;
 }
 
+/// Exact in a float.
+bool is_small_integer(DType dtype) {
+  return dtype == DType::u8 || dtype == DType::i8 || dtype == DType::i16 || dtype == DType::u16;
+}
+
+bool is_float_like(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::boolean;
+}
+
+/// A program in the making, with the values it reads.
+class ProgramMaker {
+ public:
+  ProgramMaker(const LoweredGraph &lowered, std::span<const int32_t> steps) : lowered_(lowered) {
+    for (const int32_t step : steps)
+      nodes_.push_back(&lowered.step(step));
+  }
+  ProgramMaker(const LoweredGraph &lowered, const Node &node) : lowered_(lowered), nodes_{&node} {}
+
+  Status make() {
+    const Node &root = *nodes_.back();
+    program_.elements = lowered_.value(root.outputs[0]).elements;
+    // Comparisons give booleans, select takes one: the operands that are computed with decide.
+    const DType dtype = lowered_.value(root.inputs[root.op == "select" ? 1 : 0]).dtype;
+    program_.arithmetic = nodes_.size() > 1 ? Arithmetic::f32 : arithmetic_of(dtype);
+    for (const Node *node : nodes_)
+      find_inputs(*node);
+    if (inputs_.size() > ElementProgram::kInputs)
+      return base::unimplemented(inputs_.size(), " operands, at most ", ElementProgram::kInputs, " are possible");
+    program_.input_count = static_cast<int32_t>(inputs_.size());
+    for (const Node *node : nodes_)
+      TUTTI_TRY(add_node(*node, node == &root));
+    return find_strides(root);
+  }
+
+  const ElementProgram &program() const { return program_; }
+  const std::vector<ValueId> &inputs() const { return inputs_; }
+
+ private:
+  bool is_inside(ValueId value) const {
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node *node) { return node->outputs[0] == value; });
+  }
+
+  void find_inputs(const Node &node) {
+    for (const ValueId input : node.inputs) {
+      if (!is_inside(input) && std::find(inputs_.begin(), inputs_.end(), input) == inputs_.end())
+        inputs_.push_back(input);
+    }
+  }
+
+  int32_t register_of(ValueId value) const {
+    const auto found = std::find(inputs_.begin(), inputs_.end(), value);
+    if (found != inputs_.end()) return static_cast<int32_t>(found - inputs_.begin());
+    return std::find_if(results_.begin(), results_.end(), [&](const auto &one) { return one.first == value; })->second;
+  }
+
+  Status add_instruction(const ElementInstruction &instruction) {
+    if (program_.instruction_count == ElementProgram::kInstructions)
+      return base::unimplemented("more than ", ElementProgram::kInstructions, " instructions");
+    program_.instructions[program_.instruction_count++] = instruction;
+    return Status();
+  }
+
+  int32_t last_register() const { return program_.input_count + program_.instruction_count - 1; }
+
+  Status add_node(const Node &node, bool is_root) {
+    TUTTI_ASSIGN(ElementInstruction instruction, instruction_of(node, find_op(node.op)->op));
+    int32_t *const operands[] = {&instruction.a, &instruction.b, &instruction.c};
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      *operands[i] = register_of(node.inputs[i]);
+    TUTTI_TRY(add_instruction(instruction));
+    const DType dtype = lowered_.value(node.outputs[0]).dtype;
+    // What is stored is rounded then; inner values are rounded as if they were.
+    if (!is_root && (dtype == DType::f16 || dtype == DType::bf16))
+      TUTTI_TRY(add_instruction(
+          {dtype == DType::f16 ? ElementOp::to_f16 : ElementOp::to_bf16, last_register(), 0, 0, 0}));
+    if (!is_root && dtype == DType::boolean)
+      TUTTI_TRY(add_instruction({ElementOp::to_boolean, last_register(), 0, 0, 0}));
+    results_.emplace_back(node.outputs[0], last_register());
+    return Status();
+  }
+
+  /// How the inputs lie along the result's axes.
+  Status find_strides(const Node &root) {
+    Extents dims = lowered_.value(root.outputs[0]).dims;
+    std::vector<Extents> operands;
+    for (const ValueId input : inputs_)
+      operands.push_back(broadcast_strides(lowered_.value(input).dims, dims));
+    operands.push_back(broadcast_strides(dims, dims));
+    merge_axes(dims, operands);
+    if (dims.size() > ElementOperand::kAxes)
+      return base::unimplemented("operands that are broadcast along ", dims.size(), " axes in turn, at most ",
+                                 ElementOperand::kAxes, " are possible");
+    program_.rank = static_cast<int32_t>(dims.size());
+    std::copy(dims.begin(), dims.end(), program_.dims);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      ElementOperand &operand = program_.inputs[i];
+      const LoweredValue &value = lowered_.value(inputs_[i]);
+      const bool is_dense = value.elements == program_.elements;
+      operand.dtype = value.dtype;
+      operand.access = is_dense              ? ElementAccess::dense
+                       : value.elements == 1 ? ElementAccess::scalar
+                                             : ElementAccess::strided;
+      std::copy(operands[i].begin(), operands[i].end(), operand.strides);
+    }
+    program_.output.dtype = lowered_.value(root.outputs[0]).dtype;
+    program_.output.access = ElementAccess::dense;
+    return Status();
+  }
+
+  const LoweredGraph &lowered_;
+  std::vector<const Node *> nodes_;
+  ElementProgram program_{};
+  std::vector<ValueId> inputs_;
+  std::vector<std::pair<ValueId, int32_t>> results_;
+};
+
+void point(ElementOperand &operand, const void *data) {
+  operand.data = const_cast<void *>(data);
+  operand.is_aligned = reinterpret_cast<uintptr_t>(data) % 16 == 0 ? 1 : 0;
+}
+
+Kernel kernel_of(const ElementProgram &program) {
+  return [program](const Frame &frame) {
+    ElementProgram placed = program;
+    for (int32_t i = 0; i < placed.input_count; ++i)
+      point(placed.inputs[i], frame.input(i));
+    point(placed.output, frame.output(0));
+    return status_of(launch_elements(placed, frame.stream()), "launching elementwise work");
+  };
+}
+
 }  // namespace
 
 bool is_elementwise(std::string_view op) { return find_op(op) != nullptr; }
 
+bool fuses(const LoweredGraph &lowered, const Node &node) {
+  if (find_op(node.op) == nullptr || node.op == "reshape" || node.op == "identity" || node.op == "stop_gradient")
+    return false;
+  if (!is_float_like(lowered.value(node.outputs[0]).dtype)) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+    const DType dtype = lowered.value(input).dtype;
+    return is_float_like(dtype) || (node.op == "cast" && is_small_integer(dtype));
+  });
+}
+
+bool may_overwrite(const LoweredGraph &lowered, const Node &node, int32_t input) {
+  if (!is_elementwise(node.op)) return false;
+  const LoweredValue &from = lowered.value(node.inputs[static_cast<size_t>(input)]);
+  const LoweredValue &to = lowered.value(node.outputs[0]);
+  return from.elements == to.elements && tensor::size_bytes(from.dtype) == tensor::size_bytes(to.dtype);
+}
+
+bool fits_program(const LoweredGraph &lowered, std::span<const int32_t> steps) {
+  return ProgramMaker(lowered, steps).make().ok();
+}
+
 Result<Kernel> make_elementwise(KernelRequest &request) {
   const NamedOp *const named = find_op(request.node.op);
-  // Comparisons give booleans, select takes one: the operands that are computed with decide.
   const DType dtype = request.input(request.node.op == "select" ? 1 : 0).dtype;
   if (!named->takes_integers && !tensor::is_floating(dtype))
     return base::unimplemented("op '", named->name, "' on ", dtype);
-  ElementProgram program{};
-  program.arithmetic = arithmetic_of(dtype);
-  TUTTI_TRY(shape_program(request, program));
-  TUTTI_ASSIGN(program.instructions[0], instruction_of(request.node, named->op));
-  program.instructions[0].b = program.input_count > 1 ? 1 : 0;
-  program.instructions[0].c = program.input_count > 2 ? 2 : 0;
-  program.instruction_count = 1;
-  program.outputs[0].slot = program.input_count;
-  return Kernel([program](const Frame &frame) { return issue_program(program, frame); });
+  ProgramMaker maker(request.lowered, request.node);
+  TUTTI_TRY(maker.make());
+  request.kernel_name = "elementwise";
+  // An operand that is used twice is read once.
+  std::vector<int32_t> positions;
+  for (const ValueId input : maker.inputs()) {
+    const auto &inputs = request.node.inputs;
+    positions.push_back(static_cast<int32_t>(std::find(inputs.begin(), inputs.end(), input) - inputs.begin()));
+  }
+  return Kernel([program = maker.program(), positions](const Frame &frame) {
+    ElementProgram placed = program;
+    for (int32_t i = 0; i < placed.input_count; ++i)
+      point(placed.inputs[i], frame.input(positions[static_cast<size_t>(i)]));
+    point(placed.output, frame.output(0));
+    return status_of(launch_elements(placed, frame.stream()), "launching elementwise work");
+  });
+}
+
+Result<KernelCall> make_tree_call(const LoweredGraph &lowered, std::span<const int32_t> steps) {
+  ProgramMaker maker(lowered, steps);
+  TUTTI_TRY(maker.make());
+  const Node &root = lowered.step(steps.back());
+  KernelCall call;
+  call.inputs = maker.inputs();
+  call.outputs = root.outputs;
+  call.trace_name = root.scope_name.empty() ? root.op : root.scope_name;
+  call.kernel_name = base::concat("elementwise(", steps.size(), ")");
+  call.kernel = kernel_of(maker.program());
+  return call;
 }
 
 Kernel copy_kernel(int64_t bytes) {
@@ -209,20 +344,18 @@ Kernel copy_kernel(int64_t bytes) {
   };
 }
 
-Result<Kernel> accumulate_kernel(DType dtype, int64_t elements) {
+Kernel accumulate_kernel(DType dtype, int64_t elements) {
   ElementProgram program{};
   program.elements = elements;
   program.arithmetic = arithmetic_of(dtype);
   program.input_count = 2;
-  program.output_count = 1;
   program.instruction_count = 1;
-  for (ElementOperand *const operand : {&program.inputs[0], &program.inputs[1], &program.outputs[0]}) {
+  for (ElementOperand *const operand : {&program.inputs[0], &program.inputs[1], &program.output}) {
     operand->dtype = dtype;
-    operand->is_dense = 1;
+    operand->access = ElementAccess::dense;
   }
   program.instructions[0] = {ElementOp::add, 0, 1, 0, 0};
-  program.outputs[0].slot = 2;
-  return Kernel([program](const Frame &frame) { return issue_program(program, frame); });
+  return kernel_of(program);
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -6,6 +6,7 @@
 
 #include "backend/gpu/device_ports.h"
 #include "backend/gpu/elementwise.h"
+#include "backend/gpu/elementwise_trees.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -55,15 +56,25 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
 }
 
 Status GpuExecutable::make_calls(Library *library, StorageWishes &wishes, std::vector<KernelCall> &by_step) {
+  const ElementwiseTrees trees = ElementwiseTrees::make(lowered_);
+  wishes.turn = trees.turns();
   JsonArray kernels;
   for (int32_t step = 0; step < lowered_.step_count(); ++step) {
     const Node &node = lowered_.step(step);
+    if (trees.is_inner(step)) {
+      wishes.bytes[static_cast<size_t>(node.outputs[0])] = 0;
+      continue;
+    }
     const bool is_elsewhere = is_leaf(node) || node.op == "state_write" || node.op == "all_reduce";
     if (is_elsewhere || (!node.outputs.empty() && wishes.same_memory[static_cast<size_t>(node.outputs[0])] >= 0))
       continue;
     int64_t scratch = 0;
     KernelCall &call = by_step[static_cast<size_t>(step)];
-    TUTTI_ASSIGN(call, make_call(lowered_, node, library, fault_texts_, &scratch));
+    if (trees.tree(step).empty()) {
+      TUTTI_ASSIGN(call, make_call(lowered_, node, library, fault_texts_, &scratch));
+    } else {
+      TUTTI_ASSIGN(call, make_tree_call(lowered_, trees.tree(step)));
+    }
     wishes.scratch[static_cast<size_t>(step)] = scratch;
     kernels.push_back(JsonObject{{"node", node.scope_name}, {"op", node.op}, {"kernel", call.kernel_name}});
   }
@@ -74,6 +85,9 @@ Status GpuExecutable::make_calls(Library *library, StorageWishes &wishes, std::v
 Status GpuExecutable::add_calls(Library *library) {
   StorageWishes wishes = StorageWishes::row_major(lowered_);
   wishes.alignment = kAlignment;
+  wishes.may_overwrite = [&, updates = wishes.may_overwrite](const Node &node, int32_t output, int32_t input) {
+    return updates(node, output, input) || may_overwrite(lowered_, node, input);
+  };
   std::vector<KernelCall> by_step(lowered_.steps().size());
   TUTTI_TRY(make_calls(library, wishes, by_step));
   plan_ = plan_storage(lowered_, wishes);
@@ -142,7 +156,7 @@ Status GpuExecutable::add_state_write(int32_t step) {
   call.inputs = {node.inputs[0]};
   if (is_add(node)) {
     call.inputs.push_back(call.outputs[0]);
-    TUTTI_ASSIGN(call.kernel, accumulate_kernel(value.dtype, value.elements));
+    call.kernel = accumulate_kernel(value.dtype, value.elements);
   } else {
     call.kernel = copy_kernel(value.bytes);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backend/gpu/elementwise.h"
 #include "backend/gpu/kernels.h"
 #include "backend/gpu/library.h"
 #include "base/text.h"

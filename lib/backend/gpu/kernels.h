@@ -8,8 +8,7 @@
 
 namespace tutti::impl::backend::gpu {
 
-// elementwise.cc: one element of the result from one of each operand, with broadcasting.
-bool is_elementwise(std::string_view op);
+// elementwise.cc: any op that is_elementwise(), with broadcasting.
 base::Result<Kernel> make_elementwise(KernelRequest &request);
 
 // control_kernels.cc
