@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which elementwise nodes of a graph are computed in one launch: trees whose inner values nobody else reads. A tree is
+// computed at the turn of its root; its inner values are never stored. Trees never span an all_reduce, nor a write to
+// the state that they read.
+#ifndef TUTTI_BACKEND_GPU_ELEMENTWISE_TREES_H_
+#define TUTTI_BACKEND_GPU_ELEMENTWISE_TREES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/lowered_graph.h"
+
+namespace tutti::impl::backend::gpu {
+
+class ElementwiseTrees {
+ public:
+  static ElementwiseTrees make(const LoweredGraph &lowered);
+
+  /// By step: at whose turn it is computed; the step itself unless it is inside a tree.
+  const std::vector<int32_t> &turns() const { return turns_; }
+  bool is_inner(int32_t step) const { return turns_[static_cast<size_t>(step)] != step; }
+  /// Steps of the tree with this root in order, the root last; empty for a node that is alone.
+  const std::vector<int32_t> &tree(int32_t root) const { return trees_[static_cast<size_t>(root)]; }
+
+ private:
+  std::vector<int32_t> turns_;
+  std::vector<std::vector<int32_t>> trees_;
+};
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_ELEMENTWISE_TREES_H_
