@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "meters.h"
-#include "runtime/backend_list.h"
 
 namespace tutti::testing {
 
@@ -19,7 +18,7 @@ Result<StepCase> StepCase::create(const std::string &backend_name, const CaseSpe
   const int32_t flags = spec.flags | compile_flags;
   impl::backend::HostOptions options = host;
   options.thread_budget = spec.threads;
-  TUTTI_ASSIGN(const auto backend, impl::runtime::open_backend(backend_name, "{}", options));
+  TUTTI_ASSIGN(const auto backend, open_step_backend(backend_name, options));
   TUTTI_ASSIGN(const StepModel model, make_step_model(spec.model));
   if (spec.form == "training") {
     made.flops_ = model.dense_flops * static_cast<double>(spec.batch);
@@ -47,6 +46,7 @@ Result<Measured> StepCase::measure(double seconds, int64_t least) {
     if (now - last < 1e-3) stretch *= 2;
     last = now;
   }
+  TUTTI_TRY(trainer_ ? trainer_->synchronize() : predictor_->synchronize());
   result.cpu_ms = (cpu_seconds() - cpu) / static_cast<double>(result.steps) * 1e3;
   result.wall_ms = (wall_seconds() - wall) / static_cast<double>(result.steps) * 1e3;
   return result;

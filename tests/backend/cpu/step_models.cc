@@ -2,11 +2,14 @@
 #include "backend/cpu/step_models.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <utility>
 
 #include "base/philox.h"
 #include "graph/serialize.h"
+#include "runtime/backend_list.h"
+#include "runtime/plugin_loader.h"
 
 namespace tutti::testing {
 
@@ -19,6 +22,7 @@ using impl::tensor::DType;
 namespace base = impl::base;
 namespace graph = impl::graph;
 namespace backend = impl::backend;
+namespace runtime = impl::runtime;
 
 namespace {
 
@@ -34,29 +38,34 @@ base::RandomStream random_stream(Stream which) {
 /// In [-1, 1).
 float draw(base::RandomStream &random) { return 2 * base::uniform_float(random.next()) - 1; }
 
-void fill_images(Buffer &buffer) {
+Status fill_images(Buffer &buffer) {
   base::RandomStream random = random_stream(Stream::images);
-  float *images = static_cast<float *>(buffer.host_pointer());
-  std::generate_n(images, buffer.size_bytes() / 4, [&] { return draw(random); });
+  std::vector<float> images(static_cast<size_t>(buffer.size_bytes()) / 4);
+  std::generate(images.begin(), images.end(), [&] { return draw(random); });
+  return buffer.write(0, images.data(), buffer.size_bytes());
 }
 
-void fill_labels(Buffer &buffer, int64_t classes) {
+Status fill_labels(Buffer &buffer, int64_t classes) {
   base::RandomStream random = random_stream(Stream::labels);
-  int64_t *labels = static_cast<int64_t *>(buffer.host_pointer());
-  std::generate_n(labels, buffer.size_bytes() / 8, [&] { return static_cast<int64_t>(random.below(classes)); });
+  std::vector<int64_t> labels(static_cast<size_t>(buffer.size_bytes()) / 8);
+  std::generate(labels.begin(), labels.end(), [&] { return static_cast<int64_t>(random.below(classes)); });
+  return buffer.write(0, labels.data(), buffer.size_bytes());
 }
 
 /// Whoever reads what nobody wrote shall notice.
 Result<Buffer> allocate_poisoned(backend::Device &device, int64_t bytes) {
   TUTTI_ASSIGN(Buffer buffer, device.allocate(bytes));
-  std::fill_n(static_cast<char *>(buffer.host_pointer()), bytes, '\xff');
+  const std::vector<char> poison(static_cast<size_t>(bytes), '\xff');
+  TUTTI_TRY(buffer.write(0, poison.data(), bytes));
   return buffer;
 }
 
+/// What was computed so far.
 template <typename T>
-std::vector<T> copy_of(const Buffer &buffer) {
-  const T *from = static_cast<const T *>(buffer.host_pointer());
-  return std::vector<T>(from, from + buffer.size_bytes() / static_cast<int64_t>(sizeof(T)));
+std::vector<T> copy_of(const Buffer &buffer, backend::Stream &stream) {
+  std::vector<T> values(static_cast<size_t>(buffer.size_bytes()) / sizeof(T));
+  if (!stream.synchronize().ok() || !buffer.read(0, values.data(), buffer.size_bytes()).ok()) values.clear();
+  return values;
 }
 
 /// Adds the processor time of its life to a sum.
@@ -174,8 +183,10 @@ Status StepState::fill(const backend::Backend &backend, const StepModel &model) 
     for (float &value : values)
       value = static_cast<float>(static_cast<double>(draw(random)) * variable.scale + variable.offset);
     const StateEntry &entry = *table_.find("weight/" + variable.name);
-    char *to = static_cast<char *>(arenas_[kWeights].host_pointer()) + entry.offset;
-    TUTTI_TRY(backend.pack(entry.layout, DType::f32, variable.dims, values.data(), to, entry.storage_bytes));
+    std::vector<char> storage(static_cast<size_t>(entry.storage_bytes));
+    TUTTI_TRY(
+        backend.pack(entry.layout, DType::f32, variable.dims, values.data(), storage.data(), entry.storage_bytes));
+    TUTTI_TRY(arenas_[kWeights].write(entry.offset, storage.data(), entry.storage_bytes));
   }
   return Status();
 }
@@ -191,14 +202,17 @@ Result<std::vector<float>> StepState::values(const backend::Backend &backend, co
   const StateEntry *entry = table_.find(name);
   if (entry == nullptr) return base::not_found("there is no entry '", name, "'");
   std::vector<float> values(static_cast<size_t>(elements_of(entry->dims)));
-  const char *from =
-      static_cast<const char *>(arenas_[static_cast<size_t>(entry->arena)].host_pointer()) + entry->offset;
-  TUTTI_TRY(backend.unpack(entry->layout, DType::f32, entry->dims, from, entry->storage_bytes, values.data()));
+  std::vector<char> storage(static_cast<size_t>(entry->storage_bytes));
+  TUTTI_TRY(arenas_[static_cast<size_t>(entry->arena)].read(entry->offset, storage.data(), entry->storage_bytes));
+  TUTTI_TRY(
+      backend.unpack(entry->layout, DType::f32, entry->dims, storage.data(), entry->storage_bytes, values.data()));
   return values;
 }
 
 double StepState::loss() const {
-  return static_cast<double>(*static_cast<const float *>(arenas_[kReport].host_pointer()));
+  float loss = NAN;
+  (void)arenas_[kReport].read(0, &loss, sizeof(loss));
+  return static_cast<double>(loss);
 }
 
 int64_t StepState::arena_bytes() const {
@@ -209,6 +223,11 @@ int64_t StepState::arena_bytes() const {
 }
 
 // ---- training ----
+
+Result<backend::BackendRef> open_step_backend(const std::string &name, const backend::HostOptions &options) {
+  if (name.starts_with('/')) return runtime::load_plugin(name, "{}", options, backend::build_id());
+  return runtime::open_backend(name, "{}", options);
+}
 
 Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepModel &model, int64_t batch,
                                         backend::Level level, int32_t flags, int32_t threads, bool keep_gradients) {
@@ -235,8 +254,8 @@ Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepM
   TUTTI_ASSIGN(t.stream_, on.create_stream());
   TUTTI_ASSIGN(t.images_, on.allocate(batch * elements_of(model.image) * 4));
   TUTTI_ASSIGN(t.labels_, on.allocate(batch * 8));
-  fill_images(t.images_);
-  fill_labels(t.labels_, model.classes);
+  TUTTI_TRY(fill_images(t.images_));
+  TUTTI_TRY(fill_labels(t.labels_, model.classes));
   int64_t bytes = 0;
   for (const std::string &text : t.texts_) {
     TUTTI_ASSIGN(backend::ExecutableRef executable, compile_program(t.setup_, text, t.state_.table()));
@@ -270,8 +289,8 @@ std::vector<std::string> StepTrainer::reports() const {
   return reports;
 }
 
-std::vector<float> StepTrainer::images() const { return copy_of<float>(images_); }
-std::vector<int64_t> StepTrainer::labels() const { return copy_of<int64_t>(labels_); }
+std::vector<float> StepTrainer::images() const { return copy_of<float>(images_, stream_); }
+std::vector<int64_t> StepTrainer::labels() const { return copy_of<int64_t>(labels_, stream_); }
 
 // ---- prediction ----
 
@@ -302,7 +321,7 @@ Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const S
   TUTTI_ASSIGN(p.stream_, on.create_stream());
   if (!p.setup_.derived.empty()) TUTTI_TRY(p.prepare(parts.prepare));
   TUTTI_ASSIGN(p.images_, on.allocate(batch * elements_of(model.image) * 4));
-  fill_images(p.images_);
+  TUTTI_TRY(fill_images(p.images_));
   TUTTI_ASSIGN(p.executable_, compile_program(p.setup_, p.text_, p.state_.table()));
   TUTTI_ASSIGN(p.logits_, allocate_poisoned(on, batch * model.classes * 4));
   TUTTI_ASSIGN(p.workspace_, allocate_poisoned(on, p.executable_->description().workspace_bytes));
@@ -327,6 +346,6 @@ Status StepPredictor::predict() {
   return program_.run(0, {inputs, outputs, scalars_.data()}, stream_);
 }
 
-std::vector<float> StepPredictor::logits() const { return copy_of<float>(logits_); }
+std::vector<float> StepPredictor::logits() const { return copy_of<float>(logits_, stream_); }
 
 }  // namespace tutti::testing

@@ -15,6 +15,7 @@
 #ifndef TUTTI_TESTS_BACKEND_CPU_STEP_MODELS_H_
 #define TUTTI_TESTS_BACKEND_CPU_STEP_MODELS_H_
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -74,6 +75,10 @@ class StepState {
   std::vector<impl::backend::Buffer> arenas_;
 };
 
+/// A backend of the library by name, or a plug-in by absolute path.
+impl::base::Result<impl::backend::BackendRef> open_step_backend(const std::string &name,
+                                                                const impl::backend::HostOptions &options = {});
+
 /// One replica on one device: one program, or two when gradients are kept.
 class StepTrainer {
  public:
@@ -82,9 +87,13 @@ class StepTrainer {
                                                 int32_t flags = 0, int32_t threads = 1, bool keep_gradients = false);
 
   impl::base::Status step();
-  double loss() const { return state_.loss(); }
+  /// Waits until the steps so far are done, with their errors.
+  impl::base::Status synchronize() const { return stream_.synchronize(); }
+  /// The loss of the last step, NaN when it failed.
+  double loss() const { return synchronize().ok() ? state_.loss() : std::nan(""); }
   /// A variable in row-major order, of what lies at "weight/"; or its gradient, at "gradient/0/", where it is kept.
   impl::base::Result<std::vector<float>> values(const std::string &prefix, const std::string &name) const {
+    TUTTI_TRY(synchronize());
     return state_.values(*setup_.backend, prefix + name);
   }
   /// One of each program.
@@ -101,7 +110,7 @@ class StepTrainer {
   std::vector<std::string> texts_;
   StepState state_;
   impl::backend::Buffer workspace_, images_, labels_;
-  impl::backend::Stream stream_;
+  mutable impl::backend::Stream stream_;
   std::vector<impl::backend::ExecutableRef> executables_;
   std::vector<impl::backend::Program> programs_;
   impl::backend::RunScalars scalars_;
@@ -116,6 +125,8 @@ class StepPredictor {
                                                   int32_t flags = 0, int32_t threads = 1, bool folded = true);
 
   impl::base::Status predict();
+  /// Waits until the predictions so far are done, with their errors.
+  impl::base::Status synchronize() const { return stream_.synchronize(); }
   /// Of the last prediction: [batch, classes] in row-major order.
   std::vector<float> logits() const;
   std::string report() const { return executable_->description().report_json; }
@@ -130,7 +141,7 @@ class StepPredictor {
   std::string text_;
   StepState state_;
   impl::backend::Buffer workspace_, images_, logits_;
-  impl::backend::Stream stream_;
+  mutable impl::backend::Stream stream_;
   impl::backend::ExecutableRef executable_;
   impl::backend::Program program_;
   impl::backend::RunScalars scalars_;

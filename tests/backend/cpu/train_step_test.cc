@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole training steps and predictions on the cpu backend against the reference backend: the same network, the same
-// start, the same batch. After one step gradients agree and running statistics do.
+// Whole training steps and predictions on a backend against the reference backend: the same network, the same start,
+// the same batch. After one step gradients agree and running statistics do.
+//
+// usage: train_step_test [PLUG-IN]       the cpu backend, or a plug-in by absolute path: then smaller networks
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "backend/cpu/step_models.h"
-#include "runtime/backend_list.h"
 #include "testing.h"
 
 namespace {
@@ -17,9 +18,12 @@ using tutti::testing::StepModel;
 using tutti::testing::StepPredictor;
 using tutti::testing::StepTrainer;
 
-StepTrainer make_trainer(const char *backend_name, const StepModel &model, int64_t batch, Level level = Level::fast,
-                         bool keep_gradients = false) {
-  auto backend = assert_ok_value(tutti::impl::runtime::open_backend(backend_name, "{}", {}));
+/// What is compared with the reference backend.
+std::string tested = "cpu";
+
+StepTrainer make_trainer(const std::string &backend_name, const StepModel &model, int64_t batch,
+                         Level level = Level::fast, bool keep_gradients = false) {
+  auto backend = assert_ok_value(tutti::testing::open_step_backend(backend_name));
   return assert_ok_value(StepTrainer::create(backend, model, batch, level, 0, 1, keep_gradients));
 }
 
@@ -38,7 +42,7 @@ double distance(const std::vector<float> &a, const std::vector<float> &b) {
 /// inverse root of that layer's size: deep networks get a wider `limit`; single ops are held to rounding elsewhere.
 void compare(const char *name, int64_t width_divisor, int64_t batch, Level level, double limit = 1e-3) {
   const StepModel model = assert_ok_value(tutti::testing::make_step_model(name, width_divisor));
-  StepTrainer cpu = make_trainer("cpu", model, batch, level, true);
+  StepTrainer cpu = make_trainer(tested, model, batch, level, true);
   StepTrainer reference = make_trainer("reference", model, batch, level, true);
   assert_ok(cpu.step());
   assert_ok(reference.step());
@@ -70,8 +74,8 @@ void compare_state(StepTrainer &trainer, StepTrainer &expected_trainer, const St
 /// One program that updates variables while it goes back gives what two give, and its gradients are nowhere.
 void compare_joined(const char *name, int64_t width_divisor, int64_t batch, Level level) {
   const StepModel model = assert_ok_value(tutti::testing::make_step_model(name, width_divisor));
-  StepTrainer joined = make_trainer("cpu", model, batch, level);
-  StepTrainer apart = make_trainer("cpu", model, batch, level, true);
+  StepTrainer joined = make_trainer(tested, model, batch, level);
+  StepTrainer apart = make_trainer(tested, model, batch, level, true);
   StepTrainer reference = make_trainer("reference", model, batch, level);
   StepTrainer reference_apart = make_trainer("reference", model, batch, level, true);
   assert_int_equal(joined.reports().size(), 1);
@@ -96,9 +100,9 @@ void one_program_trains_as_two(void **) {
   }
 }
 
-std::vector<float> logits_of(const char *backend_name, const StepModel &model, int64_t batch, Level level,
+std::vector<float> logits_of(const std::string &backend_name, const StepModel &model, int64_t batch, Level level,
                              bool folded) {
-  auto backend = assert_ok_value(tutti::impl::runtime::open_backend(backend_name, "{}", {}));
+  auto backend = assert_ok_value(tutti::testing::open_step_backend(backend_name));
   StepPredictor predictor = assert_ok_value(StepPredictor::create(backend, model, batch, level, 0, 1, folded));
   assert_ok(predictor.predict());
   auto first = predictor.logits();
@@ -111,7 +115,7 @@ std::vector<float> logits_of(const char *backend_name, const StepModel &model, i
 void compare_predictions(const char *name, int64_t width_divisor, int64_t batch, Level level = Level::fast) {
   const StepModel model = assert_ok_value(tutti::testing::make_step_model(name, width_divisor));
   // Normalisations are folded into the weights here and computed as they are there.
-  const auto got = logits_of("cpu", model, batch, level, true);
+  const auto got = logits_of(tested, model, batch, level, true);
   const auto expected = logits_of("reference", model, batch, level, false);
   assert_int_equal(got.size(), batch * model.classes);
   const double off = distance(got, expected);
@@ -148,7 +152,7 @@ void images_made_again_agree_with_reference(void **) {
     compare("wide", 1, 3, level);
     compare_joined("wide", 1, 3, level);
     const StepModel model = assert_ok_value(tutti::testing::make_step_model("wide"));
-    const StepTrainer trainer = make_trainer("cpu", model, 3, level);
+    const StepTrainer trainer = make_trainer(tested, model, 3, level);
     int again = 0;
     for (const std::string &report : trainer.reports()) {
       for (size_t at = report.find("batch_norm_again"); at != std::string::npos; ++again)
@@ -176,7 +180,7 @@ void training_repeats_bit_by_bit(void **) {
   const StepModel model = assert_ok_value(tutti::testing::make_step_model("C", 4));
   std::vector<std::vector<float>> first;
   for (int run = 0; run < 2; ++run) {
-    StepTrainer trainer = make_trainer("cpu", model, 5, Level::repeatable);
+    StepTrainer trainer = make_trainer(tested, model, 5, Level::repeatable);
     for (int i = 0; i < 3; ++i)
       assert_ok(trainer.step());
     for (size_t v = 0; v < model.variables.size(); ++v) {
@@ -192,7 +196,7 @@ void training_repeats_bit_by_bit(void **) {
 
 void training_lowers_the_loss(void **) {
   const StepModel model = assert_ok_value(tutti::testing::make_step_model("C", 4));
-  StepTrainer trainer = make_trainer("cpu", model, 16);
+  StepTrainer trainer = make_trainer(tested, model, 16);
   assert_ok(trainer.step());
   const double before = trainer.loss();
   for (int i = 0; i < 30; ++i)
@@ -200,9 +204,40 @@ void training_lowers_the_loss(void **) {
   assert_true(trainer.loss() < 0.7 * before);
 }
 
+/// Networks that an emulated device runs in a few seconds.
+void small_networks_agree_with_reference(void **) {
+  for (const Level level : {Level::fast, Level::repeatable}) {
+    compare("toy", 1, 33, level);
+    compare("mlp", 8, 7, level);
+    compare("cnn", 8, 3, level);
+    compare("resnet20", 8, 2, level, 5e-2);
+    compare("separable", 16, 2, level, 5e-2);
+    compare_joined("toy", 1, 33, level);
+    compare_joined("cnn", 8, 3, level);
+    compare_joined("resnet20", 8, 2, level);
+  }
+}
+
+void small_predictions_agree_with_reference(void **) {
+  compare_predictions("toy", 1, 5);
+  compare_predictions("cnn", 8, 3);
+  compare_predictions("resnet20", 8, 2);
+  compare_predictions("separable", 16, 2);
+}
+
+int run_on_plugin(const char *path) {
+  tested = path;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(small_networks_agree_with_reference),
+      cmocka_unit_test(small_predictions_agree_with_reference),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char **argv) {
+  if (argc > 1) return run_on_plugin(argv[1]);
   const CMUnitTest tests[] = {
       cmocka_unit_test(gradients_agree_with_reference),
       cmocka_unit_test(convolutional_networks_agree_with_reference),
