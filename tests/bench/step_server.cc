@@ -110,6 +110,7 @@ class Server {
     std::string configuration;
     double seconds = 0;
     words >> spec.threads >> configuration >> seconds;
+    if (configuration == "bf16") spec.flags |= TUTTI_COMPILE_BF16_WHERE_FASTER;
     if (!words) return impl::base::invalid_argument("measure FORM MODEL BATCH THREADS CONFIGURATION SECONDS");
     if (!current_ || !(current_->spec() == spec)) {
       current_.reset();

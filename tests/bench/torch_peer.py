@@ -5,6 +5,7 @@
 measure FORM MODEL BATCH THREADS CONFIGURATION SECONDS
     training: eager or channels_last, with +fused (one kernel for the optimizer) or +compiled behind it
     inference: torchscript (traced, frozen, optimized for inference) or compiled, with +channels_last behind it
+    both: +cuda (on the GPU), +amp (bf16 where autocast says so), +graphs (compiled and replayed as CUDA graphs)
 export MODEL BATCH PATH      writes the network for ONNX Runtime
 check FORM MODEL BATCH PATH  starts where step_bench's "dump" started: {"logits_distance", "losses"}
 """
@@ -19,21 +20,37 @@ import peer_server
 from torch_models import MODELS, load_values
 
 
+def on_device(model, tensors, words):
+    """The network and its data where the configuration wants them."""
+    if 'cuda' not in words:
+        return model, tensors
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    return model.cuda(), [tensor.cuda() for tensor in tensors]
+
+
+def precision(words):
+    return torch.autocast('cuda', torch.bfloat16) if 'amp' in words else contextlib.nullcontext()
+
+
 class Training:
     """One step: forward, cross-entropy, backward, Adam."""
 
     def __init__(self, model, x, y, configuration):
-        self.model, self.x, self.y = model, x, y
-        words = configuration.split('+')
+        self.words = words = configuration.split('+')
+        self.model, (self.x, self.y) = model, (x, y) = on_device(model, [x, y], words)
         if 'channels_last' in words and x.dim() == 4:
             self.model = model.to(memory_format=torch.channels_last)
             self.x = x.contiguous(memory_format=torch.channels_last)
         form = {'fused': True} if 'fused' in words else {'foreach': True}
         self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3, **form)
-        self.loss = torch.compile(self.forward) if 'compiled' in words else self.forward
+        self.loss = self.forward
+        if 'compiled' in words or 'graphs' in words:
+            self.loss = torch.compile(self.forward, mode='reduce-overhead' if 'graphs' in words else None)
 
     def forward(self, x, y):
-        return nn.functional.cross_entropy(self.model(x), y)
+        with precision(self.words):
+            return nn.functional.cross_entropy(self.model(x), y)
 
     def __call__(self):
         self.optimizer.zero_grad(set_to_none=True)
@@ -47,8 +64,9 @@ class Inference:
     """Logits of a batch."""
 
     def __init__(self, model, x, configuration):
-        words = configuration.split('+')
-        model, self.x = model.eval(), x
+        self.words = words = configuration.split('+')
+        model, (x,) = on_device(model.eval(), [x], words)
+        self.x = x
         if 'channels_last' in words and x.dim() == 4:
             model = model.to(memory_format=torch.channels_last)
             self.x = x.contiguous(memory_format=torch.channels_last)
@@ -59,11 +77,13 @@ class Inference:
                 from torch._inductor import config as inductor
                 inductor.freezing = True
                 self.model = torch.compile(model)
+            elif 'graphs' in words:
+                self.model = torch.compile(model, mode='reduce-overhead')
             else:
                 self.model = model
 
     def __call__(self):
-        with torch.inference_mode():
+        with torch.inference_mode(), precision(self.words):
             return self.model(self.x)
 
 
@@ -125,6 +145,8 @@ def main():
     blas = 'MKL' if torch.backends.mkl.is_available() else 'OpenBLAS'
     core = os.environ.get('OPENBLAS_CORETYPE')
     name = f'PyTorch {torch.__version__}, {blas}' + (f' as {core}' if blas == 'OpenBLAS' and core else '')
+    if torch.cuda.is_available():
+        peer_server.synchronize = torch.cuda.synchronize
     peer_server.serve(name, make_case, {'export': export, 'check': check})
 
 
