@@ -34,6 +34,7 @@ Result<BackendRef> open_backend(std::string_view name, std::string_view options_
   for (const LinkedBackend &linked : kLinked) {
     if (linked.name == name) return backend::Backend::create(linked.entry, options_json, std::move(host));
   }
+  if (name.starts_with('/')) return load_plugin(name, options_json, std::move(host), backend::build_id());
   if (std::find(std::begin(kPlugins), std::end(kPlugins), name) == std::end(kPlugins)) {
     std::vector<std::string> known(std::begin(kPlugins), std::end(kPlugins));
     for (const LinkedBackend &linked : kLinked)

@@ -13,7 +13,8 @@
 //   dump FORM MODEL BATCH PATH                               {"losses"}: see write_values
 //   drop                                                     {}: frees the case that is kept
 //
-// CONFIGURATION "bf16" permits factors rounded to bfloat16, any other word means f32. The case of the last request is kept.
+// CONFIGURATION "bf16" permits factors rounded to bfloat16, any other word means f32. The case of the last request is
+// kept.
 #ifndef TUTTI_TESTS_BENCH_STEP_SERVER_H_
 #define TUTTI_TESTS_BENCH_STEP_SERVER_H_
 

@@ -7,7 +7,6 @@
 
 #include "backend/graph_executor.h"
 #include "runtime/backend_list.h"
-#include "runtime/plugin_loader.h"
 
 namespace tutti::impl::conformance {
 
@@ -28,7 +27,6 @@ backend::HostOptions host_options() {
 }
 
 Result<BackendRef> open(const std::string &name) {
-  if (name.starts_with('/')) return runtime::load_plugin(name, "{}", host_options(), backend::build_id());
   return runtime::open_backend(name, "{}", host_options());
 }
 

@@ -22,9 +22,7 @@ constexpr int64_t kAlignment = 256;
 /// Gives the values of a region positions in its table.
 class Positions {
  public:
-  int32_t of(ValueId value) {
-    return positions_.emplace(value, static_cast<int32_t>(positions_.size())).first->second;
-  }
+  int32_t of(ValueId value) { return positions_.emplace(value, static_cast<int32_t>(positions_.size())).first->second; }
   size_t count() const { return positions_.size(); }
 
  private:

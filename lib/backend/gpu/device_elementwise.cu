@@ -42,8 +42,7 @@ __device__ inline Lanes<C> load_lanes(const ElementProgram &program, const Eleme
   }
   for (int32_t i = 0; i < kLanes; ++i) {
     const int64_t element = is_whole || first + i < program.elements ? first + i : first;
-    const int64_t position =
-        operand.access == ElementAccess::dense ? element : position_of(program, operand, element);
+    const int64_t position = operand.access == ElementAccess::dense ? element : position_of(program, operand, element);
     lanes.lane[i] = load_element<C>(operand.dtype, operand.data, position);
   }
   return lanes;

@@ -15,6 +15,7 @@ namespace tutti::impl::backend::gpu {
 
 // Every op, in the order of the enumeration: of one operand a, of two, of three. elu and leaky_relu take the number of
 // the instruction; round is to even; select is a != 0 ? b : c; to_f16 and to_bf16 round to those types.
+// clang-format off
 #define TUTTI_UNARY_ELEMENT_OPS(X)                                                                                     \
   X(identity) X(neg) X(abs) X(sign) X(exp) X(log) X(log1p) X(expm1) X(sqrt) X(rsqrt) X(square) X(reciprocal) X(sin)   \
   X(cos) X(tanh) X(sigmoid) X(relu) X(gelu) X(gelu_tanh) X(silu) X(softplus) X(elu) X(leaky_relu) X(floor) X(ceil)    \
@@ -24,6 +25,7 @@ namespace tutti::impl::backend::gpu {
   X(less_equal) X(greater) X(greater_equal) X(logical_and) X(logical_or) X(logical_xor) X(relu_gradient)              \
   X(sigmoid_gradient) X(tanh_gradient) X(gelu_gradient) X(gelu_tanh_gradient) X(sigmoid_cross_entropy)
 #define TUTTI_ELEMENT_OPS(X) TUTTI_UNARY_ELEMENT_OPS(X) TUTTI_BINARY_ELEMENT_OPS(X) X(select)
+// clang-format on
 
 /// What an instruction does with its operands a, b, c and its number.
 enum class ElementOp : int32_t {

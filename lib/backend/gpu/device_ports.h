@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program does around its kernels: write the run block, copy inputs from where the caller has them and outputs to
-// where the caller wants them. The pointers are read on the device, so that a captured graph works for any.
+// What a program does around its kernels: write the run block, copy inputs from where the caller has them and outputs
+// to where the caller wants them. The pointers are read on the device, so that a captured graph works for any.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_PORTS_H_
 #define TUTTI_BACKEND_GPU_DEVICE_PORTS_H_
 

@@ -219,8 +219,8 @@ class ProgramMaker {
     const DType dtype = lowered_.value(node.outputs[0]).dtype;
     // What is stored is rounded then; inner values are rounded as if they were.
     if (!is_root && (dtype == DType::f16 || dtype == DType::bf16))
-      TUTTI_TRY(add_instruction(
-          {dtype == DType::f16 ? ElementOp::to_f16 : ElementOp::to_bf16, last_register(), 0, 0, 0}));
+      TUTTI_TRY(
+          add_instruction({dtype == DType::f16 ? ElementOp::to_f16 : ElementOp::to_bf16, last_register(), 0, 0, 0}));
     if (!is_root && dtype == DType::boolean)
       TUTTI_TRY(add_instruction({ElementOp::to_boolean, last_register(), 0, 0, 0}));
     results_.emplace_back(node.outputs[0], last_register());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise nodes as programs of device_elementwise.h: one node, or a tree of them that is computed in one launch; and
-// copies and sums that the executor itself needs.
+// Elementwise nodes as programs of device_elementwise.h: one node, or a tree of them that is computed in one launch;
+// and copies and sums that the executor itself needs.
 #ifndef TUTTI_BACKEND_GPU_ELEMENTWISE_H_
 #define TUTTI_BACKEND_GPU_ELEMENTWISE_H_
 

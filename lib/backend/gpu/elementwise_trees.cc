@@ -85,8 +85,8 @@ class TreeMaker {
     const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
       return input != kNoValue && is_state_[static_cast<size_t>(input)] != 0;
     });
-    return reads && std::find(changes_state_.begin() + step, changes_state_.begin() + root, 1) !=
-                        changes_state_.begin() + root;
+    return reads &&
+           std::find(changes_state_.begin() + step, changes_state_.begin() + root, 1) != changes_state_.begin() + root;
   }
 
   const LoweredGraph &lowered_;

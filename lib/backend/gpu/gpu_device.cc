@@ -263,14 +263,9 @@ int32_t event_is_done(tutti_event *event) { return gpuEventQuery(event_of(event)
 
 const tutti_device_table kDeviceTable = {sizeof(tutti_device_table), device_count, device_describe, device_open,
                                          device_close};
-const tutti_buffer_table kBufferTable = {sizeof(tutti_buffer_table),
-                                         buffer_allocate,
-                                         buffer_release,
-                                         buffer_device_pointer,
-                                         buffer_host_pointer,
-                                         buffer_read,
-                                         buffer_write,
-                                         buffer_fill_zero};
+const tutti_buffer_table kBufferTable = {
+    sizeof(tutti_buffer_table), buffer_allocate, buffer_release, buffer_device_pointer,
+    buffer_host_pointer,        buffer_read,     buffer_write,   buffer_fill_zero};
 const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table), stream_create, stream_release, stream_synchronize,
                                          stream_wait_event,          event_create,  event_release,  event_record,
                                          event_synchronize,          event_is_done};

@@ -42,8 +42,7 @@ Status check_layouts(const LoweredGraph &lowered, const GpuDevice &device) {
 
 }  // namespace
 
-Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request,
-                                                              GpuDevice &device) {
+Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request, GpuDevice &device) {
   TUTTI_TRY(device.make_current());
   TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request));
   TUTTI_TRY(check_layouts(lowered, device));

@@ -58,9 +58,9 @@ Status GpuProgram::upload_constants() {
     const int64_t bytes = executable_.lowered_.value(nodes[i].outputs[0]).bytes;
     constant_at_[i] = next;
     if (bytes > 0)
-      TUTTI_TRY(status_of(gpuMemcpyAsync(next, tensor.data(), static_cast<size_t>(bytes), gpuMemcpyHostToDevice,
-                                         device_.copies),
-                          "copying constants"));
+      TUTTI_TRY(status_of(
+          gpuMemcpyAsync(next, tensor.data(), static_cast<size_t>(bytes), gpuMemcpyHostToDevice, device_.copies),
+          "copying constants"));
     next += (bytes + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
   }
   return status_of(gpuStreamSynchronize(device_.copies), "copying constants");

@@ -4,8 +4,7 @@
 namespace tutti::impl::backend::gpu {
 
 base::Status failure_of(gpuError_t error, std::string_view action) {
-  const base::Code code =
-      error == gpuErrorMemoryAllocation ? base::Code::resource_exhausted : base::Code::internal;
+  const base::Code code = error == gpuErrorMemoryAllocation ? base::Code::resource_exhausted : base::Code::internal;
   return base::Status(code, base::concat(action, ": ", gpuGetErrorString(error), " (", gpuGetErrorName(error), ")"));
 }
 

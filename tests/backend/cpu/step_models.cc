@@ -9,7 +9,6 @@
 #include "base/philox.h"
 #include "graph/serialize.h"
 #include "runtime/backend_list.h"
-#include "runtime/plugin_loader.h"
 
 namespace tutti::testing {
 
@@ -225,7 +224,6 @@ int64_t StepState::arena_bytes() const {
 // ---- training ----
 
 Result<backend::BackendRef> open_step_backend(const std::string &name, const backend::HostOptions &options) {
-  if (name.starts_with('/')) return runtime::load_plugin(name, "{}", options, backend::build_id());
   return runtime::open_backend(name, "{}", options);
 }
 

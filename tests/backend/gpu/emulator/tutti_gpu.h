@@ -134,8 +134,7 @@ inline uint16_t gpu_float_to_half(float value) { return tutti::impl::tensor::flo
 template <typename... Parameters, typename... Arguments>
 gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream,
                       Arguments... arguments) {
-  tutti_gpu_emulator::launch(grid, block, shared_bytes, stream,
-                             [=] { kernel(static_cast<Parameters>(arguments)...); });
+  tutti_gpu_emulator::launch(grid, block, shared_bytes, stream, [=] { kernel(static_cast<Parameters>(arguments)...); });
   return gpuSuccess;
 }
 
