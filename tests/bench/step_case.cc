@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "meters.h"
+#include "runtime/backend_list.h"
 
 namespace tutti::testing {
 
@@ -18,7 +19,7 @@ Result<StepCase> StepCase::create(const std::string &backend_name, const CaseSpe
   const int32_t flags = spec.flags | compile_flags;
   impl::backend::HostOptions options = host;
   options.thread_budget = spec.threads;
-  TUTTI_ASSIGN(const auto backend, open_step_backend(backend_name, options));
+  TUTTI_ASSIGN(const auto backend, impl::runtime::open_backend(backend_name, "{}", options));
   TUTTI_ASSIGN(const StepModel model, make_step_model(spec.model));
   if (spec.form == "training") {
     made.flops_ = model.dense_flops * static_cast<double>(spec.batch);

@@ -14,6 +14,7 @@
 #include "fma_ceiling.h"
 #include "kernel_times.h"
 #include "meters.h"
+#include "runtime/backend_list.h"
 #include "step_case.h"
 
 namespace tutti::testing {
@@ -55,7 +56,7 @@ void write_array(std::ostream &out, const std::string &name, const char *type, c
 /// The start of a training, the losses of its first steps, and what is predicted from that start, for another
 /// implementation to check against.
 Result<Json> write_values(const std::string &backend_name, const CaseSpec &spec, const std::string &path) {
-  TUTTI_ASSIGN(const auto backend, open_step_backend(backend_name));
+  TUTTI_ASSIGN(const auto backend, impl::runtime::open_backend(backend_name, "{}", {}));
   TUTTI_ASSIGN(const StepModel model, make_step_model(spec.model));
   TUTTI_ASSIGN(StepTrainer trainer, StepTrainer::create(backend, model, spec.batch));
   TUTTI_ASSIGN(StepPredictor predictor, StepPredictor::create(backend, model, spec.batch));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ops with regions need of a device: copies of slices, results of the branch that was taken, and the run's scalars.
+// What ops with regions need of a device: copies of slices, results of the branch that was taken, and the run's
+// scalars.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_CONTROL_H_
 #define TUTTI_BACKEND_GPU_DEVICE_CONTROL_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise work on a device: a short program of instructions that every thread runs for four elements at a time, with
-// registers in shared memory. One launch computes one op, or a tree of them.
+// Elementwise work on a device: a short program of instructions that every thread runs for four elements at a time,
+// with registers in shared memory. One launch computes one op, or a tree of them.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_ELEMENTWISE_H_
 #define TUTTI_BACKEND_GPU_DEVICE_ELEMENTWISE_H_
 

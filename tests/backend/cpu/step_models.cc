@@ -8,7 +8,6 @@
 
 #include "base/philox.h"
 #include "graph/serialize.h"
-#include "runtime/backend_list.h"
 
 namespace tutti::testing {
 
@@ -21,7 +20,6 @@ using impl::tensor::DType;
 namespace base = impl::base;
 namespace graph = impl::graph;
 namespace backend = impl::backend;
-namespace runtime = impl::runtime;
 
 namespace {
 
@@ -222,10 +220,6 @@ int64_t StepState::arena_bytes() const {
 }
 
 // ---- training ----
-
-Result<backend::BackendRef> open_step_backend(const std::string &name, const backend::HostOptions &options) {
-  return runtime::open_backend(name, "{}", options);
-}
 
 Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepModel &model, int64_t batch,
                                         backend::Level level, int32_t flags, int32_t threads, bool keep_gradients) {

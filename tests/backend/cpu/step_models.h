@@ -75,10 +75,6 @@ class StepState {
   std::vector<impl::backend::Buffer> arenas_;
 };
 
-/// A backend of the library by name, or a plug-in by absolute path.
-impl::base::Result<impl::backend::BackendRef> open_step_backend(const std::string &name,
-                                                                const impl::backend::HostOptions &options = {});
-
 /// One replica on one device: one program, or two when gradients are kept.
 class StepTrainer {
  public:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/cpu/step_models.h"
+#include "runtime/backend_list.h"
 #include "testing.h"
 
 namespace {
@@ -23,7 +24,7 @@ std::string tested = "cpu";
 
 StepTrainer make_trainer(const std::string &backend_name, const StepModel &model, int64_t batch,
                          Level level = Level::fast, bool keep_gradients = false) {
-  auto backend = assert_ok_value(tutti::testing::open_step_backend(backend_name));
+  auto backend = assert_ok_value(tutti::impl::runtime::open_backend(backend_name, "{}", {}));
   return assert_ok_value(StepTrainer::create(backend, model, batch, level, 0, 1, keep_gradients));
 }
 
@@ -102,7 +103,7 @@ void one_program_trains_as_two(void **) {
 
 std::vector<float> logits_of(const std::string &backend_name, const StepModel &model, int64_t batch, Level level,
                              bool folded) {
-  auto backend = assert_ok_value(tutti::testing::open_step_backend(backend_name));
+  auto backend = assert_ok_value(tutti::impl::runtime::open_backend(backend_name, "{}", {}));
   StepPredictor predictor = assert_ok_value(StepPredictor::create(backend, model, batch, level, 0, 1, folded));
   assert_ok(predictor.predict());
   auto first = predictor.logits();

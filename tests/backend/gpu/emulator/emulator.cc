@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Streams are lists of work that is done when somebody waits; kernels run block by block. The threads of a block run
-// one after the other on one stack until one of them meets a barrier: from there on it has that stack for itself, and the
-// rest of the threads run on another.
+// one after the other on one stack until one of them meets a barrier: from there on it has that stack for itself, and
+// the rest of the threads run on another.
 #include <tutti_gpu.h>
 #include <ucontext.h>
 
