@@ -21,12 +21,18 @@ struct KernelEntry {
 
 /// But for the elementwise ones (elementwise.cc).
 constexpr KernelEntry kKernels[] = {
+    {"broadcast_to", make_broadcast_to},
     {"call", make_call_region},
+    {"concat", make_concat},
     {"cond", make_cond},
     {"custom_gradient", make_call_region},
     {"fusion", make_call_region},
+    {"pad", make_pad},
     {"run_scalar", make_run_scalar},
     {"scan", make_scan},
+    {"slice", make_slice},
+    {"slice_gradient", make_slice_gradient},
+    {"transpose", make_transpose},
 };
 
 /// "f32, i64 -> f32": the dtypes of a node, for messages.

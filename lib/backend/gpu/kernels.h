@@ -18,6 +18,14 @@ base::Result<Kernel> make_cond(KernelRequest &request);
 base::Result<Kernel> make_run_scalar(KernelRequest &request);
 base::Result<Kernel> make_scan(KernelRequest &request);
 
+// shape_kernels.cc: elements are moved, not computed.
+base::Result<Kernel> make_broadcast_to(KernelRequest &request);
+base::Result<Kernel> make_concat(KernelRequest &request);
+base::Result<Kernel> make_pad(KernelRequest &request);
+base::Result<Kernel> make_slice(KernelRequest &request);
+base::Result<Kernel> make_slice_gradient(KernelRequest &request);
+base::Result<Kernel> make_transpose(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
