@@ -2,6 +2,7 @@
 #include "backend/gpu/device_move.h"
 
 #include "backend/gpu/device-inl.h"
+#include "backend/gpu/words-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
@@ -93,7 +94,7 @@ struct PlaceAxis {
 struct PlacePlan {
   void *to;
   const void *from;
-  uint64_t fill[2];
+  Bytes16 fill;
   int64_t elements;
   int32_t rank;
   PlaceAxis axes[kMoveAxes];
@@ -125,10 +126,7 @@ __global__ void place_elements(const PlacePlan plan) {
       is_inside = place_index(plan.axes[axis], static_cast<int64_t>(index), &source) && is_inside;
       rest = above;
     }
-    W value;
-    memcpy(&value, plan.fill, sizeof(value));
-    if (is_inside) value = from[source];
-    to[element] = value;
+    to[element] = is_inside ? from[source] : first_word<W>(plan.fill);
   }
 }
 
@@ -150,25 +148,6 @@ __global__ void concatenate(const ConcatenatePlan plan) {
     const I row = divide(static_cast<I>(i), words);
     const I word = static_cast<I>(i) - row * static_cast<I>(words.divisor);
     to[static_cast<int64_t>(row) * row_words + static_cast<int64_t>(word)] = from[i];
-  }
-}
-
-/// Calls function(W{}) with a word of so many bytes.
-template <typename Function>
-gpuError_t with_word(int64_t bytes, Function function) {
-  switch (bytes) {
-    case 1:
-      return function(uint8_t{});
-    case 2:
-      return function(uint16_t{});
-    case 4:
-      return function(uint32_t{});
-    case 8:
-      return function(uint64_t{});
-    case 16:
-      return function(Bytes16{});
-    default:
-      return gpuErrorInvalidValue;
   }
 }
 
@@ -235,7 +214,7 @@ gpuError_t launch_strided_read(const StridedRead &read, gpuStream_t stream) {
 gpuError_t launch_placement(const Placement &placement, gpuStream_t stream) {
   PlacePlan plan{placement.to,
                  placement.from,
-                 {placement.fill[0], placement.fill[1]},
+                 repeated(placement.fill, placement.fill_bytes),
                  product(placement.dims, placement.rank),
                  placement.rank,
                  {}};
@@ -263,9 +242,7 @@ gpuError_t launch_concatenation(const Concatenation &concatenation, gpuStream_t 
     largest = piece.bytes > largest ? piece.bytes : largest;
   }
   if (largest == 0 || concatenation.rows == 0) return gpuSuccess;
-  int64_t width = 16;
-  while (all % static_cast<uint64_t>(width) != 0)
-    width /= 2;
+  const int64_t width = widest_word(all, 1);
   for (int32_t i = 0; i < concatenation.count; ++i)
     plan.words[i] = Divider::of(concatenation.pieces[i].bytes / width);
   const int64_t words = concatenation.rows * (largest / width);

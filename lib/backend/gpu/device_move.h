@@ -34,7 +34,8 @@ struct Placement {
   void *to;
   const void *from;
   int64_t element_bytes;  ///< 1, 2, 4, 8 or 16
-  uint64_t fill[2];       ///< an element, again and again
+  uint64_t fill;          ///< an element of fill_bytes, again and again
+  int64_t fill_bytes;
   int32_t rank;
   int64_t dims[kMoveAxes], low[kMoveAxes], step[kMoveAxes], counts[kMoveAxes];
 };

@@ -2,7 +2,6 @@
 //
 // Ops that move elements without computing: transpose, broadcast_to, concat, slice and its gradient, pad.
 #include <algorithm>
-#include <cstring>
 
 #include "backend/gpu/element_bits.h"
 #include "backend/gpu/kernels.h"
@@ -61,14 +60,14 @@ Kernel placement_kernel(const LoweredValue &y, const Extents &counts, const Exte
                         uint64_t fill) {
   Placement placement{};
   placement.element_bytes = static_cast<int64_t>(tensor::size_bytes(y.dtype));
+  placement.fill = fill;
+  placement.fill_bytes = placement.element_bytes;
   placement.rank = static_cast<int32_t>(y.dims.size());
   std::copy(y.dims.begin(), y.dims.end(), placement.dims);
   std::copy(counts.begin(), counts.end(), placement.counts);
   std::copy(low.begin(), low.end(), placement.low);
   std::fill_n(placement.step, kMoveAxes, 1);
   std::copy(steps.begin(), steps.end(), placement.step);
-  for (size_t at = 0; at < sizeof(placement.fill); at += static_cast<size_t>(placement.element_bytes))
-    std::memcpy(reinterpret_cast<char *>(placement.fill) + at, &fill, static_cast<size_t>(placement.element_bytes));
   return [placement, elements = y.elements](const Frame &frame) {
     if (elements == 0) return Status();
     Placement placed = placement;
