@@ -21,10 +21,18 @@ struct KernelEntry {
 
 /// But for the elementwise ones (elementwise.cc).
 constexpr KernelEntry kKernels[] = {
+    {"all_finite", make_all_finite},
+    {"argmax", make_arg_reduce},
+    {"argmin", make_arg_reduce},
     {"call", make_call_region},
     {"cond", make_cond},
     {"custom_gradient", make_call_region},
     {"fusion", make_call_region},
+    {"reduce_max", make_reduce},
+    {"reduce_mean", make_reduce},
+    {"reduce_min", make_reduce},
+    {"reduce_prod", make_reduce},
+    {"reduce_sum", make_reduce},
     {"run_scalar", make_run_scalar},
     {"scan", make_scan},
 };

@@ -18,6 +18,11 @@ base::Result<Kernel> make_cond(KernelRequest &request);
 base::Result<Kernel> make_run_scalar(KernelRequest &request);
 base::Result<Kernel> make_scan(KernelRequest &request);
 
+// reduce_kernels.cc
+base::Result<Kernel> make_all_finite(KernelRequest &request);
+base::Result<Kernel> make_arg_reduce(KernelRequest &request);
+base::Result<Kernel> make_reduce(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
