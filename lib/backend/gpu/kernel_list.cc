@@ -28,6 +28,8 @@ constexpr KernelEntry kKernels[] = {
     {"cond", make_cond},
     {"custom_gradient", make_call_region},
     {"fusion", make_call_region},
+    {"log_softmax", make_softmax},
+    {"log_softmax_gradient", make_softmax_gradient},
     {"reduce_max", make_reduce},
     {"reduce_mean", make_reduce},
     {"reduce_min", make_reduce},
@@ -35,6 +37,8 @@ constexpr KernelEntry kKernels[] = {
     {"reduce_sum", make_reduce},
     {"run_scalar", make_run_scalar},
     {"scan", make_scan},
+    {"softmax", make_softmax},
+    {"softmax_gradient", make_softmax_gradient},
 };
 
 /// "f32, i64 -> f32": the dtypes of a node, for messages.

@@ -23,6 +23,10 @@ base::Result<Kernel> make_all_finite(KernelRequest &request);
 base::Result<Kernel> make_arg_reduce(KernelRequest &request);
 base::Result<Kernel> make_reduce(KernelRequest &request);
 
+// softmax_kernels.cc
+base::Result<Kernel> make_softmax(KernelRequest &request);
+base::Result<Kernel> make_softmax_gradient(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
