@@ -28,6 +28,7 @@ constexpr KernelEntry kKernels[] = {
     {"cond", make_cond},
     {"custom_gradient", make_call_region},
     {"fusion", make_call_region},
+    {"in_top_k", make_in_top_k},
     {"log_softmax", make_softmax},
     {"log_softmax_gradient", make_softmax_gradient},
     {"reduce_max", make_reduce},
@@ -38,7 +39,11 @@ constexpr KernelEntry kKernels[] = {
     {"run_scalar", make_run_scalar},
     {"scan", make_scan},
     {"softmax", make_softmax},
+    {"softmax_cross_entropy", make_softmax_cross_entropy},
+    {"softmax_cross_entropy_gradient", make_softmax_cross_entropy_gradient},
     {"softmax_gradient", make_softmax_gradient},
+    {"sparse_softmax_cross_entropy", make_sparse_softmax_cross_entropy},
+    {"sparse_softmax_cross_entropy_gradient", make_sparse_softmax_cross_entropy_gradient},
 };
 
 /// "f32, i64 -> f32": the dtypes of a node, for messages.

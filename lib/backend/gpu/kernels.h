@@ -27,6 +27,13 @@ base::Result<Kernel> make_reduce(KernelRequest &request);
 base::Result<Kernel> make_softmax(KernelRequest &request);
 base::Result<Kernel> make_softmax_gradient(KernelRequest &request);
 
+// cross_entropy_kernels.cc
+base::Result<Kernel> make_in_top_k(KernelRequest &request);
+base::Result<Kernel> make_softmax_cross_entropy(KernelRequest &request);
+base::Result<Kernel> make_softmax_cross_entropy_gradient(KernelRequest &request);
+base::Result<Kernel> make_sparse_softmax_cross_entropy(KernelRequest &request);
+base::Result<Kernel> make_sparse_softmax_cross_entropy_gradient(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
