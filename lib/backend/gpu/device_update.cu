@@ -134,7 +134,7 @@ __global__ void update(const UpdateArrays arrays, const Rule rule, int64_t fours
     update_one<Step, C>(step, arrays, i);
 }
 
-bool has_fours(const UpdateArrays &arrays, int32_t slots) {
+bool takes_fours(const UpdateArrays &arrays, int32_t slots) {
   bool all = has_fours(arrays.weight_dtype, arrays.weight) && has_fours(arrays.weight_dtype, arrays.weight_out) &&
              has_fours(arrays.gradient_dtype, arrays.gradient);
   for (int32_t slot = 0; slot < slots; ++slot)
@@ -146,7 +146,7 @@ bool has_fours(const UpdateArrays &arrays, int32_t slots) {
 template <typename C, typename Rule>
 gpuError_t launch(const UpdateArrays &arrays, const Rule &rule, gpuStream_t stream) {
   using Step = decltype(step_of<C>(rule));
-  const int64_t fours = has_fours(arrays, Step::kSlots) ? arrays.count / 4 : 0;
+  const int64_t fours = takes_fours(arrays, Step::kSlots) ? arrays.count / 4 : 0;
   const int64_t work = fours == 0 ? arrays.count : fours;
   return gpu_launch(update<Step, C, Rule>, blocks_for(work), kBlockThreads, 0, stream, arrays, rule, fours);
 }
