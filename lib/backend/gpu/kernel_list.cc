@@ -23,8 +23,12 @@ struct KernelEntry {
 constexpr KernelEntry kKernels[] = {
     {"call", make_call_region},
     {"cond", make_cond},
+    {"conv2d", make_conv2d},
+    {"conv2d_input_gradient", make_conv2d_input_gradient},
+    {"conv2d_kernel_gradient", make_conv2d_kernel_gradient},
     {"custom_gradient", make_call_region},
     {"fusion", make_call_region},
+    {"matmul", make_matmul},
     {"run_scalar", make_run_scalar},
     {"scan", make_scan},
 };

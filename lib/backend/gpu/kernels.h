@@ -18,6 +18,14 @@ base::Result<Kernel> make_cond(KernelRequest &request);
 base::Result<Kernel> make_run_scalar(KernelRequest &request);
 base::Result<Kernel> make_scan(KernelRequest &request);
 
+// conv2d_kernels.cc
+base::Result<Kernel> make_conv2d(KernelRequest &request);
+base::Result<Kernel> make_conv2d_input_gradient(KernelRequest &request);
+base::Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request);
+
+// matmul_kernels.cc
+base::Result<Kernel> make_matmul(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
