@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/cublaslt_product.h"
+
+#include <cstdint>
+
+namespace tutti::impl::backend::cuda {
+
+using base::Result;
+using base::Status;
+using tensor::DType;
+
+namespace {
+
+/// What every operand is aligned to; memory of arenas is to 64, and no algorithm asks for more than 16.
+constexpr uint32_t kAlignment = 16;
+
+cudaDataType_t data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+cublasComputeType_t compute_type(const ProductShape &shape) {
+  if (shape.dtype == DType::f64) return CUBLAS_COMPUTE_64F;
+  return shape.dtype == DType::f32 && shape.allows_rounding ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+bool fits(const ProductShape &shape) {
+  for (const int64_t count : {shape.m, shape.n, shape.k, shape.batches}) {
+    if (count <= 0 || count > INT32_MAX) return false;
+  }
+  return tensor::is_floating(shape.dtype);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const CublasLtProduct>> CublasLtProduct::make(const CublasLt &lt, cublasLtHandle_t handle,
+                                                                     const ProductShape &shape, int64_t most_scratch) {
+  if (!fits(shape)) return std::shared_ptr<const CublasLtProduct>();
+  std::shared_ptr<CublasLtProduct> product(new CublasLtProduct(lt, shape));
+  TUTTI_TRY(product->describe());
+  TUTTI_ASSIGN(const bool found, product->choose(handle, most_scratch));
+  if (!found) return std::shared_ptr<const CublasLtProduct>();
+  return std::shared_ptr<const CublasLtProduct>(std::move(product));
+}
+
+CublasLtProduct::~CublasLtProduct() {
+  for (cublasLtMatrixLayout_t layout : {a_, b_, y_}) {
+    if (layout != nullptr) (void)lt_.cublasLtMatrixLayoutDestroy(layout);
+  }
+  if (operation_ != nullptr) (void)lt_.cublasLtMatmulDescDestroy(operation_);
+}
+
+Status CublasLtProduct::describe_matrix(cublasLtMatrixLayout_t *layout, int64_t rows, int64_t columns, int64_t step) {
+  // The row-major matrix is a column-major one with as many rows as this one has columns.
+  TUTTI_TRY(status_of(lt_,
+                      lt_.cublasLtMatrixLayoutCreate(layout, data_type(shape_.dtype), static_cast<uint64_t>(columns),
+                                                     static_cast<uint64_t>(rows), columns),
+                      "describing a matrix"));
+  if (shape_.batches == 1) return Status();
+  const int32_t batches = static_cast<int32_t>(shape_.batches);
+  TUTTI_TRY(status_of(
+      lt_, lt_.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof(batches)),
+      "describing a batch of matrices"));
+  return status_of(
+      lt_,
+      lt_.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof(step)),
+      "describing a batch of matrices");
+}
+
+Status CublasLtProduct::describe() {
+  const cudaDataType_t scale = shape_.dtype == DType::f64 ? CUDA_R_64F : CUDA_R_32F;
+  TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulDescCreate(&operation_, compute_type(shape_), scale),
+                      "describing a matrix product"));
+  // The first factor of cuBLASLt is b.
+  const cublasOperation_t transpositions[] = {shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                              shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N};
+  const cublasLtMatmulDescAttributes_t names[] = {CUBLASLT_MATMUL_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSB};
+  for (size_t i = 0; i < 2; ++i)
+    TUTTI_TRY(status_of(
+        lt_, lt_.cublasLtMatmulDescSetAttribute(operation_, names[i], &transpositions[i], sizeof(transpositions[i])),
+        "describing a matrix product"));
+  TUTTI_TRY(shape_.transpose_a ? describe_matrix(&a_, shape_.k, shape_.m, shape_.a_step)
+                               : describe_matrix(&a_, shape_.m, shape_.k, shape_.a_step));
+  TUTTI_TRY(shape_.transpose_b ? describe_matrix(&b_, shape_.n, shape_.k, shape_.b_step)
+                               : describe_matrix(&b_, shape_.k, shape_.n, shape_.b_step));
+  return describe_matrix(&y_, shape_.m, shape_.n, shape_.y_step);
+}
+
+Result<bool> CublasLtProduct::choose(cublasLtHandle_t handle, int64_t most_scratch) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulPreferenceCreate(&preference), "choosing an algorithm for a product"));
+  Result<bool> found = ask(handle, preference, most_scratch);
+  (void)lt_.cublasLtMatmulPreferenceDestroy(preference);
+  return found;
+}
+
+Result<bool> CublasLtProduct::ask(cublasLtHandle_t handle, cublasLtMatmulPreference_t preference,
+                                  int64_t most_scratch) {
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto &value) {
+    return status_of(lt_, lt_.cublasLtMatmulPreferenceSetAttribute(preference, name, &value, sizeof(value)),
+                     "choosing an algorithm for a product");
+  };
+  TUTTI_TRY(prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(most_scratch)));
+  // Parts of a sum are added in one order and in the type of the sum: results repeat, and 16-bit types lose nothing.
+  TUTTI_TRY(prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                   static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)));
+  for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    TUTTI_TRY(prefer(name, kAlignment));
+  cublasLtMatmulHeuristicResult_t result{};
+  int count = 0;
+  const cublasStatus_t status =
+      lt_.cublasLtMatmulAlgoGetHeuristic(handle, operation_, b_, a_, y_, y_, preference, 1, &result, &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+  TUTTI_TRY(status_of(lt_, status, "choosing an algorithm for a product"));
+  if (count == 0 || result.state != CUBLAS_STATUS_SUCCESS) return false;
+  algorithm_ = result.algo;
+  scratch_bytes_ = static_cast<int64_t>(result.workspaceSize);
+  return true;
+}
+
+Status CublasLtProduct::issue(cublasLtHandle_t handle, const void *a, const void *b, void *y, void *scratch,
+                              cudaStream_t stream) const {
+  const float ones[] = {1, 0};
+  const double double_ones[] = {1, 0};
+  const bool is_double = shape_.dtype == DType::f64;
+  const void *const alpha = is_double ? static_cast<const void *>(&double_ones[0]) : &ones[0];
+  const void *const beta = is_double ? static_cast<const void *>(&double_ones[1]) : &ones[1];
+  return status_of(lt_,
+                   lt_.cublasLtMatmul(handle, operation_, alpha, b, b_, a, a_, beta, y, y_, y, y_, &algorithm_, scratch,
+                                      static_cast<size_t>(scratch_bytes_), stream),
+                   "multiplying matrices");
+}
+
+}  // namespace tutti::impl::backend::cuda

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of row-major matrices by cuBLASLt: the algorithm is chosen once, when the product is made.
+//
+//   TUTTI_ASSIGN(auto product, CublasLtProduct::make(lt, handle, shape, most_scratch));
+//   if (product != nullptr) product->issue(handle, a, b, y, scratch, stream);
+//
+// cuBLASLt's matrices are column-major, and a row-major matrix is its own transposed: y' = b' a' is what is computed.
+//
+// Threads: a product is immutable; calls with the same handle are made one at a time.
+#ifndef TUTTI_BACKEND_CUDA_CUBLASLT_PRODUCT_H_
+#define TUTTI_BACKEND_CUDA_CUBLASLT_PRODUCT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "backend/cuda/dynamic_library.h"
+#include "base/status.h"
+#include "tensor/dtype.h"
+
+namespace tutti::impl::backend::cuda {
+
+/// y[m, n] = a[m, k] b[k, n], in `batches` of them; a lies as [k, m] where it is transposed, b as [n, k].
+struct ProductShape {
+  tensor::DType dtype = tensor::DType::f32;
+  int64_t m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  int64_t batches = 1;
+  /// Elements from one matrix of the batch to the next; 0 = the same matrix again.
+  int64_t a_step = 0, b_step = 0, y_step = 0;
+  /// May factors of f32 products be rounded?
+  bool allows_rounding = false;
+};
+
+class CublasLtProduct {
+ public:
+  /// Null where cuBLASLt has nothing for the shape.
+  static base::Result<std::shared_ptr<const CublasLtProduct>> make(const CublasLt &lt, cublasLtHandle_t handle,
+                                                                   const ProductShape &shape, int64_t most_scratch);
+  ~CublasLtProduct();
+  CublasLtProduct(const CublasLtProduct &) = delete;
+  CublasLtProduct &operator=(const CublasLtProduct &) = delete;
+
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  base::Status issue(cublasLtHandle_t handle, const void *a, const void *b, void *y, void *scratch,
+                     cudaStream_t stream) const;
+
+ private:
+  CublasLtProduct(const CublasLt &lt, const ProductShape &shape) : lt_(lt), shape_(shape) {}
+  base::Status describe();
+  base::Status describe_matrix(cublasLtMatrixLayout_t *layout, int64_t rows, int64_t columns, int64_t step);
+  /// Whether there is an algorithm.
+  base::Result<bool> choose(cublasLtHandle_t handle, int64_t most_scratch);
+  base::Result<bool> ask(cublasLtHandle_t handle, cublasLtMatmulPreference_t preference, int64_t most_scratch);
+
+  const CublasLt &lt_;
+  const ProductShape shape_;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, y_ = nullptr;
+  cublasLtMatmulAlgo_t algorithm_{};
+  int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace tutti::impl::backend::cuda
+
+#endif  // TUTTI_BACKEND_CUDA_CUBLASLT_PRODUCT_H_

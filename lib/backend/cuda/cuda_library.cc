@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/cuda_library.h"
+
+#include <string_view>
+
+#include "backend/cuda/library_kernels.h"
+
+namespace tutti::impl::backend::cuda {
+
+using base::Result;
+
+Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal) {
+  int major = 0, minor = 0;
+  TUTTI_TRY(gpu::status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal),
+                           "asking what a device is"));
+  TUTTI_TRY(gpu::status_of(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal),
+                           "asking what a device is"));
+  if (major * 10 + minor < TUTTI_GPU_LEAST_ARCHITECTURE)
+    return base::unavailable("GPU ", ordinal, " has compute capability ", major, ".", minor,
+                             ", and this plug-in is compiled for ", TUTTI_GPU_LEAST_ARCHITECTURE / 10, ".",
+                             TUTTI_GPU_LEAST_ARCHITECTURE % 10, " and later");
+  TUTTI_ASSIGN(std::shared_ptr<DeviceHandles> handles, DeviceHandles::of(ordinal));
+  return std::unique_ptr<gpu::Library>(new CudaLibrary(std::move(handles)));
+}
+
+Result<gpu::Kernel> CudaLibrary::find(gpu::KernelRequest &request) {
+  const std::string_view op = request.node.op;
+  if (op == "matmul") return make_matmul(request, handles_);
+  if (op == "conv2d") return make_conv2d(request, handles_);
+  if (op == "conv2d_input_gradient") return make_conv2d_input_gradient(request, handles_);
+  if (op == "conv2d_kernel_gradient") return make_conv2d_kernel_gradient(request, handles_);
+  return gpu::Kernel();
+}
+
+}  // namespace tutti::impl::backend::cuda

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels that NVIDIA's libraries have: matrix products (cuBLASLt) and convolutions (cuDNN, and cuBLASLt for those
+// of one pixel). What they do not take, or where they are missing, the kernels of gpu/ do.
+//
+// Threads: a library is used by one thread at a time.
+#ifndef TUTTI_BACKEND_CUDA_CUDA_LIBRARY_H_
+#define TUTTI_BACKEND_CUDA_CUDA_LIBRARY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backend/cuda/device_handles.h"
+#include "backend/gpu/library.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::cuda {
+
+class CudaLibrary final : public gpu::Library {
+ public:
+  /// UNAVAILABLE for a GPU that the plug-in's kernels were not compiled for.
+  static base::Result<std::unique_ptr<gpu::Library>> open(int32_t ordinal);
+
+  base::Result<gpu::Kernel> find(gpu::KernelRequest &request) override;
+  std::string describe() const override { return handles_->describe(); }
+
+ private:
+  explicit CudaLibrary(std::shared_ptr<DeviceHandles> handles) : handles_(std::move(handles)) {}
+
+  std::shared_ptr<DeviceHandles> handles_;
+};
+
+}  // namespace tutti::impl::backend::cuda
+
+#endif  // TUTTI_BACKEND_CUDA_CUDA_LIBRARY_H_

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/cudnn_plan.h"
+
+#include <algorithm>
+
+namespace tutti::impl::backend::cuda {
+
+using base::Result;
+using base::Status;
+
+// ---- descriptors ----
+
+CudnnDescriptor::CudnnDescriptor(const Cudnn &cudnn, cudnnBackendDescriptorType_t type) : cudnn_(&cudnn) {
+  status_ = status_of(cudnn, cudnn.cudnnBackendCreateDescriptor(type, &pointer_), "making a descriptor");
+}
+
+CudnnDescriptor::~CudnnDescriptor() {
+  if (pointer_ != nullptr) (void)cudnn_->cudnnBackendDestroyDescriptor(pointer_);
+}
+
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+                          const void *values) {
+  if (status_.ok())
+    status_ = status_of(*cudnn_, cudnn_->cudnnBackendSetAttribute(pointer_, name, type, count, values),
+                        base::concat("setting attribute ", static_cast<int>(name)));
+}
+
+Status CudnnDescriptor::finalize() {
+  if (status_.ok()) status_ = status_of(*cudnn_, cudnn_->cudnnBackendFinalize(pointer_), "finishing a descriptor");
+  return status_;
+}
+
+int64_t CudnnDescriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t most,
+                             void *values) const {
+  int64_t count = 0;
+  const cudnnStatus_t status = cudnn_->cudnnBackendGetAttribute(pointer_, name, type, most, &count, values);
+  return status == CUDNN_STATUS_SUCCESS ? count : -1;
+}
+
+// ---- plans ----
+
+Result<std::optional<CudnnPlan>> CudnnPlan::find(const Cudnn &cudnn, const CudnnDevice &device,
+                                                 std::vector<CudnnDescriptor> parts, const CudnnLimits &limits) {
+  CudnnPlan plan(cudnn);
+  CudnnDescriptor graph(cudnn, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts.back());
+  if (device.handle != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, device.handle);
+  plan.parts_ = std::move(parts);
+  // What cuDNN does not take at all it refuses here.
+  if (!graph.finalize().ok()) return std::optional<CudnnPlan>();
+  plan.parts_.push_back(std::move(graph));
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
+    TUTTI_ASSIGN(const bool found, plan.search(device, mode, limits));
+    if (found) return std::optional<CudnnPlan>(std::move(plan));
+  }
+  return std::optional<CudnnPlan>();
+}
+
+Result<bool> CudnnPlan::search(const CudnnDevice &device, cudnnBackendHeurMode_t mode, const CudnnLimits &limits) {
+  CudnnDescriptor heuristics(*cudnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, parts_.back());
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+  if (device.properties != nullptr) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *device.properties);
+  if (!heuristics.finalize().ok()) return false;
+  const int64_t count = heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+  if (count <= 0) return false;
+  std::vector<CudnnDescriptor> configurations;
+  std::vector<cudnnBackendDescriptor_t> pointers;
+  for (int64_t i = 0; i < count; ++i) {
+    configurations.emplace_back(*cudnn_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    pointers.push_back(configurations.back().pointer());
+    if (pointers.back() == nullptr) return base::resource_exhausted("cuDNN cannot make a descriptor");
+  }
+  const int64_t given =
+      heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, pointers.data());
+  for (int64_t i = 0; i < std::min(given, count); ++i) {
+    CudnnDescriptor &configuration = configurations[static_cast<size_t>(i)];
+    if (keeps_to(limits, configuration) && make_ready(device, configuration, limits)) return true;
+  }
+  return false;
+}
+
+bool CudnnPlan::keeps_to(const CudnnLimits &limits, const CudnnDescriptor &configuration) {
+  const CudnnDescriptor engine(*cudnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t pointer = engine.pointer();
+  if (configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &pointer) != 1) return false;
+  (void)engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &engine_);
+  std::array<cudnnBackendNumericalNote_t, 64> notes{};
+  const int64_t count =
+      engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, notes.size(), notes.data());
+  // An engine that cannot be asked is not trusted.
+  if (count < 0 || count > static_cast<int64_t>(notes.size())) return false;
+  return std::none_of(notes.begin(), notes.begin() + count, [&](cudnnBackendNumericalNote_t note) {
+    switch (note) {
+      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+        return !limits.allows_tensor_cores;
+      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+        return limits.must_repeat;
+      // Factors in fewer bits, sums in 16, and transformations that lose digits.
+      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+      case CUDNN_NUMERICAL_NOTE_FFT:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+bool CudnnPlan::make_ready(const CudnnDevice &device, CudnnDescriptor &configuration, const CudnnLimits &limits) {
+  CudnnDescriptor plan(*cudnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+  if (device.handle != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, device.handle);
+  if (device.properties != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device.properties);
+  // A proposal is a guess; this is the check.
+  if (!plan.finalize().ok()) return false;
+  int64_t bytes = 0;
+  if (plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes) != 1) return false;
+  if (bytes > limits.most_scratch) return false;
+  scratch_bytes_ = bytes;
+  parts_.push_back(std::move(configuration));
+  parts_.push_back(std::move(plan));
+  return true;
+}
+
+Status CudnnPlan::execute(cudnnHandle_t handle, const std::array<int64_t, 3> &uids,
+                          const std::array<void *, 3> &pointers, void *scratch) const {
+  CudnnDescriptor pack(*cudnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, uids);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.size(), pointers.data());
+  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, scratch);
+  TUTTI_TRY(pack.finalize());
+  return status_of(*cudnn_, cudnn_->cudnnBackendExecute(handle, parts_.back().pointer(), pack.pointer()),
+                   "running a convolution");
+}
+
+}  // namespace tutti::impl::backend::cuda

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuDNN's graph interface: descriptors that are destroyed with their objects, and plans found for a graph of operations.
+//
+//   CudnnDescriptor tensor(cudnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+//   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);     // the first failure is kept ...
+//   TUTTI_TRY(tensor.finalize());                                            // ... and told here
+//
+// Threads: objects may be used by one thread at a time.
+#ifndef TUTTI_BACKEND_CUDA_CUDNN_PLAN_H_
+#define TUTTI_BACKEND_CUDA_CUDNN_PLAN_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/dynamic_library.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::cuda {
+
+class CudnnDescriptor {
+ public:
+  CudnnDescriptor(const Cudnn &cudnn, cudnnBackendDescriptorType_t type);
+  ~CudnnDescriptor();
+  CudnnDescriptor(CudnnDescriptor &&other) noexcept
+      : cudnn_(other.cudnn_), status_(std::move(other.status_)), pointer_(std::exchange(other.pointer_, nullptr)) {}
+  CudnnDescriptor &operator=(CudnnDescriptor &&) = delete;
+
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count, const void *values);
+  template <typename T>
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T &value) {
+    set(name, type, 1, &value);
+  }
+  template <size_t count>
+  void set(cudnnBackendAttributeName_t name, const std::array<int64_t, count> &values) {
+    set(name, CUDNN_TYPE_INT64, count, values.data());
+  }
+  void set(cudnnBackendAttributeName_t name, const CudnnDescriptor &value) {
+    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value.pointer_);
+  }
+  /// What went wrong since the descriptor was made, if anything did.
+  base::Status finalize();
+
+  /// How many values there are, of which up to `most` are written; -1 where the attribute cannot be had.
+  int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t most, void *values) const;
+  cudnnBackendDescriptor_t pointer() const { return pointer_; }
+
+ private:
+  const Cudnn *cudnn_;
+  base::Status status_;
+  cudnnBackendDescriptor_t pointer_ = nullptr;
+};
+
+/// The device that plans are made for: a handle's, or one that is described (a DEVICEPROP descriptor).
+struct CudnnDevice {
+  cudnnHandle_t handle = nullptr;
+  const CudnnDescriptor *properties = nullptr;
+};
+
+/// What a plan may do.
+struct CudnnLimits {
+  int64_t most_scratch = 0;
+  bool allows_tensor_cores = true;  ///< of f32 they round the factors
+  bool must_repeat = false;         ///< equal results in every run
+};
+
+/// An operation graph of one operation, made ready to run.
+class CudnnPlan {
+ public:
+  /// The first engine that cuDNN proposes, supports and that keeps to the limits; nothing where there is none.
+  /// `parts` are what the operation refers to, the operation itself last, all finalized.
+  static base::Result<std::optional<CudnnPlan>> find(const Cudnn &cudnn, const CudnnDevice &device,
+                                                     std::vector<CudnnDescriptor> parts, const CudnnLimits &limits);
+
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  /// cuDNN's number of the engine.
+  int64_t engine() const { return engine_; }
+  /// Puts the operation on the handle's stream; `uids` and `pointers` name the tensors.
+  base::Status execute(cudnnHandle_t handle, const std::array<int64_t, 3> &uids, const std::array<void *, 3> &pointers,
+                       void *scratch) const;
+
+ private:
+  explicit CudnnPlan(const Cudnn &cudnn) : cudnn_(&cudnn) {}
+  /// Tries the engines that one heuristic proposes.
+  base::Result<bool> search(const CudnnDevice &device, cudnnBackendHeurMode_t mode, const CudnnLimits &limits);
+  bool keeps_to(const CudnnLimits &limits, const CudnnDescriptor &configuration);
+  bool make_ready(const CudnnDevice &device, CudnnDescriptor &configuration, const CudnnLimits &limits);
+
+  const Cudnn *cudnn_;
+  std::vector<CudnnDescriptor> parts_;  // the graph is the last of them, then what search() kept
+  int64_t scratch_bytes_ = 0;
+  int64_t engine_ = -1;
+};
+
+}  // namespace tutti::impl::backend::cuda
+
+#endif  // TUTTI_BACKEND_CUDA_CUDNN_PLAN_H_

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/device_handles.h"
+
+#include <map>
+
+#include "backend/gpu/runtime.h"
+
+namespace tutti::impl::backend::cuda {
+
+using base::Result;
+using base::Status;
+using gpu::status_of;
+
+namespace {
+
+constexpr int64_t kMebibyte = 1 << 20;
+
+/// By compute capability, from NVIDIA's documentation of cuBLAS ("cublasSetWorkspace").
+int64_t advised_product_scratch(int major) {
+  if (major == 9 || major == 10) return 32 * kMebibyte;
+  return (major == 12 ? 12 : 4) * kMebibyte;
+}
+
+struct HandleTable {
+  std::mutex mutex;
+  std::map<int32_t, std::weak_ptr<DeviceHandles>> by_ordinal;
+};
+
+/// Never destroyed: programs may be released while the process ends.
+HandleTable &handle_table() {
+  static auto *const table = new HandleTable;
+  return *table;
+}
+
+}  // namespace
+
+DeviceHandles::Use::Use(DeviceHandles &handles) : guard_(handles.mutex_) {
+  (void)cudaThreadExchangeStreamCaptureMode(&mode_);
+}
+
+DeviceHandles::Use::~Use() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of(int32_t ordinal) {
+  HandleTable &table = handle_table();
+  const std::lock_guard guard(table.mutex);
+  std::weak_ptr<DeviceHandles> &known = table.by_ordinal[ordinal];
+  std::shared_ptr<DeviceHandles> handles = known.lock();
+  if (handles != nullptr) return handles;
+  int major = 0;
+  TUTTI_TRY(
+      status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal), "asking what a device is"));
+  handles.reset(new DeviceHandles(ordinal));
+  handles->product_scratch_bytes_ = advised_product_scratch(major);
+  known = handles;
+  return handles;
+}
+
+Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of_current_device() {
+  int ordinal = 0;
+  TUTTI_TRY(status_of(cudaGetDevice(&ordinal), "asking for the current device"));
+  return of(ordinal);
+}
+
+DeviceHandles::~DeviceHandles() {
+  if (cublaslt_handle_ == nullptr && cudnn_handle_ == nullptr) return;
+  (void)cudaSetDevice(ordinal_);
+  if (cublaslt_handle_ != nullptr) (void)cublaslt_->cublasLtDestroy(cublaslt_handle_);
+  if (cudnn_handle_ != nullptr) (void)cudnn_->cudnnDestroy(cudnn_handle_);
+}
+
+Status DeviceHandles::open_cublaslt() {
+  TUTTI_ASSIGN(const CublasLt *const lt, cuda::cublaslt());
+  TUTTI_TRY(cuda::status_of(*lt, lt->cublasLtCreate(&cublaslt_handle_), "opening it"));
+  cublaslt_ = lt;
+  const size_t version = lt->cublasLtGetVersion();
+  cublaslt_text_ = base::concat("cuBLASLt ", version / 10000, ".", version / 100 % 100, ".", version % 100);
+  return Status();
+}
+
+Status DeviceHandles::open_cudnn() {
+  TUTTI_ASSIGN(const Cudnn *const cudnn, cuda::cudnn());
+  TUTTI_TRY(cuda::status_of(*cudnn, cudnn->cudnnCreate(&cudnn_handle_), "opening it"));
+  cudnn_ = cudnn;
+  const size_t version = cudnn->cudnnGetVersion();
+  cudnn_text_ = base::concat("cuDNN ", version / 10000, ".", version / 100 % 100, ".", version % 100);
+  return Status();
+}
+
+const CublasLt *DeviceHandles::cublaslt(const Use &) {
+  if (!cublaslt_text_.empty()) return cublaslt_;
+  const Status status = open_cublaslt();
+  if (!status.ok()) cublaslt_text_ = "cuBLASLt is missing: " + status.message();
+  return cublaslt_;
+}
+
+const Cudnn *DeviceHandles::cudnn(const Use &) {
+  if (!cudnn_text_.empty()) return cudnn_;
+  const Status status = open_cudnn();
+  if (!status.ok()) cudnn_text_ = "cuDNN is missing: " + status.message();
+  return cudnn_;
+}
+
+std::string DeviceHandles::describe() {
+  const std::lock_guard guard(mutex_);
+  if (cublaslt_text_.empty() || cudnn_text_.empty()) return cublaslt_text_ + cudnn_text_;
+  return cublaslt_text_ + "; " + cudnn_text_;
+}
+
+}  // namespace tutti::impl::backend::cuda

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the libraries keep for one GPU: a handle each, opened when the first kernel asks. Logical devices on one GPU
+// share them.
+//
+//   TUTTI_ASSIGN(std::shared_ptr<DeviceHandles> handles, DeviceHandles::of(ordinal));
+//   const DeviceHandles::Use use(*handles);               // while it lives, this thread alone uses the handles
+//   if (const CublasLt *lt = handles->cublaslt(use)) lt->cublasLtMatmul(handles->cublaslt_handle(), ...);
+//
+// Threads: all functions may be called from any thread.
+#ifndef TUTTI_BACKEND_CUDA_DEVICE_HANDLES_H_
+#define TUTTI_BACKEND_CUDA_DEVICE_HANDLES_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "backend/cuda/dynamic_library.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::cuda {
+
+class DeviceHandles {
+ public:
+  /// The exclusive use of the handles. Libraries may allocate and load modules meanwhile, even while this thread
+  /// captures a stream.
+  class Use {
+   public:
+    explicit Use(DeviceHandles &handles);
+    ~Use();
+    Use(const Use &) = delete;
+    Use &operator=(const Use &) = delete;
+
+   private:
+    std::lock_guard<std::mutex> guard_;
+    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+  };
+
+  /// Those of a GPU. The device is current.
+  static base::Result<std::shared_ptr<DeviceHandles>> of(int32_t ordinal);
+  /// Those of the calling thread's current device.
+  static base::Result<std::shared_ptr<DeviceHandles>> of_current_device();
+  ~DeviceHandles();
+  DeviceHandles(const DeviceHandles &) = delete;
+  DeviceHandles &operator=(const DeviceHandles &) = delete;
+
+  /// The library, with a handle from now on; null where it is missing or cannot be used.
+  const CublasLt *cublaslt(const Use &use);
+  cublasLtHandle_t cublaslt_handle() const { return cublaslt_handle_; }
+  const Cudnn *cudnn(const Use &use);
+  cudnnHandle_t cudnn_handle() const { return cudnn_handle_; }
+
+  int32_t ordinal() const { return ordinal_; }
+  /// Bytes of memory that products should have, by NVIDIA's advice for the generation.
+  int64_t product_scratch_bytes() const { return product_scratch_bytes_; }
+  /// What was opened, or why not, of the libraries that were asked for.
+  std::string describe();
+
+ private:
+  explicit DeviceHandles(int32_t ordinal) : ordinal_(ordinal) {}
+  base::Status open_cublaslt();
+  base::Status open_cudnn();
+
+  std::mutex mutex_;
+  const int32_t ordinal_;
+  int64_t product_scratch_bytes_ = 0;
+  const CublasLt *cublaslt_ = nullptr;
+  cublasLtHandle_t cublaslt_handle_ = nullptr;
+  std::string cublaslt_text_;  // empty: not asked for yet
+  const Cudnn *cudnn_ = nullptr;
+  cudnnHandle_t cudnn_handle_ = nullptr;
+  std::string cudnn_text_;
+};
+
+}  // namespace tutti::impl::backend::cuda
+
+#endif  // TUTTI_BACKEND_CUDA_DEVICE_HANDLES_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA as a platform of gpu/.
+#include "backend/gpu/platform.h"
+
+#include "backend/cuda/cuda_library.h"
+#include "backend/gpu/runtime.h"
+
+namespace tutti::impl::backend::gpu::platform {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+/// "13.0" for 13000.
+std::string version_text(int version) { return base::concat(version / 1000, ".", version % 1000 / 10); }
+
+Status missing_driver() {
+  int driver = 0;
+  // 0 is what it says where there is none.
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+    return base::unavailable("there is no NVIDIA driver: libcuda.so.1 is not installed or cannot be loaded");
+  return base::unavailable("the NVIDIA driver is too old: it supports CUDA ", version_text(driver), ", and ",
+                           version_text(CUDART_VERSION), " is needed");
+}
+
+}  // namespace
+
+const char *name() { return "cuda"; }
+
+Status check() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return Status();
+  (void)cudaGetLastError();  // it would be reported by the next launch
+  if (error == cudaErrorInsufficientDriver) return missing_driver();
+  if (error == cudaSuccess || error == cudaErrorNoDevice)
+    return base::unavailable("there is no NVIDIA GPU, or the environment's CUDA_VISIBLE_DEVICES hides it");
+  return base::unavailable("CUDA cannot be used: ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")");
+}
+
+Result<DeviceFacts> describe(int32_t ordinal) {
+  cudaDeviceProp properties;
+  TUTTI_TRY(status_of(cudaGetDeviceProperties(&properties, ordinal), "asking what a device is"));
+  DeviceFacts facts;
+  facts.kind = base::concat("cuda sm_", properties.major, properties.minor);
+  facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  facts.description = base::concat(static_cast<const char *>(properties.name), ", compute capability ",
+                                   properties.major, ".", properties.minor, ", ", properties.multiProcessorCount,
+                                   " multiprocessors, ", facts.memory_bytes >> 20, " MiB");
+  return facts;
+}
+
+Result<std::unique_ptr<Library>> open_library(int32_t ordinal) { return cuda::CudaLibrary::open(ordinal); }
+
+}  // namespace tutti::impl::backend::gpu::platform

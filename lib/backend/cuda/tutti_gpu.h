@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of lib/backend/gpu/ for CUDA. tests/backend/gpu/emulator/tutti_gpu.h says what they mean and is equal in
+// names.
+#ifndef TUTTI_BACKEND_CUDA_TUTTI_GPU_H_
+#define TUTTI_BACKEND_CUDA_TUTTI_GPU_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// ---- what the host calls -------------------------------------------------------------------------------------------
+
+#define gpuError_t cudaError_t
+#define gpuSuccess cudaSuccess
+#define gpuErrorInvalidValue cudaErrorInvalidValue
+#define gpuErrorMemoryAllocation cudaErrorMemoryAllocation
+#define gpuErrorNoDevice cudaErrorNoDevice
+#define gpuErrorNotReady cudaErrorNotReady
+#define gpuErrorStreamCaptureUnsupported cudaErrorStreamCaptureUnsupported
+#define gpuMemcpyKind cudaMemcpyKind
+#define gpuMemcpyHostToDevice cudaMemcpyHostToDevice
+#define gpuMemcpyDeviceToHost cudaMemcpyDeviceToHost
+#define gpuMemcpyDeviceToDevice cudaMemcpyDeviceToDevice
+#define gpuStreamNonBlocking cudaStreamNonBlocking
+#define gpuEventDisableTiming cudaEventDisableTiming
+#define gpuHostAllocMapped cudaHostAllocMapped
+#define gpuStreamCaptureMode cudaStreamCaptureMode
+#define gpuStreamCaptureModeThreadLocal cudaStreamCaptureModeThreadLocal
+#define gpuStream_t cudaStream_t
+#define gpuEvent_t cudaEvent_t
+#define gpuGraph_t cudaGraph_t
+#define gpuGraphExec_t cudaGraphExec_t
+#define gpuGetErrorName cudaGetErrorName
+#define gpuGetErrorString cudaGetErrorString
+#define gpuGetLastError cudaGetLastError
+#define gpuGetDeviceCount cudaGetDeviceCount
+#define gpuSetDevice cudaSetDevice
+#define gpuMemGetInfo cudaMemGetInfo
+#define gpuMalloc cudaMalloc
+#define gpuFree cudaFree
+#define gpuHostAlloc cudaHostAlloc
+#define gpuFreeHost cudaFreeHost
+#define gpuMemcpyAsync cudaMemcpyAsync
+#define gpuMemsetAsync cudaMemsetAsync
+#define gpuStreamCreateWithFlags cudaStreamCreateWithFlags
+#define gpuStreamDestroy cudaStreamDestroy
+#define gpuStreamSynchronize cudaStreamSynchronize
+#define gpuStreamWaitEvent cudaStreamWaitEvent
+#define gpuEventCreateWithFlags cudaEventCreateWithFlags
+#define gpuEventDestroy cudaEventDestroy
+#define gpuEventRecord cudaEventRecord
+#define gpuEventSynchronize cudaEventSynchronize
+#define gpuEventQuery cudaEventQuery
+#define gpuStreamBeginCapture cudaStreamBeginCapture
+#define gpuStreamEndCapture cudaStreamEndCapture
+#define gpuGraphInstantiate cudaGraphInstantiate
+#define gpuGraphDestroy cudaGraphDestroy
+#define gpuGraphExecDestroy cudaGraphExecDestroy
+#define gpuGraphLaunch cudaGraphLaunch
+
+// ---- what kernels are written in -----------------------------------------------------------------------------------
+
+/// Threads of a block that has no reason to be of another size; a power of two.
+inline constexpr int kBlockThreads = 256;
+
+#if defined(__CUDACC__)
+
+#include <cuda_fp16.h>
+
+#include <cstring>
+
+/// The value of the lane whose number differs in the bits of `mask`; for types of up to 8 bytes.
+template <typename T>
+__device__ inline T gpu_shuffle_xor(T value, int mask) {
+  static_assert(sizeof(T) <= 8);
+  if constexpr (sizeof(T) <= 4) {
+    uint32_t word = 0;
+    memcpy(&word, &value, sizeof(T));
+    word = __shfl_xor_sync(0xffffffffu, word, mask);
+    memcpy(&value, &word, sizeof(T));
+  } else {
+    unsigned long long word = 0;
+    memcpy(&word, &value, sizeof(T));
+    word = __shfl_xor_sync(0xffffffffu, word, mask);
+    memcpy(&value, &word, sizeof(T));
+  }
+  return value;
+}
+
+__device__ inline float gpu_half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+__device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
+
+/// Shared memory of the size that the launch asked for, aligned to 16.
+#define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+
+template <typename... Parameters, typename... Arguments>
+gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream,
+                      Arguments... arguments) {
+  kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(arguments)...);
+  return gpuGetLastError();
+}
+
+#endif
+
+#endif  // TUTTI_BACKEND_CUDA_TUTTI_GPU_H_
