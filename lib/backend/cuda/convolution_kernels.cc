@@ -216,6 +216,7 @@ Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, cons
 
 /// y += bias, for rows of `filters` elements.
 gpu::ElementProgram bias_program(const LoweredValue &y) {
+  using gpu::ElementAccess;
   using gpu::ElementOp;
   gpu::ElementProgram program{};
   const int64_t filters = y.dims[3];
@@ -225,11 +226,10 @@ gpu::ElementProgram bias_program(const LoweredValue &y) {
   program.dims[0] = y.elements / filters;
   program.dims[1] = filters;
   program.input_count = 2;
-  program.output_count = 1;
   program.instruction_count = 1;
-  program.inputs[0] = {nullptr, y.dtype, 0, 1, {filters, 1}};
-  program.inputs[1] = {nullptr, y.dtype, 0, 0, {0, 1}};
-  program.outputs[0] = {nullptr, y.dtype, 2, 1, {filters, 1}};
+  program.inputs[0] = {nullptr, y.dtype, ElementAccess::dense, 0, {filters, 1}};
+  program.inputs[1] = {nullptr, y.dtype, ElementAccess::strided, 0, {0, 1}};
+  program.output = {nullptr, y.dtype, ElementAccess::dense, 0, {filters, 1}};
   program.instructions[0] = {ElementOp::add, 0, 1, 0, 0};
   return program;
 }
@@ -240,7 +240,7 @@ Kernel with_bias(Kernel convolution, gpu::ElementProgram program) {
     gpu::ElementProgram bound = program;
     bound.inputs[0].data = frame.output(0);
     bound.inputs[1].data = const_cast<void *>(frame.input(2));
-    bound.outputs[0].data = frame.output(0);
+    bound.output.data = frame.output(0);
     return status_of(gpu::launch_elements(bound, frame.stream()), "launching elementwise work");
   };
 }
