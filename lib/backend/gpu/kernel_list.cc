@@ -21,6 +21,8 @@ struct KernelEntry {
 
 /// But for the elementwise ones (elementwise.cc).
 constexpr KernelEntry kKernels[] = {
+    {"avg_pool2d", make_avg_pool2d},
+    {"avg_pool2d_gradient", make_avg_pool2d_gradient},
     {"call", make_call_region},
     {"cond", make_cond},
     {"conv2d", make_conv2d},
@@ -29,6 +31,8 @@ constexpr KernelEntry kKernels[] = {
     {"custom_gradient", make_call_region},
     {"fusion", make_call_region},
     {"matmul", make_matmul},
+    {"max_pool2d", make_max_pool2d},
+    {"max_pool2d_gradient", make_max_pool2d_gradient},
     {"run_scalar", make_run_scalar},
     {"scan", make_scan},
 };
