@@ -59,6 +59,12 @@ base::Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request);
 // matmul_kernels.cc
 base::Result<Kernel> make_matmul(KernelRequest &request);
 
+// pool2d_kernels.cc
+base::Result<Kernel> make_avg_pool2d(KernelRequest &request);
+base::Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request);
+base::Result<Kernel> make_max_pool2d(KernelRequest &request);
+base::Result<Kernel> make_max_pool2d_gradient(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
