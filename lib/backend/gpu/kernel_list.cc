@@ -29,6 +29,8 @@ constexpr KernelEntry kKernels[] = {
     {"custom_gradient", make_call_region},
     {"fusion", make_call_region},
     {"in_top_k", make_in_top_k},
+    {"layer_norm", make_layer_norm},
+    {"layer_norm_gradient", make_layer_norm_gradient},
     {"log_softmax", make_softmax},
     {"log_softmax_gradient", make_softmax_gradient},
     {"reduce_max", make_reduce},

@@ -34,6 +34,10 @@ base::Result<Kernel> make_softmax_cross_entropy_gradient(KernelRequest &request)
 base::Result<Kernel> make_sparse_softmax_cross_entropy(KernelRequest &request);
 base::Result<Kernel> make_sparse_softmax_cross_entropy_gradient(KernelRequest &request);
 
+// layer_norm_kernels.cc
+base::Result<Kernel> make_layer_norm(KernelRequest &request);
+base::Result<Kernel> make_layer_norm_gradient(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
