@@ -42,6 +42,8 @@ constexpr KernelEntry kKernels[] = {
     {"gather_gradient", make_gather_gradient},
     {"in_top_k", make_in_top_k},
     {"iota", make_iota},
+    {"layer_norm", make_layer_norm},
+    {"layer_norm_gradient", make_layer_norm_gradient},
     {"log_softmax", make_softmax},
     {"log_softmax_gradient", make_softmax_gradient},
     {"matmul", make_matmul},

@@ -65,6 +65,10 @@ base::Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request);
 base::Result<Kernel> make_max_pool2d(KernelRequest &request);
 base::Result<Kernel> make_max_pool2d_gradient(KernelRequest &request);
 
+// layer_norm_kernels.cc
+base::Result<Kernel> make_layer_norm(KernelRequest &request);
+base::Result<Kernel> make_layer_norm_gradient(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
