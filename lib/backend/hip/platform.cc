@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HIP (AMD's GPUs) as a platform of gpu/.
+#include "backend/gpu/platform.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "backend/gpu/runtime.h"
+#include "base/text.h"
+
+namespace tutti::impl::backend::gpu::platform {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+/// "gfx90a" of "gfx90a:sramecc+:xnack-".
+std::string architecture_of(const hipDeviceProp_t &properties) {
+  const std::string name = properties.gcnArchName;
+  return name.substr(0, name.find(':'));
+}
+
+Result<hipDeviceProp_t> properties_of(int32_t ordinal) {
+  hipDeviceProp_t properties;
+  TUTTI_TRY(status_of(hipGetDeviceProperties(&properties, ordinal), "asking what a device is"));
+  return properties;
+}
+
+}  // namespace
+
+const char *name() { return "hip"; }
+
+Status check() {
+  int count = 0;
+  const hipError_t error = hipGetDeviceCount(&count);
+  if (error == hipSuccess && count > 0) return Status();
+  (void)hipGetLastError();  // it would be reported by the next launch
+  if (access("/dev/kfd", F_OK) != 0)
+    return base::unavailable("there is no AMD driver: the kernel module amdgpu makes /dev/kfd, which is missing");
+  if (access("/dev/kfd", R_OK | W_OK) != 0)
+    return base::unavailable(
+        "AMD GPUs are not accessible: /dev/kfd is closed to this user, whom the group 'render' lets in");
+  if (error == hipSuccess || error == hipErrorNoDevice)
+    return base::unavailable("there is no AMD GPU, or the environment's HIP_VISIBLE_DEVICES hides it");
+  return base::unavailable("HIP cannot be used: ", hipGetErrorString(error), " (", hipGetErrorName(error), ")");
+}
+
+Result<DeviceFacts> describe(int32_t ordinal) {
+  TUTTI_ASSIGN(const hipDeviceProp_t properties, properties_of(ordinal));
+  DeviceFacts facts;
+  const std::string architecture = architecture_of(properties);
+  facts.kind = "hip " + architecture;
+  facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  facts.description =
+      base::concat(static_cast<const char *>(properties.name), ", ", architecture, ", ", properties.multiProcessorCount,
+                   " compute units, ", facts.memory_bytes >> 20, " MiB");
+  return facts;
+}
+
+Result<std::unique_ptr<Library>> open_library(int32_t ordinal) {
+  TUTTI_ASSIGN(const hipDeviceProp_t properties, properties_of(ordinal));
+  const std::string architecture = architecture_of(properties);
+  const std::vector<std::string> compiled = base::split(TUTTI_HIP_ARCHITECTURES, ' ');
+  if (std::find(compiled.begin(), compiled.end(), architecture) == compiled.end())
+    return base::unavailable("GPU ", ordinal, " is a ", architecture, ", and this plug-in is compiled for ",
+                             TUTTI_HIP_ARCHITECTURES);
+  return std::unique_ptr<Library>();
+}
+
+}  // namespace tutti::impl::backend::gpu::platform

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of lib/backend/gpu/ for HIP. tests/backend/gpu/emulator/tutti_gpu.h says what they mean and is equal in
+// names.
+#ifndef TUTTI_BACKEND_HIP_TUTTI_GPU_H_
+#define TUTTI_BACKEND_HIP_TUTTI_GPU_H_
+
+#include <hip/hip_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// ---- what the host calls -------------------------------------------------------------------------------------------
+
+#define gpuError_t hipError_t
+#define gpuSuccess hipSuccess
+#define gpuErrorInvalidValue hipErrorInvalidValue
+#define gpuErrorMemoryAllocation hipErrorMemoryAllocation
+#define gpuErrorNoDevice hipErrorNoDevice
+#define gpuErrorNotReady hipErrorNotReady
+#define gpuErrorStreamCaptureUnsupported hipErrorStreamCaptureUnsupported
+#define gpuMemcpyKind hipMemcpyKind
+#define gpuMemcpyHostToDevice hipMemcpyHostToDevice
+#define gpuMemcpyDeviceToHost hipMemcpyDeviceToHost
+#define gpuMemcpyDeviceToDevice hipMemcpyDeviceToDevice
+#define gpuStreamNonBlocking hipStreamNonBlocking
+#define gpuEventDisableTiming hipEventDisableTiming
+// Not coherent: the device's atomic operations reach its own cache only, and need nothing of the bus. The host sees what
+// was written when it has waited for the stream.
+#define gpuHostAllocMapped (hipHostMallocMapped | hipHostMallocNonCoherent)
+#define gpuStreamCaptureMode hipStreamCaptureMode
+#define gpuStreamCaptureModeThreadLocal hipStreamCaptureModeThreadLocal
+#define gpuStream_t hipStream_t
+#define gpuEvent_t hipEvent_t
+#define gpuGraph_t hipGraph_t
+#define gpuGraphExec_t hipGraphExec_t
+#define gpuGetErrorName hipGetErrorName
+#define gpuGetErrorString hipGetErrorString
+#define gpuGetLastError hipGetLastError
+#define gpuGetDeviceCount hipGetDeviceCount
+#define gpuSetDevice hipSetDevice
+#define gpuMemGetInfo hipMemGetInfo
+#define gpuMalloc hipMalloc
+#define gpuFree hipFree
+#define gpuHostAlloc hipHostMalloc
+#define gpuFreeHost hipHostFree
+#define gpuMemcpyAsync hipMemcpyAsync
+#define gpuMemsetAsync hipMemsetAsync
+#define gpuStreamCreateWithFlags hipStreamCreateWithFlags
+#define gpuStreamDestroy hipStreamDestroy
+#define gpuStreamSynchronize hipStreamSynchronize
+#define gpuStreamWaitEvent hipStreamWaitEvent
+#define gpuEventCreateWithFlags hipEventCreateWithFlags
+#define gpuEventDestroy hipEventDestroy
+#define gpuEventRecord hipEventRecord
+#define gpuEventSynchronize hipEventSynchronize
+#define gpuEventQuery hipEventQuery
+#define gpuStreamBeginCapture hipStreamBeginCapture
+#define gpuStreamEndCapture hipStreamEndCapture
+#define gpuGraphInstantiate hipGraphInstantiateWithFlags
+#define gpuGraphDestroy hipGraphDestroy
+#define gpuGraphExecDestroy hipGraphExecDestroy
+#define gpuGraphLaunch hipGraphLaunch
+
+// ---- what kernels are written in -----------------------------------------------------------------------------------
+
+/// Threads of a block that has no reason to be of another size; a power of two.
+inline constexpr int kBlockThreads = 256;
+
+#if defined(__HIPCC__)
+
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+
+#include <cstring>
+
+/// The value of the lane whose number differs in the bits of `mask`; for types of up to 8 bytes.
+template <typename T>
+__device__ inline T gpu_shuffle_xor(T value, int mask) {
+  static_assert(sizeof(T) <= 8);
+  int words[2] = {};
+  memcpy(words, &value, sizeof(T));
+  words[0] = __shfl_xor(words[0], mask);
+  if constexpr (sizeof(T) > 4) words[1] = __shfl_xor(words[1], mask);
+  memcpy(&value, words, sizeof(T));
+  return value;
+}
+
+__device__ inline float gpu_half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+__device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
+
+/// Shared memory of the size that the launch asked for, aligned to 16.
+#define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) unsigned char name[]
+
+template <typename... Parameters, typename... Arguments>
+gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream,
+                      Arguments... arguments) {
+  kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(arguments)...);
+  return gpuGetLastError();
+}
+
+#endif
+
+#endif  // TUTTI_BACKEND_HIP_TUTTI_GPU_H_
