@@ -78,16 +78,17 @@ struct LazyEvent {
 LazyStream *of(tutti_stream *stream) { return reinterpret_cast<LazyStream *>(stream); }
 LazyEvent *of(tutti_event *event) { return reinterpret_cast<LazyEvent *>(event); }
 
-bool defers_everything() {
+bool is_late(Late what) {
   std::lock_guard lock(shared().mutex);
-  return shared().settings.defers_everything;
+  return shared().settings.late >= what;
 }
 
-/// Does the work now, or when somebody waits for the stream.
-int32_t issue(tutti_stream *stream, bool is_deferred, tutti_error_sink *sink, Task task) {
-  if (stream == nullptr || !is_deferred) return task(sink);
+/// Does the work now or, when work of this sort is late, when somebody waits for the stream.
+template <typename Function>
+int32_t issue(tutti_stream *stream, Late sort, tutti_error_sink *sink, const Function &function) {
+  if (stream == nullptr || !is_late(sort)) return function(sink);
   std::lock_guard lock(work_mutex());
-  of(stream)->work->add(std::move(task));
+  of(stream)->work->add(function);
   return 0;
 }
 
@@ -112,7 +113,7 @@ int32_t event_synchronize(tutti_event *event, tutti_error_sink *) {
 }
 int32_t stream_wait_event(tutti_stream *stream, tutti_event *event, tutti_error_sink *sink) {
   std::lock_guard lock(work_mutex());
-  return issue(stream, defers_everything(), sink, [recorded = *of(event)](tutti_error_sink *) {
+  return issue(stream, Late::everything, sink, [recorded = *of(event)](tutti_error_sink *) {
     if (recorded.work != nullptr) recorded.work->finish(recorded.position);
     return 0;
   });
@@ -152,7 +153,7 @@ void *no_host_pointer(tutti_device_buffer *) { return nullptr; }
 int32_t write(tutti_device_buffer *buffer, uint64_t offset, const void *source, uint64_t bytes, tutti_stream *stream,
               tutti_error_sink *sink) {
   if (stream == nullptr) return reference().buffer->write(buffer, offset, source, bytes, nullptr, sink);
-  const int32_t code = issue(stream, true, sink, [=](tutti_error_sink *of_task) {
+  const int32_t code = issue(stream, Late::copies, sink, [=](tutti_error_sink *of_task) {
     const int32_t written = reference().buffer->write(buffer, offset, source, bytes, nullptr, of_task);
     std::lock_guard counting(shared().mutex);
     ++shared().done;
@@ -166,14 +167,14 @@ int32_t write(tutti_device_buffer *buffer, uint64_t offset, const void *source, 
 
 int32_t read(tutti_device_buffer *buffer, uint64_t offset, void *destination, uint64_t bytes, tutti_stream *stream,
              tutti_error_sink *sink) {
-  return issue(stream, defers_everything(), sink, [=](tutti_error_sink *of_task) {
+  return issue(stream, Late::everything, sink, [=](tutti_error_sink *of_task) {
     return reference().buffer->read(buffer, offset, destination, bytes, nullptr, of_task);
   });
 }
 
 int32_t fill_zero(tutti_device_buffer *buffer, uint64_t offset, uint64_t bytes, tutti_stream *stream,
                   tutti_error_sink *sink) {
-  return issue(stream, defers_everything(), sink, [=](tutti_error_sink *of_task) {
+  return issue(stream, Late::everything, sink, [=](tutti_error_sink *of_task) {
     return reference().buffer->fill_zero(buffer, offset, bytes, nullptr, of_task);
   });
 }
@@ -185,7 +186,7 @@ int32_t transfer_allocate(tutti_device *, uint64_t bytes, void **memory, tutti_e
 void transfer_release(tutti_device *, void *memory, uint64_t) { std::free(memory); }
 int32_t transfer(tutti_device *, void *destination, const void *source, uint64_t bytes, tutti_stream *stream,
                  tutti_error_sink *sink) {
-  return issue(stream, true, sink, [=](tutti_error_sink *) {
+  return issue(stream, Late::copies, sink, [=](tutti_error_sink *) {
     std::memcpy(destination, source, bytes);
     return 0;
   });
@@ -203,7 +204,7 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
     on_run = shared().settings.on_run;
   }
   if (on_run) on_run();
-  return issue(stream, defers_everything(), sink, [=, copy = *arguments](tutti_error_sink *of_task) {
+  return issue(stream, Late::everything, sink, [=, copy = *arguments](tutti_error_sink *of_task) {
     return reference().program->run(program, segment, &copy, stream, of_task);
   });
 }

@@ -18,10 +18,12 @@
 
 namespace tutti::testing {
 
+/// What is late: what comes to the device, or also programs, reads and fills.
+enum class Late { nothing, copies, everything };
+
 struct LazySettings {
   bool has_host_memory = true;
-  /// Programs, reads and fills on a stream are late, too.
-  bool defers_everything = false;
+  Late late = Late::copies;
   /// Without host memory: copies by address.
   bool has_transfers = true;
   /// Called before a program runs on a stream.

@@ -20,7 +20,7 @@ using collective::Kind;
 static Result<std::vector<backend::DeviceRef>> lazy_devices(int32_t count, bool has_transfers = true) {
   LazySettings settings;
   settings.has_host_memory = false;
-  settings.defers_everything = true;
+  settings.late = Late::everything;
   settings.has_transfers = has_transfers;
   LazyBackend::begin(std::move(settings));
   const std::string options = "{\"logical_devices\": " + std::to_string(count) + "}";

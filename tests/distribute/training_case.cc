@@ -22,10 +22,10 @@ Result<impl::backend::BackendRef> open_test_backend(int32_t devices) {
   const char *name = std::getenv("TUTTI_TEST_BACKEND");
   const std::string options = "{\"logical_devices\": " + std::to_string(devices) + "}";
   const std::string_view chosen = name == nullptr ? "reference" : name;
-  if (chosen == "deferred") {
+  if (chosen == "deferred" || chosen == "separate") {
     LazySettings settings;
     settings.has_host_memory = false;
-    settings.defers_everything = true;
+    settings.late = chosen == "deferred" ? Late::everything : Late::nothing;
     LazyBackend::begin(std::move(settings));
     return impl::backend::Backend::create(LazyBackend::entry, options, {});
   }

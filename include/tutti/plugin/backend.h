@@ -312,7 +312,8 @@ typedef struct tutti_program_table {
 
   /// Issues segment `segment` on `stream`. Allocates nothing, looks nothing up and takes no lock. All segments of one
   /// pass get the same arguments. Errors in the data (a label outside its range) are INVALID_ARGUMENT naming node, row
-  /// and value, here or from the stream's synchronize.
+  /// and value, here or from the stream's synchronize; in the second case the floating-point values that were computed
+  /// from such data are not numbers, so that later work which asks whether a loss is finite learns of it.
   int32_t (*run)(tutti_program *program, int32_t segment, const tutti_run_arguments *arguments, tutti_stream *stream,
                  tutti_error_sink *sink);
 } tutti_program_table;
