@@ -21,12 +21,29 @@ struct KernelEntry {
 
 /// But for the elementwise ones (elementwise.cc).
 constexpr KernelEntry kKernels[] = {
+    {"adam_update", make_adam_update},
+    {"broadcast_to", make_broadcast_to},
     {"call", make_call_region},
+    {"concat", make_concat},
     {"cond", make_cond},
     {"custom_gradient", make_call_region},
+    {"dropout", make_dropout},
     {"fusion", make_call_region},
+    {"gather", make_gather},
+    {"gather_gradient", make_gather_gradient},
+    {"iota", make_iota},
+    {"momentum_update", make_momentum_update},
+    {"one_hot", make_one_hot},
+    {"pad", make_pad},
+    {"random_normal", make_random_normal},
+    {"random_truncated_normal", make_random_truncated_normal},
+    {"random_uniform", make_random_uniform},
     {"run_scalar", make_run_scalar},
     {"scan", make_scan},
+    {"sgd_update", make_sgd_update},
+    {"slice", make_slice},
+    {"slice_gradient", make_slice_gradient},
+    {"transpose", make_transpose},
 };
 
 /// "f32, i64 -> f32": the dtypes of a node, for messages.

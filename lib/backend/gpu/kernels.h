@@ -18,6 +18,31 @@ base::Result<Kernel> make_cond(KernelRequest &request);
 base::Result<Kernel> make_run_scalar(KernelRequest &request);
 base::Result<Kernel> make_scan(KernelRequest &request);
 
+// shape_kernels.cc: elements are moved, not computed.
+base::Result<Kernel> make_broadcast_to(KernelRequest &request);
+base::Result<Kernel> make_concat(KernelRequest &request);
+base::Result<Kernel> make_pad(KernelRequest &request);
+base::Result<Kernel> make_slice(KernelRequest &request);
+base::Result<Kernel> make_slice_gradient(KernelRequest &request);
+base::Result<Kernel> make_transpose(KernelRequest &request);
+
+// gather_kernels.cc: picking by index.
+base::Result<Kernel> make_gather(KernelRequest &request);
+base::Result<Kernel> make_gather_gradient(KernelRequest &request);
+base::Result<Kernel> make_iota(KernelRequest &request);
+base::Result<Kernel> make_one_hot(KernelRequest &request);
+
+// random_kernels.cc
+base::Result<Kernel> make_dropout(KernelRequest &request);
+base::Result<Kernel> make_random_normal(KernelRequest &request);
+base::Result<Kernel> make_random_truncated_normal(KernelRequest &request);
+base::Result<Kernel> make_random_uniform(KernelRequest &request);
+
+// update_kernels.cc
+base::Result<Kernel> make_adam_update(KernelRequest &request);
+base::Result<Kernel> make_momentum_update(KernelRequest &request);
+base::Result<Kernel> make_sgd_update(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
