@@ -23,6 +23,9 @@ struct KernelEntry {
 constexpr KernelEntry kKernels[] = {
     {"adam_update", make_adam_update},
     {"broadcast_to", make_broadcast_to},
+    {"all_finite", make_all_finite},
+    {"argmax", make_arg_reduce},
+    {"argmin", make_arg_reduce},
     {"call", make_call_region},
     {"concat", make_concat},
     {"cond", make_cond},
@@ -44,6 +47,20 @@ constexpr KernelEntry kKernels[] = {
     {"slice", make_slice},
     {"slice_gradient", make_slice_gradient},
     {"transpose", make_transpose},
+    {"in_top_k", make_in_top_k},
+    {"log_softmax", make_softmax},
+    {"log_softmax_gradient", make_softmax_gradient},
+    {"reduce_max", make_reduce},
+    {"reduce_mean", make_reduce},
+    {"reduce_min", make_reduce},
+    {"reduce_prod", make_reduce},
+    {"reduce_sum", make_reduce},
+    {"softmax", make_softmax},
+    {"softmax_cross_entropy", make_softmax_cross_entropy},
+    {"softmax_cross_entropy_gradient", make_softmax_cross_entropy_gradient},
+    {"softmax_gradient", make_softmax_gradient},
+    {"sparse_softmax_cross_entropy", make_sparse_softmax_cross_entropy},
+    {"sparse_softmax_cross_entropy_gradient", make_sparse_softmax_cross_entropy_gradient},
 };
 
 /// "f32, i64 -> f32": the dtypes of a node, for messages.

@@ -31,17 +31,28 @@ base::Result<Kernel> make_gather(KernelRequest &request);
 base::Result<Kernel> make_gather_gradient(KernelRequest &request);
 base::Result<Kernel> make_iota(KernelRequest &request);
 base::Result<Kernel> make_one_hot(KernelRequest &request);
-
 // random_kernels.cc
 base::Result<Kernel> make_dropout(KernelRequest &request);
 base::Result<Kernel> make_random_normal(KernelRequest &request);
 base::Result<Kernel> make_random_truncated_normal(KernelRequest &request);
 base::Result<Kernel> make_random_uniform(KernelRequest &request);
-
 // update_kernels.cc
 base::Result<Kernel> make_adam_update(KernelRequest &request);
 base::Result<Kernel> make_momentum_update(KernelRequest &request);
 base::Result<Kernel> make_sgd_update(KernelRequest &request);
+// reduce_kernels.cc
+base::Result<Kernel> make_all_finite(KernelRequest &request);
+base::Result<Kernel> make_arg_reduce(KernelRequest &request);
+base::Result<Kernel> make_reduce(KernelRequest &request);
+// softmax_kernels.cc
+base::Result<Kernel> make_softmax(KernelRequest &request);
+base::Result<Kernel> make_softmax_gradient(KernelRequest &request);
+// cross_entropy_kernels.cc
+base::Result<Kernel> make_in_top_k(KernelRequest &request);
+base::Result<Kernel> make_softmax_cross_entropy(KernelRequest &request);
+base::Result<Kernel> make_softmax_cross_entropy_gradient(KernelRequest &request);
+base::Result<Kernel> make_sparse_softmax_cross_entropy(KernelRequest &request);
+base::Result<Kernel> make_sparse_softmax_cross_entropy_gradient(KernelRequest &request);
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/device_cross_entropy.h"
+
+#include "backend/gpu/row-inl.h"
+
+namespace tutti::impl::backend::gpu {
+namespace {
+
+/// The targets of a row; of a sparse one its label, -1 if that is out of range.
+template <typename C>
+struct Target {
+  AnyArray targets;
+  bool is_sparse;
+  int64_t first, label;
+  C share, factor;  ///< t = share + factor * (what is given, or 1 at the label)
+
+  __device__ Target(const CrossEntropyWork &work, const AnyArray &targets_, int64_t row, bool is_inside)
+      : targets(targets_),
+        is_sparse(work.is_sparse),
+        first(row * work.classes),
+        label(-1),
+        share(static_cast<C>(work.smoothing / static_cast<double>(work.classes))),
+        factor(static_cast<C>(1 - work.smoothing)) {
+    if (!is_sparse || !is_inside) return;
+    const int64_t given = load_any<int64_t>(targets, row);
+    if (given >= 0 && given < work.classes) label = given;
+  }
+
+  __device__ bool is_usable() const { return !is_sparse || label >= 0; }
+
+  /// Of classes position .. position + V - 1.
+  template <int V>
+  __device__ void load(int64_t position, C (&t)[V]) const {
+    if (is_sparse) {
+      for (int v = 0; v < V; ++v)
+        t[v] = position + v == label ? C(1) : C(0);
+    } else {
+      load_any<V>(targets, first + position, t);
+    }
+    for (int v = 0; v < V; ++v)
+      t[v] = share + factor * t[v];
+  }
+};
+
+/// One thread of a row says that its label is out of range.
+__device__ inline void report_label(const CrossEntropyWork &work, const AnyArray &targets, int64_t row) {
+  report_fault(work.faults, work.fault, row, load_any<int64_t>(targets, row));
+}
+
+template <typename T, int V>
+__global__ void cross_entropy_rows(const RowLayout layout, const CrossEntropyWork work, const AnyArray targets) {
+  using C = Computed<T>;
+  // Of a label without smoothing, one logit alone counts.
+  const bool takes_all = !work.is_sparse || work.smoothing != 0;
+  const bool is_first = static_cast<int>(threadIdx.x) % layout.lanes == 0;
+  for_group_rows(layout, [&](int64_t index, bool is_inside) {
+    const T *const x = static_cast<const T *>(work.logits) + index * layout.length;
+    Row<T, V, 0> row(x, layout.length, layout.lanes, is_inside);
+    const Target<C> target(work, targets, index, is_inside);
+    ExpSum<C> total = no_exp_sum<C>();
+    C weight = 0, product = 0;  // sums of t and of t * x
+    row.each([&](int64_t position, C(&pack)[V]) {
+      add_exp_sum<V>(total, pack);
+      if (!takes_all) return;
+      C t[V];
+      target.load(position, t);
+      for (int v = 0; v < V; ++v) {
+        weight += t[v];
+        product += t[v] == 0 ? C(0) : t[v] * pack[v];
+      }
+    });
+    total = group_combine(total, layout.lanes, [](ExpSum<C> a, ExpSum<C> b) { return combine_exp_sums(a, b); });
+    if (takes_all) product = group_sum(product, layout.lanes);
+    weight = work.is_sparse ? C(1) : group_sum(weight, layout.lanes);
+    if (!is_inside || !is_first) return;
+    T *const loss = static_cast<T *>(work.result) + index;
+    if (!target.is_usable()) {
+      report_label(work, targets, index);
+      return narrow(C(NAN), *loss);
+    }
+    narrow(weight * total.log() - (takes_all ? product : widen(x[target.label])), *loss);
+  });
+}
+
+template <typename T, int V, int N>
+__global__ void cross_entropy_gradient_rows(const RowLayout layout, const CrossEntropyWork work,
+                                            const AnyArray targets) {
+  using C = Computed<T>;
+  const bool is_first = static_cast<int>(threadIdx.x) % layout.lanes == 0;
+  for_group_rows(layout, [&](int64_t index, bool is_inside) {
+    const int64_t first = index * layout.length;
+    Row<T, V, N> row(static_cast<const T *>(work.logits) + first, layout.length, layout.lanes, is_inside);
+    const Target<C> target(work, targets, index, is_inside);
+    const C total = row_exp_sum(row, layout.lanes).log();
+    C weight = 1;
+    if (!work.is_sparse) {
+      weight = 0;
+      row.each([&](int64_t position, C(&)[V]) {
+        C t[V];
+        target.load(position, t);
+        for (int v = 0; v < V; ++v)
+          weight += t[v];
+      });
+      weight = group_sum(weight, layout.lanes);
+    }
+    if (!is_inside) return;
+    C dloss = widen(static_cast<const T *>(work.dloss)[index]);
+    if (!target.is_usable()) {
+      if (is_first) report_label(work, targets, index);
+      dloss = C(NAN);
+    }
+    row.each([&](int64_t position, C(&pack)[V]) {
+      C t[V];
+      target.load(position, t);
+      for (int v = 0; v < V; ++v)
+        pack[v] = (std::exp(pack[v] - total) * weight - t[v]) * dloss;
+      store_pack<V>(static_cast<T *>(work.result) + first, position, pack);
+    });
+  });
+}
+
+template <typename T, int V>
+__global__ void in_top_k_rows(const RowLayout layout, const CrossEntropyWork work, const AnyArray labels, int64_t k) {
+  using C = Computed<T>;
+  for_group_rows(layout, [&](int64_t index, bool is_inside) {
+    const T *const x = static_cast<const T *>(work.logits) + index * layout.length;
+    Row<T, V, 0> row(x, layout.length, layout.lanes, is_inside);
+    const Target<C> target(work, labels, index, is_inside);
+    const C mine = target.label >= 0 ? widen(x[target.label]) : C(NAN);
+    int64_t larger = 0;
+    row.each([&](int64_t, C(&pack)[V]) {
+      for (int v = 0; v < V; ++v)
+        larger += pack[v] > mine ? 1 : 0;
+    });
+    larger = group_sum(larger, layout.lanes);
+    if (is_inside && static_cast<int>(threadIdx.x) % layout.lanes == 0)
+      static_cast<uint8_t *>(work.result)[index] = mine - mine == 0 && larger < k ? 1 : 0;
+  });
+}
+
+/// Rows that are read once and not kept.
+template <typename Function>
+gpuError_t visit_passing_rows(const CrossEntropyWork &work, Function function) {
+  if (work.rows * work.classes == 0) return gpuSuccess;
+  return visit_floats(work.dtype, is_wide(work.dtype, work.classes, {work.logits}), [&](auto storage) {
+    return function(storage, row_layout(work.rows, work.classes, decltype(storage)::kWidth, 4));
+  });
+}
+
+}  // namespace
+
+gpuError_t launch_cross_entropy(const CrossEntropyWork &work, gpuStream_t stream) {
+  return visit_passing_rows(work, [&](auto storage, const RowLayout &layout) {
+    using S = decltype(storage);
+    return gpu_launch(cross_entropy_rows<typename S::type, S::kWidth>, layout.blocks(), kBlockThreads, 0, stream,
+                      layout, work, any_array(work.targets, work.target));
+  });
+}
+
+gpuError_t launch_cross_entropy_gradient(const CrossEntropyWork &work, gpuStream_t stream) {
+  const bool wide = is_wide(work.dtype, work.classes, {work.logits, work.result});
+  return visit_rows(work.dtype, wide, work.rows, work.classes, [&](auto storage, auto shape, const RowLayout &layout) {
+    using Shape = decltype(shape);
+    return gpu_launch(cross_entropy_gradient_rows<typename decltype(storage)::type, Shape::kWidth, Shape::kPacks>,
+                      layout.blocks(), kBlockThreads, 0, stream, layout, work, any_array(work.targets, work.target));
+  });
+}
+
+gpuError_t launch_in_top_k(const CrossEntropyWork &work, int64_t k, gpuStream_t stream) {
+  return visit_passing_rows(work, [&](auto storage, const RowLayout &layout) {
+    using S = decltype(storage);
+    return gpu_launch(in_top_k_rows<typename S::type, S::kWidth>, layout.blocks(), kBlockThreads, 0, stream, layout,
+                      work, any_array(work.targets, work.target), k);
+  });
+}
+
+}  // namespace tutti::impl::backend::gpu

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions along any axes on a device. The array is seen as [outer, rows, columns], where columns are what lies
+// innermost and is kept; outer and rows are walked through strides. Without columns, groups of threads take a line each
+// and read it in packs; with columns, threads lie side by side along them. Few results of many elements take two passes.
+#ifndef TUTTI_BACKEND_GPU_DEVICE_REDUCE_H_
+#define TUTTI_BACKEND_GPU_DEVICE_REDUCE_H_
+
+#include <tutti_gpu.h>
+
+#include <cstdint>
+
+#include "tensor/element_type.h"
+
+namespace tutti::impl::backend::gpu {
+
+enum class ReduceOp : int32_t {
+  sum,
+  product,
+  max,
+  min,
+  all_finite,  ///< 1 or 0
+  argmax,      ///< rows must be one axis
+  argmin,
+};
+
+/// Positions of the elements of a box: index i, row-major over dims, lies at the sum of its coordinates times strides.
+struct ReduceWalk {
+  int32_t rank;
+  int64_t dims[4], strides[4];
+};
+
+struct ReduceWork {
+  ReduceOp op;
+  tensor::DType dtype, result;  ///< of x and of y
+  int64_t outer, rows, columns;
+  ReduceWalk outer_walk, row_walk;
+  int64_t contiguous;     ///< elements that lie side by side innermost
+  double divisor;         ///< of results; floats only
+  int64_t integer_start;  ///< extremes of integers: the lowest or highest value, as 64 bits
+  const void *x;
+  void *y, *scratch;
+};
+
+/// What scratch must have.
+int64_t reduce_scratch_bytes(const ReduceWork &work);
+
+gpuError_t launch_reduce(const ReduceWork &work, gpuStream_t stream);
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_DEVICE_REDUCE_H_

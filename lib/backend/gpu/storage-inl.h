@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Float elements by storage type, read and written as packs of neighbours (16 bytes where the data allows), and a row of
+// them in registers. Included by .cu files only.
+//
+//   return visit_floats(dtype, is_wide(dtype, length, {x, y}), [&](auto storage) {
+//     using S = decltype(storage);                       // Storage<T, V>
+//     return gpu_launch(work<typename S::type, S::kWidth>, ...);
+//   });
+#ifndef TUTTI_BACKEND_GPU_STORAGE_INL_H_
+#define TUTTI_BACKEND_GPU_STORAGE_INL_H_
+
+#include <initializer_list>
+
+#include "backend/gpu/device-inl.h"
+
+namespace tutti::impl::backend::gpu {
+
+struct Float16 {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
+
+template <typename T>
+struct ArithmeticOf {
+  using type = float;
+};
+template <>
+struct ArithmeticOf<double> {
+  using type = double;
+};
+/// What is computed with for elements of type T: float, of doubles double.
+template <typename T>
+using Computed = typename ArithmeticOf<T>::type;
+
+__device__ inline float widen(float x) { return x; }
+__device__ inline double widen(double x) { return x; }
+__device__ inline float widen(Float16 x) { return gpu_half_to_float(x.bits); }
+__device__ inline float widen(BFloat16 x) { return bfloat16_to_float(x.bits); }
+
+__device__ inline void narrow(float x, float &out) { out = x; }
+__device__ inline void narrow(double x, double &out) { out = x; }
+__device__ inline void narrow(float x, Float16 &out) { out.bits = gpu_float_to_half(x); }
+__device__ inline void narrow(float x, BFloat16 &out) { out.bits = float_to_bfloat16(x); }
+
+// ---- packs ----
+
+template <typename T, int V>
+struct alignas(sizeof(T) * V) Pack {
+  T items[V];
+};
+
+/// Elements index .. index + V - 1; index is a multiple of V.
+template <int V, typename T>
+__device__ inline void load_pack(const T *source, int64_t index, Computed<T> (&out)[V]) {
+  const Pack<T, V> pack = *reinterpret_cast<const Pack<T, V> *>(source + index);
+  for (int i = 0; i < V; ++i)
+    out[i] = widen(pack.items[i]);
+}
+
+template <int V, typename T>
+__device__ inline void store_pack(T *target, int64_t index, const Computed<T> (&in)[V]) {
+  Pack<T, V> pack;
+  for (int i = 0; i < V; ++i)
+    narrow(in[i], pack.items[i]);
+  *reinterpret_cast<Pack<T, V> *>(target + index) = pack;
+}
+
+/// An array whose dtype is known at run time only: parameters and targets beside the elements.
+struct AnyArray {
+  const void *data;
+  DType dtype;
+  int32_t is_wide;  ///< may be read 16 bytes at a time
+};
+
+inline AnyArray any_array(const void *data, DType dtype) {
+  return {data, dtype, reinterpret_cast<uintptr_t>(data) % 16 == 0 ? 1 : 0};
+}
+
+template <int V, typename C, typename T>
+__device__ inline void load_parts(const T *source, int64_t index, C (&out)[V]) {
+  constexpr int kPart = V * sizeof(T) > 16 ? static_cast<int>(16 / sizeof(T)) : V;
+  for (int part = 0; part < V; part += kPart) {
+    Computed<T> x[kPart];
+    load_pack<kPart>(source, index + part, x);
+    for (int i = 0; i < kPart; ++i)
+      out[part + i] = static_cast<C>(x[i]);
+  }
+}
+
+/// Elements index .. index + V - 1 as C; index is a multiple of V.
+template <int V, typename C>
+__device__ inline void load_any(const AnyArray &array, int64_t index, C (&out)[V]) {
+  if (V > 1 && array.is_wide && array.dtype == DType::f32) {
+    load_parts<V>(static_cast<const float *>(array.data), index, out);
+  } else if (V > 1 && array.is_wide && array.dtype == DType::bf16) {
+    load_parts<V>(static_cast<const BFloat16 *>(array.data), index, out);
+  } else {
+    for (int i = 0; i < V; ++i)
+      out[i] = load_element<C>(array.dtype, array.data, index + i);
+  }
+}
+
+template <typename C>
+__device__ inline C load_any(const AnyArray &array, int64_t index) {
+  return load_element<C>(array.dtype, array.data, index);
+}
+
+// ---- the choice of a storage type ----
+
+template <typename T, int V>
+struct Storage {
+  using type = T;
+  static constexpr int kWidth = V;
+};
+
+/// Elements of a pack of 16 bytes.
+inline int64_t pack_width(DType dtype) { return dtype == DType::f64 ? 2 : dtype == DType::f32 ? 4 : 8; }
+
+/// May rows of this length be read in packs of 16 bytes?
+inline bool is_wide(DType dtype, int64_t length, std::initializer_list<const void *> arrays) {
+  uintptr_t all = 0;
+  for (const void *const array : arrays)
+    all |= reinterpret_cast<uintptr_t>(array);
+  return all % 16 == 0 && length % pack_width(dtype) == 0;
+}
+
+/// Calls function(Storage<T, V>()) for a float dtype.
+template <typename Function>
+gpuError_t visit_floats(DType dtype, bool is_wide, Function function) {
+  switch (dtype) {
+    case DType::f32:
+      return is_wide ? function(Storage<float, 4>()) : function(Storage<float, 1>());
+    case DType::f64:
+      return is_wide ? function(Storage<double, 2>()) : function(Storage<double, 1>());
+    case DType::f16:
+      return is_wide ? function(Storage<Float16, 8>()) : function(Storage<Float16, 1>());
+    case DType::bf16:
+      return is_wide ? function(Storage<BFloat16, 8>()) : function(Storage<BFloat16, 1>());
+    default:
+      return gpuErrorInvalidValue;
+  }
+}
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_STORAGE_INL_H_
