@@ -14,6 +14,11 @@
 #include "backend/gpu/faults.h"
 #include "tensor/element_type.h"
 
+// Before a loop that must be unrolled, or arrays of registers become memory.
+#ifndef TUTTI_UNROLL
+#define TUTTI_UNROLL _Pragma("unroll")
+#endif
+
 namespace tutti::impl::backend::gpu {
 
 using tensor::DType;

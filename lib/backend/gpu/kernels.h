@@ -53,6 +53,12 @@ base::Result<Kernel> make_softmax_cross_entropy(KernelRequest &request);
 base::Result<Kernel> make_softmax_cross_entropy_gradient(KernelRequest &request);
 base::Result<Kernel> make_sparse_softmax_cross_entropy(KernelRequest &request);
 base::Result<Kernel> make_sparse_softmax_cross_entropy_gradient(KernelRequest &request);
+// conv2d_kernels.cc
+base::Result<Kernel> make_conv2d(KernelRequest &request);
+base::Result<Kernel> make_conv2d_input_gradient(KernelRequest &request);
+base::Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request);
+// matmul_kernels.cc
+base::Result<Kernel> make_matmul(KernelRequest &request);
 
 }  // namespace tutti::impl::backend::gpu
 

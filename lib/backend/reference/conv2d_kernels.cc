@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/image_window.h"
 #include "backend/reference/elements.h"
-#include "backend/reference/image_window.h"
 #include "backend/reference/kernels.h"
 #include "graph/ops/op_attributes.h"
 

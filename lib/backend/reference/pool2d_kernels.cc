@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/image_window.h"
 #include "backend/reference/elements.h"
-#include "backend/reference/image_window.h"
 #include "backend/reference/kernels.h"
 #include "graph/ops/op_attributes.h"
 

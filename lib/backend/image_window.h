@@ -2,14 +2,14 @@
 //
 // Geometry of windows over images [rows, height, width, channels], for convolution and pooling: where a window begins
 // and which part of it lies inside.
-#ifndef TUTTI_BACKEND_REFERENCE_IMAGE_WINDOW_H_
-#define TUTTI_BACKEND_REFERENCE_IMAGE_WINDOW_H_
+#ifndef TUTTI_BACKEND_IMAGE_WINDOW_H_
+#define TUTTI_BACKEND_IMAGE_WINDOW_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-namespace tutti::impl::backend::reference {
+namespace tutti::impl::backend {
 
 /// One axis: input of `input` elements, `output` windows of `window` elements.
 struct WindowAxis {
@@ -18,8 +18,8 @@ struct WindowAxis {
   int64_t pad_before = 0;
 
   /// Position in the input of element `k` of window `o`; may lie outside.
-  int64_t position(int64_t o, int64_t k) const { return o * stride + k * dilation - pad_before; }
-  bool is_inside(int64_t position) const { return position >= 0 && position < input; }
+  constexpr int64_t position(int64_t o, int64_t k) const { return o * stride + k * dilation - pad_before; }
+  constexpr bool is_inside(int64_t position) const { return position >= 0 && position < input; }
 };
 
 enum class WindowPadding { same, valid, explicit_ };
@@ -59,6 +59,6 @@ struct ImageWindow {
   }
 };
 
-}  // namespace tutti::impl::backend::reference
+}  // namespace tutti::impl::backend
 
-#endif  // TUTTI_BACKEND_REFERENCE_IMAGE_WINDOW_H_
+#endif  // TUTTI_BACKEND_IMAGE_WINDOW_H_

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/device_matmul.h"
+
+#include "backend/gpu/device_product-inl.h"
+
+namespace tutti::impl::backend::gpu {
+namespace {
+
+/// A factor: rows of a or columns of b are its lines.
+struct MatrixSource {
+  using Line = int64_t;
+
+  FactorArray array;
+  int64_t lines, depth;
+  int64_t line_stride, depth_stride;
+  int64_t first;
+  int32_t batch_rank;
+  int64_t batch_dims[Matmul::kAxes], batch_strides[Matmul::kAxes];
+
+  __device__ MatrixSource at_batch(int64_t batch) const {
+    MatrixSource made = *this;
+    for (int32_t axis = batch_rank - 1; axis >= 0; --axis) {
+      made.first += batch % batch_dims[axis] * batch_strides[axis];
+      batch /= batch_dims[axis];
+    }
+    return made;
+  }
+  __device__ bool runs_along_depth() const { return depth_stride == 1; }
+  __device__ int64_t line(int64_t i) const { return first + i * line_stride; }
+  __device__ int64_t step(int64_t k) const { return k * depth_stride; }
+  __device__ int64_t position(int64_t line, int64_t step) const { return line + step; }
+};
+
+struct MatrixTarget {
+  ResultArray array;
+  int64_t rows, columns, first;
+
+  __device__ MatrixTarget at_batch(int64_t batch) const {
+    MatrixTarget made = *this;
+    made.first = batch * rows * columns;
+    return made;
+  }
+  __device__ int64_t row(int64_t row) const { return first + row * columns; }
+};
+
+MatrixSource source(const Matmul &matmul, const void *data, int64_t lines, int64_t line_stride, int64_t depth_stride,
+                    const int64_t *batch_strides) {
+  MatrixSource made{};
+  made.array = {data, matmul.dtype, 0};
+  made.lines = lines;
+  made.depth = matmul.k;
+  made.line_stride = line_stride;
+  made.depth_stride = depth_stride;
+  made.batch_rank = matmul.batch_rank;
+  // Everything that a run of four begins at, or ends at, is a multiple of four.
+  int64_t offsets = depth_stride == 1 ? line_stride | matmul.k : depth_stride | lines;
+  for (int32_t axis = 0; axis < matmul.batch_rank; ++axis) {
+    made.batch_dims[axis] = matmul.batch_dims[axis];
+    made.batch_strides[axis] = batch_strides[axis];
+    offsets |= batch_strides[axis];
+  }
+  made.array.is_wide = is_wide(data, matmul.dtype, offsets) && (depth_stride == 1 || line_stride == 1);
+  return made;
+}
+
+}  // namespace
+
+gpuError_t launch_matmul(const Matmul &matmul, gpuStream_t stream) {
+  Product<MatrixSource, MatrixSource, MatrixTarget> product{};
+  product.a = source(matmul, matmul.a.data, matmul.m, matmul.a.row_stride, matmul.a.column_stride, matmul.a_strides);
+  product.b = source(matmul, matmul.b.data, matmul.n, matmul.b.column_stride, matmul.b.row_stride, matmul.b_strides);
+  product.target.array = {matmul.y,
+                          matmul.dtype,
+                          is_wide(matmul.y, matmul.dtype, matmul.n),
+                          matmul.addend,
+                          matmul.addend_row,
+                          matmul.addend_column,
+                          0};
+  product.target.rows = product.m = matmul.m;
+  product.target.columns = product.n = matmul.n;
+  product.batches = matmul.batches;
+  return launch_product(product, matmul.plan, matmul.scratch, stream);
+}
+
+}  // namespace tutti::impl::backend::gpu
