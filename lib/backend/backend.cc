@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/backend.h"
 
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -24,9 +25,9 @@ void collect_text(void *user, const char *text, uint64_t length) {
 Status check_table(const tutti_backend_api *api, std::string_view build_id) {
   if (api == nullptr)
     return base::unavailable("the backend refuses plug-in interface version ", TUTTI_BACKEND_ABI_VERSION);
-  if (api->struct_size < sizeof(tutti_backend_api))
-    return base::unavailable("the backend's table has ", api->struct_size, " bytes, expected at least ",
-                             sizeof(tutti_backend_api));
+  constexpr size_t kLeast = offsetof(tutti_backend_api, transfer);  // what came later is optional
+  if (api->struct_size < kLeast)
+    return base::unavailable("the backend's table has ", api->struct_size, " bytes, expected at least ", kLeast);
   if (api->abi_version != TUTTI_BACKEND_ABI_VERSION)
     return base::unavailable("the backend was built for plug-in interface version ", api->abi_version,
                              ", this library has version ", TUTTI_BACKEND_ABI_VERSION);
@@ -119,6 +120,11 @@ Status Backend::unpack(std::string_view layout, tensor::DType dtype, const std::
                                         static_cast<uint64_t>(storage_bytes), canonical, sink.handle()));
 }
 
+const tutti_transfer_table *Backend::transfer() const {
+  const size_t end = offsetof(tutti_backend_api, transfer) + sizeof(api_->transfer);
+  return api_->struct_size < end ? nullptr : api_->transfer;
+}
+
 Device::Device(BackendRef backend, int32_t index, DeviceDescription description, tutti_device *handle)
     : backend_(std::move(backend)), index_(index), description_(std::move(description)), handle_(handle) {}
 
@@ -138,6 +144,15 @@ Result<Buffer> Device::allocate(int64_t bytes, int64_t alignment) {
   }
   TUTTI_TRY(status);
   return Buffer(shared_from_this(), handle, bytes);
+}
+
+Result<HostMemory> Device::allocate_host(int64_t bytes) {
+  const tutti_transfer_table *const transfer = backend_->transfer();
+  if (transfer == nullptr) return base::unimplemented("backend '", backend_->name(), "' does not copy by address");
+  void *memory = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(transfer->allocate(handle_, static_cast<uint64_t>(bytes), &memory, sink.handle())));
+  return HostMemory(shared_from_this(), memory, bytes);
 }
 
 Result<Stream> Device::create_stream() {

@@ -64,6 +64,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   bool has_host_memory() const { return (api_->capabilities & TUTTI_BACKEND_HOST_MEMORY) != 0; }
   bool runs_regions() const { return (api_->capabilities & TUTTI_BACKEND_REGIONS) != 0; }
   bool proposes_layouts() const { return api_->layout != nullptr; }
+  /// Streams copy by address, and devices have host memory for it (Stream::read, Device::allocate_host).
+  bool copies_by_address() const { return transfer() != nullptr; }
 
   int32_t device_count() const { return api_->device->count(instance_); }
   base::Result<DeviceDescription> describe_device(int32_t index) const;
@@ -76,6 +78,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
                       const void *storage, int64_t storage_bytes, void *canonical) const;
 
   const tutti_backend_api &api() const { return *api_; }
+  /// Null when the backend has none.
+  const tutti_transfer_table *transfer() const;
   /// Bytes the instance holds of the host's memory.
   int64_t bytes_in_use() const { return host_.bytes_in_use(); }
   /// Null = no limit.
@@ -105,6 +109,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Memory of the device; contents undefined. `bytes` may be 0. RESOURCE_EXHAUSTED when there is none or the memory
   /// budget is used up.
   base::Result<Buffer> allocate(int64_t bytes, int64_t alignment = 64);
+  /// Memory of the host for copies to and from the device. UNIMPLEMENTED unless the backend copies by address.
+  base::Result<HostMemory> allocate_host(int64_t bytes);
   base::Result<Stream> create_stream();
   base::Result<Event> create_event();
 

@@ -27,6 +27,34 @@ Status Stream::wait(Event &event) {
   return sink.take(device_->api().stream->wait_event(handle_, event.handle(), sink.handle()));
 }
 
+Status Stream::read(const void *device_source, void *destination, int64_t bytes) {
+  const tutti_transfer_table *const transfer = device_->backend().transfer();
+  if (transfer == nullptr) return base::unimplemented("device ", device_->name(), " does not copy by address");
+  ErrorSink sink;
+  return sink.take(transfer->read(device_->handle(), device_source, destination, static_cast<uint64_t>(bytes), handle_,
+                                  sink.handle()));
+}
+
+Status Stream::write(void *device_destination, const void *source, int64_t bytes) {
+  const tutti_transfer_table *const transfer = device_->backend().transfer();
+  if (transfer == nullptr) return base::unimplemented("device ", device_->name(), " does not copy by address");
+  ErrorSink sink;
+  return sink.take(transfer->write(device_->handle(), device_destination, source, static_cast<uint64_t>(bytes), handle_,
+                                   sink.handle()));
+}
+
+HostMemory &HostMemory::operator=(HostMemory &&other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(memory_, other.memory_);
+  std::swap(size_bytes_, other.size_bytes_);
+  return *this;
+}
+
+HostMemory::~HostMemory() {
+  if (memory_ == nullptr) return;
+  device_->backend().transfer()->release(device_->handle(), memory_, static_cast<uint64_t>(size_bytes_));
+}
+
 Event &Event::operator=(Event &&other) noexcept {
   std::swap(device_, other.device_);
   std::swap(handle_, other.handle_);

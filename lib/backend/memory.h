@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device's memory (Buffer) and order of work (Stream, Event). Made by Device (backend.h); move-only; each keeps its
+// A device's memory (Buffer), memory of the host for copies (HostMemory) and order of work (Stream, Event). Made by Device (backend.h); move-only; each keeps its
 // device alive. One object is used by one thread at a time.
 //
 //   TUTTI_TRY(buffer.write(0, tensor.data(), tensor.size_bytes()));
@@ -13,6 +13,7 @@
 
 #include <tutti/plugin/backend.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -36,6 +37,10 @@ class Stream {
   base::Status synchronize();
   /// Later work on this stream starts after `event`.
   base::Status wait(class Event &event);
+  /// Copies between device memory, by its address, and the host's, ordered on the stream. UNIMPLEMENTED unless the
+  /// backend copies by address.
+  base::Status read(const void *device_source, void *destination, int64_t bytes);
+  base::Status write(void *device_destination, const void *source, int64_t bytes);
   tutti_stream *handle() const { return handle_; }
 
  private:
@@ -67,6 +72,27 @@ class Event {
 
   std::shared_ptr<Device> device_;
   tutti_event *handle_ = nullptr;
+};
+
+/// Memory of the host that a device's copies reach without a detour.
+class HostMemory {
+ public:
+  HostMemory() = default;
+  HostMemory(HostMemory &&other) noexcept { *this = std::move(other); }
+  HostMemory &operator=(HostMemory &&other) noexcept;
+  ~HostMemory();
+
+  int64_t size_bytes() const { return size_bytes_; }
+  std::byte *data() const { return static_cast<std::byte *>(memory_); }
+
+ private:
+  friend class Device;
+  HostMemory(std::shared_ptr<Device> device, void *memory, int64_t size_bytes)
+      : device_(std::move(device)), memory_(memory), size_bytes_(size_bytes) {}
+
+  std::shared_ptr<Device> device_;
+  void *memory_ = nullptr;
+  int64_t size_bytes_ = 0;
 };
 
 /// A range of device memory.

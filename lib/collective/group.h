@@ -9,6 +9,11 @@
 //   ...                                                  // the buffers belong to the group until wait() has returned
 //   TUTTI_TRY(group.wait(ticket));
 //
+// Buffers lie in memory of the host, or in that of the rank's device when the operation names a stream of it. Then the
+// operation takes them as they are when the stream has done what was issued on it before begin(), and what is issued
+// after wait() finds them complete: the stream waits, not necessarily the thread. A group takes operations of both sorts,
+// in one order, or refuses those with streams (local, fake).
+//
 // Order: sums run over the contributors 0, 1, 2, ... for each element, whatever the rank, slice or timing, so that
 // every rank gets the same bits, and the same bits run to run.
 //
@@ -16,7 +21,7 @@
 // the group has passed, which names the ranks that did not arrive. An error is final: every later call on every rank
 // returns it, with the first cause. Make a new group to go on.
 //
-// Invariant: begin and wait allocate nothing and take no lock on the good path.
+// Invariant: begin and wait allocate nothing and take no lock on the good path, once they know the sizes.
 #ifndef TUTTI_COLLECTIVE_GROUP_H_
 #define TUTTI_COLLECTIVE_GROUP_H_
 
@@ -26,6 +31,10 @@
 #include "base/cancel.h"
 #include "base/status.h"
 #include "tensor/dtype.h"
+
+namespace tutti::impl::backend {
+class Stream;
+}
 
 namespace tutti::impl::collective {
 
@@ -60,6 +69,8 @@ struct Operation {
   void *gathered = nullptr;
   /// For messages; not copied.
   const char *label = "";
+  /// Null: `buffers` and `gathered` are memory of the host. Else they are memory of the stream's device, ordered on it.
+  backend::Stream *stream = nullptr;
 };
 
 /// Number of an operation, counted from 0 on every rank.
@@ -80,7 +91,7 @@ class Group {
 
   /// Publishes an operation. FAILED_PRECONDITION when max_pending_operations are under way.
   virtual base::Result<Ticket> begin(const Operation &operation) = 0;
-  /// Waits until the operation, and every one before it, is complete on this rank:
+  /// Waits until the operation, and every one before it, is complete on this rank, or the streams do:
   ///   all_reduce      all buffers hold the reduction over all contributors
   ///   reduce_scatter  each part's own slices of its buffer holds it; the rest of the buffer is unspecified
   ///   all_gather      all buffers hold every contributor's own slices

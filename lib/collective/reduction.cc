@@ -112,4 +112,10 @@ base::Status check_operation(const Operation &operation, int32_t contributors) {
   return base::Status();
 }
 
+base::Status check_on_host(const Operation &operation) {
+  if (operation.stream == nullptr) return base::Status();
+  return base::failed_precondition(name(operation.kind), " '", operation.label,
+                                   "': its buffers lie on a device, and this group takes memory of the host");
+}
+
 }  // namespace tutti::impl::collective

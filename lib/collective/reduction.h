@@ -21,6 +21,8 @@ void reduce_range(tensor::DType dtype, Reduction reduction, void *const *sources
 
 /// INVALID_ARGUMENT unless the operation makes sense in itself (buffers, counts, slices, root, dtype).
 base::Status check_operation(const Operation &operation, int32_t contributors);
+/// FAILED_PRECONDITION when the buffers lie in memory of a device: for groups that read them on the host.
+base::Status check_on_host(const Operation &operation);
 
 }  // namespace tutti::impl::collective
 

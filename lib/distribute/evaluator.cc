@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "collective/reduction.h"
@@ -42,7 +43,7 @@ class EvaluatorSession : public Evaluator {
   Result<std::shared_ptr<Evaluation>> prepare(const checkpoint::WeightVersion &weights, const data::ElementSpec &spec);
   void submit(const std::shared_ptr<Evaluation> &evaluation, const data::Element &batch, int64_t rows, int64_t number);
   Status run_rows(Evaluation &evaluation, const data::Element &batch, RowRange rows, int64_t number, int32_t device);
-  void add_up(Evaluation &evaluation) const;
+  Status add_up(Evaluation &evaluation) const;
   Status finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report);
 
   const graph::Model model_;
@@ -61,9 +62,6 @@ Status EvaluatorSession::open() {
   graph_options.contributors = strategy_->replica_count();
   TUTTI_ASSIGN(EvaluateGraphs graphs, make_evaluate_graphs(model_, graph_options));
   TUTTI_ASSIGN(devices_, open_devices(*strategy_));
-  if (!devices_.front()->backend().has_host_memory()) {
-    return base::unimplemented("backend '", devices_.front()->backend().name(), "' has no host memory");
-  }
   TUTTI_ASSIGN(const auto layouts,
                propose_layouts(*devices_.front(), *graphs.accumulate_write, graphs.state, options_.typical_rows,
                                options_.level, options_.threads_per_replica, options_.precision));
@@ -119,7 +117,7 @@ Result<EvaluateReport> EvaluatorSession::run(const checkpoint::WeightVersion &we
   }
   TUTTI_TRY(evaluation->jobs.wait(cancel));
   if (report.examples == 0) return base::invalid_argument("there is not one row to evaluate");
-  add_up(*evaluation);
+  TUTTI_TRY(add_up(*evaluation));
   TUTTI_TRY(finish(*evaluation, report.examples, report));
   return report;
 }
@@ -160,23 +158,29 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const data::Element &b
       .set(backend::RunScalar::row_offset, rows.begin)
       .set(backend::RunScalar::local_rows, rows.rows())
       .set(backend::RunScalar::first_flag, device == 0 && first ? 1 : 0);
-  TUTTI_TRY(program.program.run(0, {inputs.data(), nullptr, scalars.data()}, loaded.stream));
-  TUTTI_TRY(loaded.stream.synchronize());
+  TUTTI_TRY(loaded.ports->run(program.program, inputs, {}, scalars, loaded.stream));
   evaluation.has_sums[static_cast<size_t>(device)] = 1;
   return Status();
 }
 
 /// The sums of all devices, in order, into the first device's arena.
-void EvaluatorSession::add_up(Evaluation &evaluation) const {
+Status EvaluatorSession::add_up(Evaluation &evaluation) const {
+  if (evaluation.devices.size() == 1) return Status();
+  const int64_t bytes = plan_.arena_bytes(Arena::partials);
+  std::vector<std::vector<std::byte>> sums(evaluation.devices.size());
+  for (size_t d = 0; d < sums.size(); ++d) {
+    sums[d].resize(static_cast<size_t>(bytes));
+    TUTTI_TRY(evaluation.devices[d]->partials.read(0, sums[d].data(), bytes));
+  }
   for (const backend::StateEntry &entry : plan_.entries()) {
     if (entry.arena != static_cast<int32_t>(Arena::partials)) continue;
     std::vector<void *> sources;
-    for (const auto &device : evaluation.devices) {
-      sources.push_back(static_cast<std::byte *>(device->partials.host_pointer()) + entry.offset);
-    }
+    for (std::vector<std::byte> &of_device : sums)
+      sources.push_back(of_device.data() + entry.offset);
     collective::reduce_range(entry.dtype, collective::Reduction::sum, sources.data(),
                              static_cast<int32_t>(sources.size()), 0, entry.storage_elements(), sources.front());
   }
+  return evaluation.devices.front()->partials.write(0, sums.front().data(), bytes);
 }
 
 Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report) {
@@ -191,13 +195,13 @@ Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateRe
       .set(backend::RunScalar::step_rows, rows);
   TUTTI_TRY(program->program.run(0, {nullptr, nullptr, scalars.data()}, first.stream));
   TUTTI_TRY(first.stream.synchronize());
-  const auto *values = static_cast<const std::byte *>(first.report.host_pointer());
   for (const std::string &name : metrics_) {
     const backend::StateEntry *entry = plan_.find(name == "loss" ? "report/loss" : "report/metric/" + name);
+    std::array<std::byte, 8> bytes{};
+    TUTTI_TRY(first.report.read(entry->offset, bytes.data(), entry->storage_bytes));
     double value = 0;
     tensor::visit_dtype(entry->dtype, [&]<typename T>(T) {
-      if constexpr (std::is_arithmetic_v<T>)
-        value = static_cast<double>(*reinterpret_cast<const T *>(values + entry->offset));
+      if constexpr (std::is_arithmetic_v<T>) value = static_cast<double>(*reinterpret_cast<const T *>(bytes.data()));
     });
     report.values.push_back(value);
   }

@@ -79,6 +79,7 @@ Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan, const
   loaded->programs->set_arenas(arenas);
   loaded->finish_programs = std::make_unique<ProgramCache>(executables, device, 1);
   loaded->finish_programs->set_arenas(arenas);
+  loaded->ports = std::make_unique<DevicePorts>(device);
   return loaded;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/weight_version.h"
+#include "distribute/device_ports.h"
 #include "distribute/program_cache.h"
 #include "distribute/state_plan.h"
 
@@ -21,6 +22,7 @@ struct LoadedWeights {
   backend::Buffer weights, partials, report, host;
   ArenaPointers arenas{};  ///< of the buffers
   std::unique_ptr<ProgramCache> programs, finish_programs;
+  std::unique_ptr<DevicePorts> ports;  ///< what `programs` run with
 };
 
 /// The version has every weight of the plan with its dtype and dims, else an error naming the variable.

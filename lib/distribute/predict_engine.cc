@@ -307,8 +307,7 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
       .set(backend::RunScalar::row_offset, rows.begin)
       .set(backend::RunScalar::local_rows, rows.rows())
       .set(backend::RunScalar::step_rows, call.rows);
-  TUTTI_TRY(program->program.run(0, {inputs.data(), outputs.data(), scalars.data()}, loaded.stream));
-  return loaded.stream.synchronize();
+  return loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream);
 }
 
 Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const base::CancelToken *cancel,

@@ -48,8 +48,12 @@ struct Replica::Contributor {
   BoundProgram *finish = nullptr;
   int64_t binding = -1;  // number of the binding that `components` were found for
   std::vector<int32_t> components;
-  std::vector<const void *> inputs;
-  backend::RunScalars scalars;
+  // What each micro-batch runs with: the stream may not have passed one when the next begins.
+  struct Arguments {
+    std::vector<const void *> inputs;
+    backend::RunScalars scalars;
+  };
+  std::vector<Arguments> arguments;
   RowRange rows;
 };
 
@@ -61,7 +65,8 @@ Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend
       loss_entry_(plan.find("report/loss")),
       ok_entry_(plan.find("report/ok")) {}
 
-Replica::~Replica() = default;
+// The group may still be copying from and to the contributors' memory.
+Replica::~Replica() { group_.reset(); }
 
 Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs, const StatePlan &plan,
                                                  ExecutableCache &executables, backend::DeviceRef device, size_t place,
@@ -76,6 +81,7 @@ Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs
 
 Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity) {
   auto contributor = std::make_unique<Contributor>();
+  contributor->arguments.resize(static_cast<size_t>(programs_.accumulation));
   TUTTI_ASSIGN(contributor->partials, allocate_zeros(*device_, plan_.arena_bytes(Arena::partials)));
   TUTTI_ASSIGN(contributor->report, allocate_zeros(*device_, plan_.arena_bytes(Arena::report)));
   arenas[static_cast<size_t>(Arena::partials)] = contributor->partials.device_pointer();
@@ -105,6 +111,7 @@ void Replica::plan_collectives() {
     operation.slices = plan_.slices(b).data();
     operation.slice_count = static_cast<int32_t>(plan_.slices(b).size());
     operation.label = buckets[b].sliced ? "gradient bucket" : "sums";
+    operation.stream = device_stream();
     bucket_operations_.push_back(operation);
   }
   if (bucket_operations_.empty() && programs_.sums_in_finish) {
@@ -160,8 +167,10 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
                           RunOutcome &outcome) {
   step_ = command.step;
   batch_counter_ = command.batch_counter;
-  for (const auto &contributor : contributors_)
-    contributor->scalars.set(RunScalar::seed, command.seed);
+  for (const auto &contributor : contributors_) {
+    for (Contributor::Arguments &arguments : contributor->arguments)
+      arguments.scalars.set(RunScalar::seed, command.seed);
+  }
   if (!plan_agreed_) TUTTI_TRY(check_same_plan(*group_, plan_.hash()));
   plan_agreed_ = true;
   for (int64_t n = command.feeder_step;; ++n) {
@@ -234,9 +243,9 @@ Status Replica::run_step(const StepInput &input, const StepFeeder &feeder) {
   last_ticket_ = -1;
   for (int32_t m = 0; m < input.count; ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
-  TUTTI_TRY(begin_buckets(static_cast<int32_t>(bucket_operations_.size())));
-  if (last_ticket_ >= 0) TUTTI_TRY(group_->wait(last_ticket_));
-  return finish();
+  TUTTI_TRY(reduce_buckets());
+  TUTTI_TRY(finish());
+  return end_step();
 }
 
 Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies) {
@@ -244,10 +253,12 @@ Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *c
   if (copies != nullptr) TUTTI_TRY(copies->wait(place_, input.slot, m, stream_));
   for (size_t p = 0; p < contributors_.size(); ++p) {
     Contributor &contributor = *contributors_[p];
+    std::vector<const void *> &inputs = contributor.arguments[static_cast<size_t>(m)].inputs;
+    inputs.resize(contributor.components.size());
     for (size_t i = 0; i < contributor.components.size(); ++i) {
       const int32_t component = contributor.components[i];
-      contributor.inputs[i] = copies != nullptr ? copies->rows(place_, input.slot, m, p, component)
-                                                : InputBinding::row_pointer(batch, component, contributor.rows.begin);
+      inputs[i] = copies != nullptr ? copies->rows(place_, input.slot, m, p, component)
+                                    : InputBinding::row_pointer(batch, component, contributor.rows.begin);
     }
   }
   return Status();
@@ -256,10 +267,12 @@ Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *c
 Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder) {
   const data::Element &batch = input.batches[static_cast<size_t>(m)];
   const int64_t rows = input.rows[static_cast<size_t>(m)];
+  micro_batch_ = m;
   for (const auto &contributor : contributors_) {
     contributor->rows = share_of_rows(rows, contributor->index, programs_.contributors);
     TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), feeder.binding(), m > 0));
-    contributor->scalars.set(RunScalar::step, step_)
+    contributor->arguments[static_cast<size_t>(m)]
+        .scalars.set(RunScalar::step, step_)
         .set(RunScalar::iteration, step_ + 1)
         .set(RunScalar::batch_counter, batch_counter_ + m)
         .set(RunScalar::row_offset, contributor->rows.begin)
@@ -278,6 +291,7 @@ Status Replica::prepare(Contributor &contributor, const data::Element &batch, in
   if (contributor.binding != binding.number() || !contributor.accumulate_programs->is_current(contributor.key)) {
     const std::array<const GraphSource *, 2> sources = {&programs_.accumulate_write, &programs_.accumulate_add};
     const auto bindings = [&] { return binding.bindings(contributor.key); };
+    TUTTI_TRY(stream_.synchronize());  // the programs of another shape, or their memory, may go
     TUTTI_TRY(contributor.accumulate_programs->prepare(std::span(sources).first(variants), contributor.key, bindings,
                                                        std::span(contributor.accumulate).first(variants)));
   }
@@ -285,7 +299,6 @@ Status Replica::prepare(Contributor &contributor, const data::Element &batch, in
   if (contributor.binding == binding.number()) return Status();
   contributor.binding = binding.number();
   TUTTI_ASSIGN(contributor.components, binding.components_of(contributor.current->description()));
-  contributor.inputs.resize(contributor.components.size());
   return Status();
 }
 
@@ -298,8 +311,8 @@ Status Replica::run_segments(bool finishing, bool last) {
     for (const auto &contributor : contributors_) {
       BoundProgram *program = program_of(*contributor);
       if (program == nullptr) continue;
-      const backend::RunArguments arguments{finishing ? nullptr : contributor->inputs.data(), nullptr,
-                                            contributor->scalars.data()};
+      const Contributor::Arguments &with = contributor->arguments[static_cast<size_t>(micro_batch_)];
+      const backend::RunArguments arguments{finishing ? nullptr : with.inputs.data(), nullptr, with.scalars.data()};
       TUTTI_TRY(program->program.run(segment, arguments, stream_));
     }
     if (segment + 1 < segments) TUTTI_TRY(run_external(segment, finishing, last));
@@ -312,25 +325,43 @@ Status Replica::run_external(int32_t position, bool finishing, bool last) {
     return (finishing ? contributor.finish : contributor.current)->externals[static_cast<size_t>(position)];
   };
   const BoundExternal &external = external_of(*contributors_.front());
-  if (external.bucket >= 0) return last ? begin_buckets(external.bucket + 1) : Status();
-  TUTTI_TRY(stream_.synchronize());
+  if (external.bucket >= 0) return last ? begin_buckets(std::min(external.bucket + 1, early_buckets())) : Status();
   for (size_t c = 0; c < contributors_.size(); ++c)
     external_buffers_[c] = external_of(*contributors_[c]).pointer;
-  return group_->all_reduce(external_buffers_, external.elements, external.dtype, external.reduction,
-                            external.label.c_str());
+  Operation operation;
+  operation.kind = collective::Kind::all_reduce;
+  operation.reduction = external.reduction;
+  operation.dtype = external.dtype;
+  operation.buffers = external_buffers_.data();
+  operation.count = external.elements;
+  operation.label = external.label.c_str();
+  operation.stream = device_stream();
+  if (operation.stream == nullptr) TUTTI_TRY(stream_.synchronize());
+  return group_->run(operation);
 }
 
 Status Replica::begin_buckets(int32_t end) {
   if (programs_.contributors == 1 || next_bucket_ >= end) return Status();
-  TUTTI_TRY(stream_.synchronize());
+  if (device_stream() == nullptr) TUTTI_TRY(stream_.synchronize());
   for (; next_bucket_ < end; ++next_bucket_) {
     TUTTI_ASSIGN(last_ticket_, group_->begin(bucket_operations_[static_cast<size_t>(next_bucket_)]));
   }
   return Status();
 }
 
+Status Replica::reduce_buckets() {
+  if (device_stream() != nullptr && !programs_.finish.empty()) {
+    // Only now it shows what was wrong with the data of this rank; nobody updates without its last operation.
+    TUTTI_TRY(begin_buckets(early_buckets()));
+    if (last_ticket_ >= 0) TUTTI_TRY(group_->wait(last_ticket_));
+    TUTTI_TRY(stream_.synchronize());
+  }
+  TUTTI_TRY(begin_buckets(static_cast<int32_t>(bucket_operations_.size())));
+  return last_ticket_ < 0 ? Status() : group_->wait(last_ticket_);
+}
+
 Status Replica::finish() {
-  if (programs_.finish.empty()) return stream_.synchronize();
+  if (programs_.finish.empty()) return Status();
   for (size_t c = 0; c < contributors_.size(); ++c) {
     Contributor &contributor = *contributors_[c];
     if (c > 0 && !programs_.every_contributor_finishes) continue;
@@ -341,7 +372,13 @@ Status Replica::finish() {
     TUTTI_TRY(contributor.finish_programs->prepare({&source, 1}, programs_.finish_keys[slice], bindings,
                                                    {&contributor.finish, 1}));
   }
-  TUTTI_TRY(run_segments(true, true));
+  return run_segments(true, true);
+}
+
+Status Replica::end_step() {
+  const backend::Buffer &report = contributors_.front()->report;
+  TUTTI_TRY(report.read(loss_entry_->offset, loss_.data(), loss_entry_->storage_bytes, &stream_));
+  TUTTI_TRY(report.read(ok_entry_->offset, ok_.data(), ok_entry_->storage_bytes, &stream_));
   return stream_.synchronize();
 }
 
@@ -352,8 +389,7 @@ Result<double> Replica::report_value(const backend::StateEntry &entry) const {
 }
 
 Status Replica::check_loss(LossHistory &losses) {
-  TUTTI_ASSIGN(const double loss, report_value(*loss_entry_));
-  TUTTI_ASSIGN(const double ok, report_value(*ok_entry_));
+  const double loss = number_at(loss_.data(), loss_entry_->dtype), ok = number_at(ok_.data(), ok_entry_->dtype);
   if (group_->rank() == 0) losses.add(loss);
   if (ok != 0) return Status();
   return base::out_of_range("step ", step_ + 1, ": the loss or the gradient is not finite (loss ", loss,

@@ -7,6 +7,7 @@
 #ifndef TUTTI_DISTRIBUTE_REPLICA_H_
 #define TUTTI_DISTRIBUTE_REPLICA_H_
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -106,6 +107,8 @@ class Replica {
   Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, size_t place);
   base::Status add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity);
   void plan_collectives();
+  /// The stream for operations of the group on memory of the device; null where that is the host's.
+  backend::Stream *device_stream() { return device_->backend().has_host_memory() ? nullptr : &stream_; }
 
   base::Result<bool> agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
                            RunOutcome &outcome);
@@ -118,7 +121,16 @@ class Replica {
   base::Status run_segments(bool finishing, bool last);
   base::Status run_external(int32_t position, bool finishing, bool last);
   base::Status begin_buckets(int32_t end);
+  /// How many buckets may begin before the replica knows that its part of the step has succeeded.
+  int32_t early_buckets() {
+    const auto all = static_cast<int32_t>(bucket_operations_.size());
+    return device_stream() == nullptr ? all : std::max(all - 1, 0);
+  }
+  /// Reduces what has not been begun, and waits for all.
+  base::Status reduce_buckets();
   base::Status finish();
+  /// Waits until the device has done the step; takes loss and ok out of its report.
+  base::Status end_step();
   base::Status check_loss(LossHistory &losses);
 
   const TrainProgramSet &programs_;
@@ -140,6 +152,8 @@ class Replica {
   std::vector<int64_t> words_;  // control words, one group per contributor
   std::vector<void *> word_pointers_;
   int64_t step_ = 0, batch_counter_ = 0;
+  int32_t micro_batch_ = 0;  // the last that was begun
+  std::array<std::byte, 8> loss_{}, ok_{};
   const backend::StateEntry *loss_entry_, *ok_entry_;
 };
 

@@ -2,6 +2,7 @@
 #include "distribute/strategy.h"
 
 #include "collective/local/local_group.h"
+#include "collective/staged/staged_group.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -14,11 +15,14 @@ class LocalStrategy : public Strategy {
  public:
   LocalStrategy(std::string name, std::vector<DeviceChoice> devices) : Strategy(std::move(name), std::move(devices)) {}
 
-  Result<ReplicaGroups> make_groups(int32_t parts, int64_t timeout_ms) const override {
+  Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices, int32_t parts,
+                                    int64_t timeout_ms) const override {
     collective::local::LocalGroupOptions options;
     options.timeout_ms = timeout_ms;
     ReplicaGroups groups;
     TUTTI_ASSIGN(groups.ranks, collective::local::LocalGroup::create(replica_count(), parts, options));
+    if (backend()->has_host_memory() || replica_count() * parts == 1) return groups;
+    TUTTI_ASSIGN(groups.ranks, collective::staged::stage(std::move(groups.ranks), devices));
     return groups;
   }
 };

@@ -12,6 +12,7 @@
 #define TUTTI_DISTRIBUTE_STRATEGY_H_
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,10 @@ class Strategy {
   /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}
   base::Json describe() const;
 
-  /// A new group over the replicas, each of which brings `parts` contributors.
-  virtual base::Result<ReplicaGroups> make_groups(int32_t parts, int64_t timeout_ms) const = 0;
+  /// A new group over the replicas, each of which brings `parts` contributors. `devices`: those of the strategy, open;
+  /// operations may be on memory of theirs where the host does not reach it.
+  virtual base::Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices, int32_t parts,
+                                                  int64_t timeout_ms) const = 0;
 
  protected:
   Strategy(std::string name, std::vector<DeviceChoice> devices)

@@ -24,18 +24,13 @@ Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions
   return logical / replicas;
 }
 
-Status check_options(const Strategy &strategy, const TrainerOptions &options, int32_t contributors) {
+Status check_options(const TrainerOptions &options) {
   TUTTI_TRY(backend::check_precision(options.precision, options.level));
   if (options.accumulation < 1) {
     return base::invalid_argument("accumulation must be at least 1, got ", options.accumulation);
   }
   if (options.bucket_bytes < 1) {
     return base::invalid_argument("bucket_bytes must be at least 1, got ", options.bucket_bytes);
-  }
-  if (contributors == 1) return Status();
-  if (!strategy.backend()->has_host_memory()) {
-    return base::unimplemented("backend '", strategy.backend()->name(),
-                               "' has no host memory, which the local group of ", contributors, " replicas needs");
   }
   return Status();
 }
@@ -140,7 +135,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   auto setup = std::make_unique<TrainSetup>();
   TUTTI_ASSIGN(setup->parts, parts_per_replica(strategy, options));
   const int32_t contributors = setup->parts * strategy.replica_count();
-  TUTTI_TRY(check_options(strategy, options, contributors));
+  TUTTI_TRY(check_options(options));
   setup->shared_weights = shares_weights(strategy, options, contributors);
   const int32_t slices = setup->shared_weights ? contributors : 1;
   StepGraphOptions graph_options;

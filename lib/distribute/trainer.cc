@@ -165,7 +165,8 @@ Status TrainerSession::open_replicas() {
 }
 
 Status TrainerSession::renew_groups() {
-  TUTTI_ASSIGN(ReplicaGroups groups, strategy_->make_groups(setup_->parts, options_.collective_timeout_ms));
+  TUTTI_ASSIGN(ReplicaGroups groups,
+               strategy_->make_groups(setup_->devices, setup_->parts, options_.collective_timeout_ms));
   for (size_t r = 0; r < replicas_->size(); ++r)
     replicas_->replica(r).set_group(std::move(groups.ranks[r]));
   return Status();

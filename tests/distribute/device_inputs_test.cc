@@ -6,9 +6,9 @@
 #include <atomic>
 
 #include "backend/backend.h"
+#include "backend/lazy_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "data/element.h"
-#include "distribute/lazy_backend.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 
@@ -126,7 +126,9 @@ static void test_each_contributor_has_its_rows(void **) {
 static void test_devices_without_host_memory(void **) {
   NetworkCase network;
   network.optimizer = Optimizer::adam;
-  LazyBackend::begin({.has_host_memory = false, .on_run = {}, .has_memory = {}});
+  LazySettings settings;
+  settings.has_host_memory = false;
+  LazyBackend::begin(std::move(settings));
   const Model model = assert_ok_value(build_network(network));
   auto trainer = assert_ok_value(Trainer::open(model, lazy_strategy(1), {}));
   assert_ok(trainer->initialize());

@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "collective/fake/fake_group.h"
 #include "collective/local/local_group.h"
+#include "collective/staged/staged_group.h"
 #include "distribute/plan_agreement.h"
 #include "distribute/training_case.h"
 #include "testing.h"
@@ -31,7 +32,8 @@ class FaultyStrategy : public Strategy {
   FaultyStrategy(std::vector<DeviceChoice> devices, const FakeGroupOptions &first)
       : Strategy("faulty", std::move(devices)), first_(first) {}
 
-  Result<ReplicaGroups> make_groups(int32_t parts, int64_t) const override {
+  Result<ReplicaGroups> make_groups(std::span<const impl::backend::DeviceRef> devices, int32_t parts,
+                                    int64_t) const override {
     FakeGroupOptions options = first_;
     if (made_++ > 0) {
       options.abort_at = -1;
@@ -39,6 +41,8 @@ class FaultyStrategy : public Strategy {
     }
     ReplicaGroups groups;
     TUTTI_ASSIGN(groups.ranks, FakeGroup::create(replica_count(), parts, options));
+    if (backend()->has_host_memory()) return groups;
+    TUTTI_ASSIGN(groups.ranks, collective::staged::stage(std::move(groups.ranks), devices));
     return groups;
   }
 

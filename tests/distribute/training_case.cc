@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "backend/lazy_backend.h"
 #include "data/pipeline.h"
 #include "data/sources.h"
 #include "runtime/backend_list.h"
+#include "runtime/plugin_loader.h"
 
 namespace tutti::testing {
 
@@ -19,7 +21,16 @@ namespace tensor = impl::tensor;
 Result<impl::backend::BackendRef> open_test_backend(int32_t devices) {
   const char *name = std::getenv("TUTTI_TEST_BACKEND");
   const std::string options = "{\"logical_devices\": " + std::to_string(devices) + "}";
-  return impl::runtime::open_backend(name == nullptr ? "reference" : name, options, {});
+  const std::string_view chosen = name == nullptr ? "reference" : name;
+  if (chosen == "deferred" || chosen == "separate") {
+    LazySettings settings;
+    settings.has_host_memory = false;
+    settings.late = chosen == "deferred" ? Late::everything : Late::nothing;
+    LazyBackend::begin(std::move(settings));
+    return impl::backend::Backend::create(LazyBackend::entry, options, {});
+  }
+  if (chosen.starts_with('/')) return impl::runtime::load_plugin(chosen, options, {}, impl::backend::build_id());
+  return impl::runtime::open_backend(chosen, options, {});
 }
 
 Result<StrategyRef> make_test_strategy(int32_t count) {

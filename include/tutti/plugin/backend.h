@@ -160,6 +160,26 @@ typedef struct tutti_stream_table {
   int32_t (*event_is_done)(tutti_event *event);
 } tutti_stream_table;
 
+/// Copies by address, and memory of the host that copies like best (optional table). A backend without
+/// TUTTI_BACKEND_HOST_MEMORY needs it to train on several devices: the library then combines what its devices computed
+/// in memory of the host.
+typedef struct tutti_transfer_table {
+  uint64_t struct_size;
+
+  /// `bytes` of host memory aligned to 64, which copies to and from the device reach without a detour (page-locked).
+  /// Contents are undefined. RESOURCE_EXHAUSTED when there is none.
+  int32_t (*allocate)(tutti_device *device, uint64_t bytes, void **memory, tutti_error_sink *sink);
+  /// Gives memory of allocate back; `bytes` as then. NULL is a no-op.
+  void (*release)(tutti_device *device, void *memory, uint64_t bytes);
+
+  /// Copies from device memory, any address within a buffer of the device, to the host's, ordered on `stream`.
+  int32_t (*read)(tutti_device *device, const void *source, void *destination, uint64_t bytes, tutti_stream *stream,
+                  tutti_error_sink *sink);
+  /// The other way round.
+  int32_t (*write)(tutti_device *device, void *destination, const void *source, uint64_t bytes, tutti_stream *stream,
+                   tutti_error_sink *sink);
+} tutti_transfer_table;
+
 // ---- Compiling -----------------------------------------------------------------------------------------------------
 
 /// How exactly results repeat (tutti_compile_request.level).
@@ -292,7 +312,8 @@ typedef struct tutti_program_table {
 
   /// Issues segment `segment` on `stream`. Allocates nothing, looks nothing up and takes no lock. All segments of one
   /// pass get the same arguments. Errors in the data (a label outside its range) are INVALID_ARGUMENT naming node, row
-  /// and value, here or from the stream's synchronize.
+  /// and value, here or from the stream's synchronize; in the second case the floating-point values that were computed
+  /// from such data are not numbers, so that later work which asks whether a loss is finite learns of it.
   int32_t (*run)(tutti_program *program, int32_t segment, const tutti_run_arguments *arguments, tutti_stream *stream,
                  tutti_error_sink *sink);
 } tutti_program_table;
@@ -329,6 +350,9 @@ typedef struct tutti_backend_api {
   const tutti_layout_table *layout;  ///< (optional)
   const tutti_executable_table *executable;
   const tutti_program_table *program;
+
+  // Appended:
+  const tutti_transfer_table *transfer;  ///< (optional)
 } tutti_backend_api;
 
 /// The entry: the table, static for the life of the process, or NULL if the backend cannot work with a host of that

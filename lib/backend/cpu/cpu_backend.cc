@@ -129,7 +129,8 @@ const tutti_backend_api *entry(uint32_t host_abi_version) {
                                         host_stream_table(),
                                         &kLayoutTable,
                                         &kExecutableTable,
-                                        &kProgramTable};
+                                        &kProgramTable,
+                                        nullptr};
   return host_abi_version == TUTTI_BACKEND_ABI_VERSION ? &api : nullptr;
 }
 

@@ -138,7 +138,8 @@ const tutti_backend_api *entry(uint32_t host_abi_version) {
                                         &kStreamTable,
                                         nullptr,
                                         &kExecutableTable,
-                                        &kProgramTable};
+                                        &kProgramTable,
+                                        &kTransferTable};
   return host_abi_version == TUTTI_BACKEND_ABI_VERSION ? &api : nullptr;
 }
 

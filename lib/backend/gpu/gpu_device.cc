@@ -178,6 +178,47 @@ int32_t buffer_fill_zero(tutti_device_buffer *buffer, uint64_t offset, uint64_t 
                    [&](gpuStream_t target) { return gpuMemsetAsync(self.first + offset, 0, bytes, target); });
 }
 
+// ---- copies by address ----
+
+int32_t transfer_allocate(tutti_device *handle, uint64_t bytes, void **memory, tutti_error_sink *sink) {
+  GpuDevice &device = GpuDevice::of(handle);
+  return guarded(device.host(), sink, [&]() -> Status {
+    TUTTI_TRY(device.make_current());
+    void *made = nullptr;
+    const gpuError_t error = gpuHostAlloc(&made, std::max<uint64_t>(bytes, 1), gpuHostAllocMapped);
+    if (error == gpuErrorMemoryAllocation) {
+      (void)gpuGetLastError();  // it would be reported by the next launch
+      return base::resource_exhausted("device ", device.name(), " needs ", bytes,
+                                      " bytes of page-locked host memory, which the system does not give");
+    }
+    TUTTI_TRY(status_of(error, "allocating host memory"));
+    *memory = made;
+    return Status();
+  });
+}
+
+void transfer_release(tutti_device *handle, void *memory, uint64_t) {
+  if (memory == nullptr) return;
+  (void)GpuDevice::of(handle).make_current();
+  (void)gpuFreeHost(memory);
+}
+
+int32_t transfer_read(tutti_device *device, const void *source, void *destination, uint64_t bytes, tutti_stream *stream,
+                      tutti_error_sink *sink) {
+  if (bytes == 0) return 0;
+  return on_stream(GpuDevice::of(device), stream, sink, [&](gpuStream_t target) {
+    return gpuMemcpyAsync(destination, source, bytes, gpuMemcpyDeviceToHost, target);
+  });
+}
+
+int32_t transfer_write(tutti_device *device, void *destination, const void *source, uint64_t bytes,
+                       tutti_stream *stream, tutti_error_sink *sink) {
+  if (bytes == 0) return 0;
+  return on_stream(GpuDevice::of(device), stream, sink, [&](gpuStream_t target) {
+    return gpuMemcpyAsync(destination, source, bytes, gpuMemcpyHostToDevice, target);
+  });
+}
+
 // ---- streams and events ----
 
 struct GpuEvent {
@@ -269,6 +310,8 @@ const tutti_buffer_table kBufferTable = {
 const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table), stream_create, stream_release, stream_synchronize,
                                          stream_wait_event,          event_create,  event_release,  event_record,
                                          event_synchronize,          event_is_done};
+const tutti_transfer_table kTransferTable = {sizeof(tutti_transfer_table), transfer_allocate, transfer_release,
+                                             transfer_read, transfer_write};
 
 // ---- faults ----
 

@@ -90,6 +90,7 @@ struct GpuStream {
 extern const tutti_device_table kDeviceTable;
 extern const tutti_buffer_table kBufferTable;
 extern const tutti_stream_table kStreamTable;
+extern const tutti_transfer_table kTransferTable;
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -64,7 +64,6 @@ base::Result<Kernel> make_avg_pool2d(KernelRequest &request);
 base::Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request);
 base::Result<Kernel> make_max_pool2d(KernelRequest &request);
 base::Result<Kernel> make_max_pool2d_gradient(KernelRequest &request);
-
 // layer_norm_kernels.cc
 base::Result<Kernel> make_layer_norm(KernelRequest &request);
 base::Result<Kernel> make_layer_norm_gradient(KernelRequest &request);

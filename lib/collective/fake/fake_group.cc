@@ -289,6 +289,7 @@ class FakeRank : public Group {
   int32_t parts() const override { return engine_->parts; }
   base::Result<Ticket> begin(const Operation &operation) override {
     TUTTI_TRY(check_operation(operation, contributors()));
+    TUTTI_TRY(check_on_host(operation));
     return engine_->post(rank_, operation);
   }
   Status wait(Ticket ticket) override { return engine_->wait(rank_, ticket, cancel_); }

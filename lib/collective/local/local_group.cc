@@ -148,6 +148,7 @@ class LocalRank : public Group {
 base::Result<Ticket> LocalRank::begin(const Operation &operation) {
   if (shared_->dead.load(std::memory_order_acquire)) return error();
   TUTTI_TRY(check_operation(operation, contributors()));
+  TUTTI_TRY(check_on_host(operation));
   const Ticket ticket = self().posted.load(std::memory_order_relaxed);
   // A slot may be used again when every rank is done with the operation that had it.
   for (const RankState &rank : shared_->ranks) {

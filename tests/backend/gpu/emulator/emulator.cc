@@ -348,8 +348,11 @@ gpuError_t gpuFree(void *memory) {
 }
 
 gpuError_t gpuHostAlloc(void **memory, size_t bytes, unsigned) {
-  *memory = std::calloc(1, std::max<size_t>(bytes, 1));
-  return *memory == nullptr ? gpuErrorMemoryAllocation : gpuSuccess;
+  void *const made = std::aligned_alloc(256, (std::max<size_t>(bytes, 1) + 255) / 256 * 256);
+  if (made == nullptr) return gpuErrorMemoryAllocation;
+  std::memset(made, 0xFF, bytes);
+  *memory = made;
+  return gpuSuccess;
 }
 
 gpuError_t gpuFreeHost(void *memory) {

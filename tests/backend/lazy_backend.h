@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The reference backend with copies that are late: what is written on a stream is copied only when somebody waits for
-// the stream or an event of it, which is the latest moment that the contract allows. Who forgets to wait, or frees the
-// source too early, computes with other numbers.
+// the stream or an event of it, which is the latest moment that the contract allows; where it is told so, everything on a
+// stream is as late. Who forgets to wait, or frees the source too early, computes with other numbers.
 //
 //   LazyBackend::begin({.has_host_memory = false});    // settings of backends opened from now on, and new counts
 //   TUTTI_ASSIGN(BackendRef backend, Backend::create(LazyBackend::entry, "{}", {}));
 //
 // Threads: every function is safe from any thread.
-#ifndef TUTTI_TESTS_DISTRIBUTE_LAZY_BACKEND_H_
-#define TUTTI_TESTS_DISTRIBUTE_LAZY_BACKEND_H_
+#ifndef TUTTI_TESTS_BACKEND_LAZY_BACKEND_H_
+#define TUTTI_TESTS_BACKEND_LAZY_BACKEND_H_
 
 #include <tutti/plugin/backend.h>
 
@@ -18,8 +18,14 @@
 
 namespace tutti::testing {
 
+/// What is late: what comes to the device, or also programs, reads and fills.
+enum class Late { nothing, copies, everything };
+
 struct LazySettings {
   bool has_host_memory = true;
+  Late late = Late::copies;
+  /// Without host memory: copies by address.
+  bool has_transfers = true;
   /// Called before a program runs on a stream.
   std::function<void()> on_run;
   /// Asked for memory of so many bytes: is there any?
@@ -40,4 +46,4 @@ class LazyBackend {
 
 }  // namespace tutti::testing
 
-#endif  // TUTTI_TESTS_DISTRIBUTE_LAZY_BACKEND_H_
+#endif  // TUTTI_TESTS_BACKEND_LAZY_BACKEND_H_

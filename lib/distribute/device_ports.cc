@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/device_ports.h"
+
+#include <algorithm>
+
+namespace tutti::impl::distribute {
+
+using base::Result;
+using base::Status;
+
+Status DevicePorts::run(backend::Program &program, const std::vector<const void *> &inputs,
+                        const std::vector<void *> &outputs, const backend::RunScalars &scalars,
+                        backend::Stream &stream) {
+  if (device_->backend().has_host_memory()) {
+    TUTTI_TRY(program.run(0, {inputs.data(), outputs.data(), scalars.data()}, stream));
+    return stream.synchronize();
+  }
+  const backend::ExecutableDescription &description = program.executable()->description();
+  TUTTI_ASSIGN(const std::vector<void *> device_inputs, make_room(description.inputs, inputs_));
+  TUTTI_ASSIGN(const std::vector<void *> device_outputs, make_room(description.outputs, outputs_));
+  Status status;
+  for (size_t i = 0; i < inputs.size() && status.ok(); ++i)
+    status = inputs_[i].write(0, inputs[i], description.inputs[i].bytes, &stream);
+  const void *const *const from = const_cast<const void *const *>(device_inputs.data());
+  if (status.ok()) status = program.run(0, {from, device_outputs.data(), scalars.data()}, stream);
+  for (size_t i = 0; i < outputs.size() && status.ok(); ++i)
+    status = outputs_[i].read(0, outputs[i], description.outputs[i].bytes, &stream);
+  // Also after an error: the copies read the caller's rows.
+  const Status done = stream.synchronize();
+  return status.ok() ? done : status;
+}
+
+Result<std::vector<void *>> DevicePorts::make_room(const std::vector<backend::PortDescription> &ports,
+                                                   std::vector<backend::Buffer> &buffers) {
+  std::vector<void *> pointers;
+  buffers.resize(std::max(buffers.size(), ports.size()));
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (buffers[i].empty() || buffers[i].size_bytes() < ports[i].bytes) {
+      buffers[i] = backend::Buffer();  // before the larger one, so that both need not fit
+      TUTTI_ASSIGN(buffers[i], device_->allocate(std::max<int64_t>(ports[i].bytes, 1)));
+    }
+    pointers.push_back(buffers[i].device_pointer());
+  }
+  return pointers;
+}
+
+}  // namespace tutti::impl::distribute

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every group must do, with buffers in memory of devices (lazy_backend.h: streams do their work as late as can be),
+// and operations on the host's memory among them.
+#include "collective/staged/staged_group.h"
+
+#include "backend/backend.h"
+#include "backend/lazy_backend.h"
+#include "collective/fake/fake_group.h"
+#include "collective/local/local_group.h"
+#include "conformance/group_conformance.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+namespace backend = impl::backend;
+namespace collective = impl::collective;
+using collective::Kind;
+
+static Result<std::vector<backend::DeviceRef>> lazy_devices(int32_t count, bool has_transfers = true) {
+  LazySettings settings;
+  settings.has_host_memory = false;
+  settings.late = Late::everything;
+  settings.has_transfers = has_transfers;
+  LazyBackend::begin(std::move(settings));
+  const std::string options = "{\"logical_devices\": " + std::to_string(count) + "}";
+  TUTTI_ASSIGN(const backend::BackendRef made, backend::Backend::create(LazyBackend::entry, options, {}));
+  std::vector<backend::DeviceRef> devices(static_cast<size_t>(count));
+  for (int32_t d = 0; d < count; ++d) {
+    TUTTI_ASSIGN(devices[static_cast<size_t>(d)], made->open_device(d));
+  }
+  return devices;
+}
+
+/// Takes operations on memory of the host and has them done in memory of a device.
+class OnDevice : public Group {
+ public:
+  OnDevice(std::unique_ptr<Group> inner, backend::DeviceRef device)
+      : inner_(std::move(inner)), device_(std::move(device)), stream_(std::move(*device_->create_stream())) {}
+  ~OnDevice() override { inner_.reset(); }  // before the memory that it may be copying
+
+  int32_t rank() const override { return inner_->rank(); }
+  int32_t size() const override { return inner_->size(); }
+  int32_t parts() const override { return inner_->parts(); }
+
+  Result<Ticket> begin(const Operation &operation) override {
+    Posted posted{operation, {}, {}, {}, {}};
+    if (operation.kind == Kind::barrier) return inner_->begin(operation);
+    for (int32_t p = 0; p < parts(); ++p) {
+      posted.host.push_back(operation.buffers[p]);
+      TUTTI_ASSIGN(backend::Buffer buffer, device_->allocate(bytes_of(operation)));
+      TUTTI_TRY(buffer.write(0, operation.buffers[p], bytes_of(operation), &stream_));
+      posted.pointers.push_back(buffer.device_pointer());
+      posted.buffers.push_back(std::move(buffer));
+    }
+    Operation moved = operation;
+    moved.buffers = posted.pointers.data();
+    moved.stream = &stream_;
+    if (operation.gathered != nullptr) {
+      TUTTI_ASSIGN(posted.gathered, device_->allocate(bytes_of(operation) * contributors()));
+      moved.gathered = posted.gathered.device_pointer();
+    }
+    const Result<Ticket> ticket = inner_->begin(moved);
+    posted_.push_back(std::move(posted));  // also after an error: its memory is still being written to
+    return ticket;
+  }
+
+  Status wait(Ticket ticket) override {
+    TUTTI_TRY(inner_->wait(ticket));
+    for (Posted &posted : posted_) {
+      const int64_t bytes = bytes_of(posted.operation);
+      for (size_t p = 0; p < posted.buffers.size(); ++p)
+        TUTTI_TRY(posted.buffers[p].read(0, posted.host[p], bytes, &stream_));
+      if (posted.gathered.empty()) continue;
+      TUTTI_TRY(posted.gathered.read(0, posted.operation.gathered, bytes * contributors(), &stream_));
+    }
+    TUTTI_TRY(stream_.synchronize());
+    posted_.clear();
+    return Status();
+  }
+
+  void abort(const Status &cause) override { inner_->abort(cause); }
+  Status error() const override { return inner_->error(); }
+  void set_cancel(const impl::base::CancelToken *token) override { inner_->set_cancel(token); }
+
+ private:
+  struct Posted {
+    Operation operation;
+    std::vector<backend::Buffer> buffers;
+    std::vector<void *> host, pointers;
+    backend::Buffer gathered;
+  };
+
+  static int64_t bytes_of(const Operation &operation) {
+    return operation.count * static_cast<int64_t>(impl::tensor::size_bytes(operation.dtype));
+  }
+  std::unique_ptr<Group> inner_;
+  const backend::DeviceRef device_;
+  backend::Stream stream_;
+  std::vector<Posted> posted_;
+};
+
+const GroupFactory &group_factory() {
+  static const GroupFactory factory = [](int32_t size, int32_t parts) -> Result<Groups> {
+    TUTTI_ASSIGN(const auto devices, lazy_devices(size));
+    TUTTI_ASSIGN(Groups inner, collective::local::LocalGroup::create(size, parts));
+    TUTTI_ASSIGN(Groups groups, collective::staged::stage(std::move(inner), devices));
+    for (size_t r = 0; r < groups.size(); ++r)
+      groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
+    return groups;
+  };
+  return factory;
+}
+
+/// Sums of buckets in memory of a device while words are combined in that of the host, all under way together; the group
+/// below carries them out out of order and spoils what may not be read.
+static void test_memory_of_hosts_and_devices(void **) {
+  constexpr int64_t kCount = 300;
+  const auto devices = assert_ok_value(lazy_devices(3));
+  Groups groups = assert_ok_value(collective::fake::FakeGroup::create(3, 2, {}));
+  groups = assert_ok_value(collective::staged::stage(std::move(groups), devices));
+  assert_all_ok(run_ranks(groups, [&](Group &group) {
+    const backend::DeviceRef &device = devices[static_cast<size_t>(group.rank())];
+    TUTTI_ASSIGN(backend::Stream stream, device->create_stream());
+    for (int64_t round = 0; round < 10; ++round) {
+      RankBuffers from(group, kCount), to(group, kCount);
+      std::vector<int64_t> words(2, group.rank() * 2 + round);
+      std::vector<void *> word_pointers = {&words[0], &words[1]}, pointers;
+      std::vector<backend::Buffer> buffers;
+      for (void *part : from.pointers) {
+        TUTTI_ASSIGN(backend::Buffer buffer, device->allocate(kCount * 4));
+        TUTTI_TRY(buffer.write(0, part, kCount * 4, &stream));
+        pointers.push_back(buffer.device_pointer());
+        buffers.push_back(std::move(buffer));
+      }
+      Operation sums, largest;
+      sums.kind = largest.kind = Kind::all_reduce;
+      sums.buffers = pointers.data();
+      sums.count = kCount;
+      sums.stream = &stream;
+      largest.reduction = Reduction::max;
+      largest.dtype = DType::i64;
+      largest.buffers = word_pointers.data();
+      largest.count = 1;
+      TUTTI_TRY(group.begin(sums));
+      TUTTI_ASSIGN(const Ticket words_ticket, group.begin(largest));
+      TUTTI_TRY(group.wait(words_ticket));
+      if (words[0] != 4 + round || words[1] != 4 + round) return impl::base::internal_error("wrong words");
+      for (size_t p = 0; p < buffers.size(); ++p) {
+        TUTTI_TRY(buffers[p].read(0, to.pointers[p], kCount * 4, &stream));
+      }
+      TUTTI_TRY(stream.synchronize());
+      for (const auto &part : to.values) {
+        for (int64_t i = 0; i < kCount; ++i)
+          TUTTI_TRY(differs("sum", i, part[static_cast<size_t>(i)], ordered_sum(6, i)));
+      }
+    }
+    return Status();
+  }));
+}
+
+static void test_what_cannot_be_staged(void **) {
+  const auto two = assert_ok_value(lazy_devices(2));
+  assert_error_contains(collective::staged::stage(assert_ok_value(collective::local::LocalGroup::create(3)), two),
+                        "3 ranks on 2");
+  const auto bare = assert_ok_value(lazy_devices(2, false));
+  assert_error_contains(collective::staged::stage(assert_ok_value(collective::local::LocalGroup::create(2)), bare),
+                        "copies by address");
+}
+
+/// Groups over memory of the host refuse that of devices.
+static void test_groups_on_the_host_refuse_devices(void **) {
+  const auto devices = assert_ok_value(lazy_devices(1));
+  backend::Stream stream = assert_ok_value(devices[0]->create_stream());
+  float value = 1;
+  void *const buffers[] = {&value};
+  Operation operation;
+  operation.kind = Kind::all_reduce;
+  operation.buffers = buffers;
+  operation.count = 1;
+  operation.label = "one";
+  operation.stream = &stream;
+  assert_error_contains(assert_ok_value(collective::local::LocalGroup::create(1))[0]->run(operation), "'one'");
+  assert_error_contains(assert_ok_value(collective::fake::FakeGroup::create(1, 1, {}))[0]->run(operation), "'one'");
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    TUTTI_GROUP_CONFORMANCE_TESTS,
+    cmocka_unit_test(tutti::testing::test_memory_of_hosts_and_devices),
+    cmocka_unit_test(tutti::testing::test_what_cannot_be_staged),
+    cmocka_unit_test(tutti::testing::test_groups_on_the_host_refuse_devices),
+};
+TEST_MAIN(tests)
