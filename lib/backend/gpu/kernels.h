@@ -68,6 +68,14 @@ base::Result<Kernel> make_max_pool2d_gradient(KernelRequest &request);
 base::Result<Kernel> make_layer_norm(KernelRequest &request);
 base::Result<Kernel> make_layer_norm_gradient(KernelRequest &request);
 
+// batch_norm_kernels.cc
+base::Result<Kernel> make_batch_norm_gradient_apply(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_gradient_moments(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_inference(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_moments(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_training(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_training_gradient(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_
