@@ -12,9 +12,11 @@ import unittest
 import abi_baseline
 import binding_reach
 import formatting
+import gpu_calls
 import headers_alone
 import include_floors
 import library_shape
+import plugin_shape
 import readme_example
 import size_budget
 import symbol_list
@@ -279,6 +281,58 @@ class LibraryShape(HouseCase):
         self.expect(library_shape.segment_problems(library_shape.readelf("-l", self.build()), 8 << 20))
         rows = "  LOAD           0x000000 0x0000 0x0000 0x1 0x900000 R E 0x1000\n"
         self.expect(library_shape.segment_problems(rows, 8 << 20), "9437184 bytes")
+
+
+class PluginShape(HouseCase):
+    def build(self, text, *options):
+        self.write("a.c", text)
+        plugin = os.path.join(self.root, "tutti-a.so")
+        subprocess.run(["cc", "-shared", "-fPIC", os.path.join(self.root, "a.c"), "-o", plugin, *options], check=True)
+        return plugin
+
+    def test_symbols(self):
+        entry = "int tutti_backend_entry(int v) { return v; }\n"
+        self.expect(plugin_shape.symbol_problems(plugin_shape.symbols(self.build(entry))))
+        self.expect(plugin_shape.symbol_problems(plugin_shape.symbols(self.build("int f(void) { return 1; }\n"))), "lacks", "exports f")
+        calls = "int cuInit(int v); int cudaFree(int v); __attribute__((weak)) int cudnnCreate(int v);\n"
+        bad = self.build(calls + "int tutti_backend_entry(int v) { return cuInit(v) + cudaFree(v) + (cudnnCreate ? 1 : 0); }\n")
+        self.expect(plugin_shape.symbol_problems(plugin_shape.symbols(bad)), "cuInit", "cudaFree")
+
+    def test_needed(self):
+        text = " 0x1 (NEEDED) Shared library: [libstdc++.so.6]\n"
+        self.expect(plugin_shape.needed_problems(text, []))
+        text += " 0x1 (NEEDED) Shared library: [libcuda.so.1]\n 0x1 (NEEDED) Shared library: [libamdhip64.so.5]\n 0x1 (RUNPATH) [/opt]\n"
+        self.expect(plugin_shape.needed_problems(text, ["libamdhip64"]), "libcuda.so.1", "library path")
+
+
+class GpuCalls(HouseCase):
+    def test_all(self):
+        self.write("lib/backend/cuda/a.cc", """// cudaFree(p);
+#define gpuFree cudaFree
+cudaError_t gpuMalloc(void **p);
+Status f() {
+  TUTTI_TRY(status_of(cudaMalloc(&p, 1), "cudaFree(p);"));
+  if (gpuFree(p) != gpuSuccess) return g(lt->cublasLtCreate(&h));
+  (void)cudaFree(p);
+  if (x) (void)cudaFree(p);
+  const cudaError_t e = cudaGetLastError();
+  auto h = [&] { return launch_copy(a, b); };
+  return x ? cudaFree(p) : gpu_launch(k, 1);
+}
+""")
+        self.expect(gpu_calls.check(self.root))
+        self.write("lib/backend/cuda/b.cc", """void f() {
+  cudaFree(p);
+  if (x) gpuFree(p);
+  else hipFree(p);
+  for (int i = 0; i < g(1); ++i)
+    lt->cublasLtDestroy(h);
+  launch_copy(
+      a, b);
+  switch (x) { case 1: table.cudnnDestroy(h); }
+}
+""")
+        self.expect(gpu_calls.check(self.root), "b.cc:2:", "b.cc:3:", "b.cc:4:", "b.cc:6:", "b.cc:7:", "b.cc:9:")
 
 
 class HeadersAlone(HouseCase):

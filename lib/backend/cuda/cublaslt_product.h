@@ -15,22 +15,10 @@
 #include <memory>
 
 #include "backend/cuda/dynamic_library.h"
+#include "backend/cuda/product_plan.h"
 #include "base/status.h"
-#include "tensor/dtype.h"
 
 namespace tutti::impl::backend::cuda {
-
-/// y[m, n] = a[m, k] b[k, n], in `batches` of them; a lies as [k, m] where it is transposed, b as [n, k].
-struct ProductShape {
-  tensor::DType dtype = tensor::DType::f32;
-  int64_t m = 0, n = 0, k = 0;
-  bool transpose_a = false, transpose_b = false;
-  int64_t batches = 1;
-  /// Elements from one matrix of the batch to the next; 0 = the same matrix again.
-  int64_t a_step = 0, b_step = 0, y_step = 0;
-  /// May factors of f32 products be rounded?
-  bool allows_rounding = false;
-};
 
 class CublasLtProduct {
  public:

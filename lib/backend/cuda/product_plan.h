@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a batched matrix product becomes calls of cuBLASLt, whose batches walk evenly.
+#ifndef TUTTI_BACKEND_CUDA_PRODUCT_PLAN_H_
+#define TUTTI_BACKEND_CUDA_PRODUCT_PLAN_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tensor/dtype.h"
+
+namespace tutti::impl::backend::cuda {
+
+/// y[m, n] = a[m, k] b[k, n], in `batches` of them; a lies as [k, m] where it is transposed, b as [n, k]. All row-major.
+struct ProductShape {
+  tensor::DType dtype = tensor::DType::f32;
+  int64_t m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  int64_t batches = 1;
+  /// Elements from one matrix of the batch to the next; 0 = the same matrix again.
+  int64_t a_step = 0, b_step = 0, y_step = 0;
+  /// May factors of f32 products be rounded?
+  bool allows_rounding = false;
+};
+
+/// Calls of one shape, each with the elements from the beginning of a, b and y at which its matrices begin.
+struct ProductPlan {
+  ProductShape shape;
+  std::vector<std::array<int64_t, 3>> calls;
+};
+
+/// The dims are those of whole arrays; the batch dims of a and b broadcast to those of y. Nothing where it would take
+/// so many calls that one kernel is faster.
+std::optional<ProductPlan> plan_product(tensor::DType dtype, const std::vector<int64_t> &a,
+                                        const std::vector<int64_t> &b, const std::vector<int64_t> &y, bool transpose_a,
+                                        bool transpose_b);
+
+}  // namespace tutti::impl::backend::cuda
+
+#endif  // TUTTI_BACKEND_CUDA_PRODUCT_PLAN_H_
