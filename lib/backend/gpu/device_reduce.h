@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions along any axes on a device. The array is seen as [outer, rows, columns], where columns are what lies
-// innermost and is kept; outer and rows are walked through strides. Without columns, groups of threads take a line each
-// and read it in packs; with columns, threads lie side by side along them. Few results of many elements take two passes.
+// innermost and is kept; outer and rows are walked through strides. Without columns, groups of threads take a line
+// each and read it in packs; with columns, threads lie side by side along them. Few results of many elements take two
+// passes.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_REDUCE_H_
 #define TUTTI_BACKEND_GPU_DEVICE_REDUCE_H_
 

@@ -9,7 +9,7 @@
 //     using Finish = ..;                        // below
 //     struct State { .. };                      // a thread's registers
 //     Finish finish;
-//     __device__ State begin(int64_t outer, int64_t row, bool has_row, int64_t column) const;   // the thread's first row
+//     __device__ State begin(int64_t outer, int64_t first_row, bool has_row, int64_t column) const;
 //     __device__ void add(State &, int64_t outer, int64_t row, int64_t column) const;
 //     __device__ typename Finish::Total total(const State &, int v) const;                      // of column + v
 //   };

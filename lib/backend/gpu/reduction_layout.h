@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How reductions are laid out over blocks. What is reduced is [outer, rows, columns]: each of outer x columns results
-// takes the `rows` elements between. The layout depends on the shape alone, so sums come in the same order on every GPU.
+// takes the `rows` elements between. The layout depends on the shape alone: sums come in the same order on every GPU.
 #ifndef TUTTI_BACKEND_GPU_REDUCTION_LAYOUT_H_
 #define TUTTI_BACKEND_GPU_REDUCTION_LAYOUT_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work on whole rows: a group of `lanes` threads has a row. Rows of up to kRowPacks packs per thread of a block are read
-// once, into registers; longer ones are read again in each pass. Included by .cu files only.
+// Work on whole rows: a group of `lanes` threads has a row. Rows of up to kRowPacks packs per thread of a block are
+// read once, into registers; longer ones are read again in each pass. Included by .cu files only.
 //
 //   Row<T, V, N> row(x + i * length, length, lanes, is_inside);
 //   row.each([&](int64_t position, C (&x)[V]) { ... });            // packs of this thread

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Float elements by storage type, read and written as packs of neighbours (16 bytes where the data allows), and a row of
-// them in registers. Included by .cu files only.
+// Float elements by storage type, read and written as packs of neighbours: 16 bytes where the data allows. Included by
+// .cu files only.
 //
 //   return visit_floats(dtype, is_wide(dtype, length, {x, y}), [&](auto storage) {
 //     using S = decltype(storage);                       // Storage<T, V>
