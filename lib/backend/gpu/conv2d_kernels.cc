@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution and its gradients: as products of matrices, of the images themselves where kernels are 1 x 1, and of their
-// patches otherwise; groups of few channels result by result.
+// Convolution and its gradients: as products of matrices, of the images themselves if kernels are 1 x 1, and of their
+// patches otherwise; groups of few channels, and f64, result by result.
 #include <algorithm>
 
 #include "backend/gpu/device_conv2d.h"
@@ -37,8 +37,9 @@ Result<Convolution> convolution_of(const Attributes &attributes, const LoweredVa
   return made;
 }
 
-bool has_small_groups(const Convolution &convolution) {
-  return convolution.groups > 1 && std::min(convolution.group_channels(), convolution.group_filters()) < 16;
+bool goes_by_results(const Convolution &convolution) {
+  return convolution.dtype == DType::f64 ||
+         (convolution.groups > 1 && std::min(convolution.group_channels(), convolution.group_filters()) < 16);
 }
 
 /// Is every patch one pixel, in order?
@@ -92,8 +93,8 @@ Result<Kernel> make_conv2d(KernelRequest &request) {
   const auto bias_of = [has_bias = request.has_input(2)](const Frame &frame) {
     return has_bias ? frame.input(2) : nullptr;
   };
-  if (has_small_groups(convolution)) {
-    request.kernel_name = "simt_groups";
+  if (goes_by_results(convolution)) {
+    request.kernel_name = "simt_results";
     return Kernel([=](const Frame &frame) {
       return status_of(launch_grouped_conv2d(convolution, frame.input(0), frame.input(1), bias_of(frame),
                                              frame.output(0), frame.stream()),
@@ -116,8 +117,8 @@ Result<Kernel> make_conv2d_input_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dInputGradientAttributes::from(request.node));
   TUTTI_ASSIGN(const Convolution convolution,
                convolution_of(attributes, request.output(0), request.input(1), request.input(0)));
-  if (has_small_groups(convolution)) {
-    request.kernel_name = "simt_groups";
+  if (goes_by_results(convolution)) {
+    request.kernel_name = "simt_results";
     return Kernel([convolution](const Frame &frame) {
       return status_of(launch_grouped_conv2d_input_gradient(convolution, frame.input(0), frame.input(1),
                                                             frame.output(0), frame.stream()),
@@ -140,10 +141,10 @@ Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dKernelGradientAttributes::from(request.node));
   TUTTI_ASSIGN(const Convolution convolution,
                convolution_of(attributes, request.input(0), request.output(0), request.input(1)));
-  if (has_small_groups(convolution)) {
+  if (goes_by_results(convolution)) {
     const GroupedPlan plan = plan_grouped_kernel_gradient(convolution);
     request.reserve_scratch(plan.scratch_bytes);
-    request.kernel_name = "simt_groups";
+    request.kernel_name = "simt_results";
     return Kernel([convolution, plan](const Frame &frame) {
       return status_of(launch_grouped_conv2d_kernel_gradient(convolution, frame.input(0), frame.input(1),
                                                              frame.output(0), plan, frame.scratch(), frame.stream()),

@@ -21,8 +21,8 @@ struct Pixel {
   int32_t y, x;
 };
 
-/// Patches of images [rows, height, width, pitch]: matrices of [rows, down, across] patches by [height, width, channels]
-/// taps. A batch is a group of channels.
+/// Patches of images [rows, height, width, pitch]: a matrix of [rows, down, across] patches and [height, width,
+/// channels] taps. A batch is a group of channels.
 struct Patches {
   PatchAxis y, x;
   Divider down, across;           ///< patches
@@ -323,7 +323,7 @@ int64_t Convolution::phases() const {
 
 ProductSize conv2d_size(const Convolution &convolution) {
   return {convolution.groups, convolution.positions(), convolution.group_filters(),
-          convolution.taps() * convolution.group_channels(), convolution.dtype == DType::f64};
+          convolution.taps() * convolution.group_channels(), false};
 }
 
 ProductSize conv2d_input_gradient_size(const Convolution &convolution) {
@@ -331,12 +331,12 @@ ProductSize conv2d_input_gradient_size(const Convolution &convolution) {
   const int64_t pixels = int64_t{(y.input + y.stride - 1) / y.stride} * ((x.input + x.stride - 1) / x.stride);
   const int64_t taps = int64_t{(y.window + y.period - 1) / y.period} * ((x.window + x.period - 1) / x.period);
   return {convolution.groups * convolution.phases(), convolution.window.rows * pixels, convolution.group_channels(),
-          taps * convolution.group_filters(), convolution.dtype == DType::f64};
+          taps * convolution.group_filters(), false};
 }
 
 ProductSize conv2d_kernel_gradient_size(const Convolution &convolution) {
   return {convolution.groups, convolution.taps() * convolution.group_channels(), convolution.group_filters(),
-          convolution.positions(), convolution.dtype == DType::f64};
+          convolution.positions(), false};
 }
 
 gpuError_t launch_conv2d(const Convolution &convolution, const void *x, const void *kernel, const void *bias, void *y,
@@ -351,7 +351,7 @@ gpuError_t launch_conv2d(const Convolution &convolution, const void *x, const vo
   product.target.array.addend = bias;
   product.target.array.addend_column = 1;
   set_size(size, product);
-  return launch_product(product, plan, scratch, stream);
+  return launch_product<float>(product, plan, scratch, stream);
 }
 
 gpuError_t launch_conv2d_input_gradient(const Convolution &convolution, const void *dy, const void *kernel, void *dx,
@@ -370,7 +370,7 @@ gpuError_t launch_conv2d_input_gradient(const Convolution &convolution, const vo
   product.b = {factor(convolution, kernel, group_filters, filters), gradient};
   product.target = {result(convolution, dx, group_channels, channels), gradient};
   set_size(conv2d_input_gradient_size(convolution), product);
-  return launch_product(product, plan, scratch, stream);
+  return launch_product<float>(product, plan, scratch, stream);
 }
 
 gpuError_t launch_conv2d_kernel_gradient(const Convolution &convolution, const void *x, const void *dy, void *dkernel,
@@ -383,7 +383,7 @@ gpuError_t launch_conv2d_kernel_gradient(const Convolution &convolution, const v
   product.b = {factor(convolution, dy, group_filters, filters), size.n, size.k, filters, 0};
   product.target = {result(convolution, dkernel, group_filters, filters), size.m, size.n, filters, 0};
   set_size(size, product);
-  return launch_product(product, plan, scratch, stream);
+  return launch_product<float>(product, plan, scratch, stream);
 }
 
 }  // namespace tutti::impl::backend::gpu

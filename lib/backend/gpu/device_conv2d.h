@@ -10,7 +10,8 @@
 //                                   phase of the pixels, with those elements of the kernel that meet it
 //   dkernel [taps, filters]       = patches of x, transposed · dy; long sums, which are split
 //
-// Outside of the image is 0, which is multiplied with the kernel: an infinite kernel gives NaN at borders.
+// For f32, f16 and bf16; device_grouped_conv2d.h has f64. Outside of the image is 0, which is multiplied
+// with the kernel: an infinite kernel gives NaN at borders.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_CONV2D_H_
 #define TUTTI_BACKEND_GPU_DEVICE_CONV2D_H_
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution with groups of few channels, depthwise above all: tiles of products would be nearly empty, so every result
+// Convolution with groups of few channels, depthwise above all: tiles of products would be nearly empty, so each result
 // is one thread's sum, neighbours having neighbouring channels. Sums of the kernel's gradient, over all positions, are
-// shared by a column of threads and, if there are few of them, split between blocks.
+// shared by a column of threads and, if there are few of them, split between blocks. Any convolution of f64, too, which
+// is rare and not worth the time to compile its tiles.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_GROUPED_CONV2D_H_
 #define TUTTI_BACKEND_GPU_DEVICE_GROUPED_CONV2D_H_
 

@@ -6,29 +6,34 @@
 namespace tutti::impl::backend::gpu {
 namespace {
 
-/// A factor: rows of a or columns of b are its lines.
-struct MatrixSource {
+/// A factor of one batch: rows of a or columns of b are its lines.
+struct MatrixLines {
   using Line = int64_t;
 
   FactorArray array;
   int64_t lines, depth;
   int64_t line_stride, depth_stride;
   int64_t first;
+
+  __device__ bool runs_along_depth() const { return depth_stride == 1; }
+  __device__ int64_t line(int64_t i) const { return first + i * line_stride; }
+  __device__ int64_t step(int64_t k) const { return k * depth_stride; }
+  __device__ int64_t position(int64_t line, int64_t step) const { return line + step; }
+};
+
+struct MatrixSource {
+  MatrixLines matrix;
   int32_t batch_rank;
   int64_t batch_dims[Matmul::kAxes], batch_strides[Matmul::kAxes];
 
-  __device__ MatrixSource at_batch(int64_t batch) const {
-    MatrixSource made = *this;
+  __device__ MatrixLines at_batch(int64_t batch) const {
+    MatrixLines made = matrix;
     for (int32_t axis = batch_rank - 1; axis >= 0; --axis) {
       made.first += batch % batch_dims[axis] * batch_strides[axis];
       batch /= batch_dims[axis];
     }
     return made;
   }
-  __device__ bool runs_along_depth() const { return depth_stride == 1; }
-  __device__ int64_t line(int64_t i) const { return first + i * line_stride; }
-  __device__ int64_t step(int64_t k) const { return k * depth_stride; }
-  __device__ int64_t position(int64_t line, int64_t step) const { return line + step; }
 };
 
 struct MatrixTarget {
@@ -46,11 +51,7 @@ struct MatrixTarget {
 MatrixSource source(const Matmul &matmul, const void *data, int64_t lines, int64_t line_stride, int64_t depth_stride,
                     const int64_t *batch_strides) {
   MatrixSource made{};
-  made.array = {data, matmul.dtype, 0};
-  made.lines = lines;
-  made.depth = matmul.k;
-  made.line_stride = line_stride;
-  made.depth_stride = depth_stride;
+  made.matrix = {{data, matmul.dtype, 0}, lines, matmul.k, line_stride, depth_stride, 0};
   made.batch_rank = matmul.batch_rank;
   // Everything that a run of four begins at, or ends at, is a multiple of four.
   int64_t offsets = depth_stride == 1 ? line_stride | matmul.k : depth_stride | lines;
@@ -59,7 +60,7 @@ MatrixSource source(const Matmul &matmul, const void *data, int64_t lines, int64
     made.batch_strides[axis] = batch_strides[axis];
     offsets |= batch_strides[axis];
   }
-  made.array.is_wide = is_wide(data, matmul.dtype, offsets) && (depth_stride == 1 || line_stride == 1);
+  made.matrix.array.is_wide = is_wide(data, matmul.dtype, offsets) && (depth_stride == 1 || line_stride == 1);
   return made;
 }
 
@@ -79,7 +80,8 @@ gpuError_t launch_matmul(const Matmul &matmul, gpuStream_t stream) {
   product.target.rows = product.m = matmul.m;
   product.target.columns = product.n = matmul.n;
   product.batches = matmul.batches;
-  return launch_product(product, matmul.plan, matmul.scratch, stream);
+  return matmul.dtype == DType::f64 ? launch_product<double>(product, matmul.plan, matmul.scratch, stream)
+                                    : launch_product<float>(product, matmul.plan, matmul.scratch, stream);
 }
 
 }  // namespace tutti::impl::backend::gpu

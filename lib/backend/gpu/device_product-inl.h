@@ -68,44 +68,40 @@ struct alignas(16) Quad {
 /// As they lie in memory: to convert them at once would be to wait for them.
 template <typename C>
 struct Fetched {
-  uint32_t words[4] = {};  // two halves to a word if they were read together
+  uint32_t words[4];  // two halves to a word if they were read together
 };
 template <>
 struct Fetched<double> {
-  double values[4] = {};
+  double values[4];
 };
 
 struct alignas(8) Bytes8 {
   uint32_t words[2];
 };
 
+// Elements have numbers known when this is compiled, loops would leave them in memory until they are unrolled.
 __device__ inline void fetch_four(const FactorArray &from, int64_t position, Fetched<float> &to) {
+  Bytes16 read = {};
   if (from.dtype == DType::f32) {
-    const Bytes16 read = *reinterpret_cast<const Bytes16 *>(static_cast<const uint32_t *>(from.data) + position);
-    TUTTI_UNROLL
-    for (int i = 0; i < 4; ++i)
-      to.words[i] = read.words[i];
+    read = *reinterpret_cast<const Bytes16 *>(static_cast<const uint32_t *>(from.data) + position);
   } else {
-    const Bytes8 read = *reinterpret_cast<const Bytes8 *>(static_cast<const uint16_t *>(from.data) + position);
-    to.words[0] = read.words[0];
-    to.words[1] = read.words[1];
+    const Bytes8 halves = *reinterpret_cast<const Bytes8 *>(static_cast<const uint16_t *>(from.data) + position);
+    read = {{halves.words[0], halves.words[1], 0, 0}};
   }
+  to = {{read.words[0], read.words[1], read.words[2], read.words[3]}};
 }
 __device__ inline void fetch_four(const FactorArray &from, int64_t position, Fetched<double> &to) {
-  TUTTI_UNROLL
-  for (int i = 0; i < 4; ++i)
-    to.values[i] = static_cast<const double *>(from.data)[position + i];
+  const double *const read = static_cast<const double *>(from.data) + position;
+  to = {{read[0], read[1], read[2], read[3]}};
 }
 
-__device__ inline void fetch_one(const FactorArray &from, int64_t position, uint32_t &to) {
-  to = from.dtype == DType::f32 ? static_cast<const uint32_t *>(from.data)[position]
-                                : static_cast<const uint16_t *>(from.data)[position];
+__device__ inline uint32_t fetch_one(const FactorArray &from, int64_t position, Fetched<float> *) {
+  return from.dtype == DType::f32 ? static_cast<const uint32_t *>(from.data)[position]
+                                  : static_cast<const uint16_t *>(from.data)[position];
 }
-__device__ inline void fetch_one(const FactorArray &from, int64_t position, double &to) {
-  to = static_cast<const double *>(from.data)[position];
+__device__ inline double fetch_one(const FactorArray &from, int64_t position, Fetched<double> *) {
+  return static_cast<const double *>(from.data)[position];
 }
-__device__ inline uint32_t &slot(Fetched<float> &fetched, int i) { return fetched.words[i]; }
-__device__ inline double &slot(Fetched<double> &fetched, int i) { return fetched.values[i]; }
 
 __device__ inline Quad<float> convert(const FactorArray &from, const Fetched<float> &fetched) {
   Quad<float> quad;
@@ -113,11 +109,14 @@ __device__ inline Quad<float> convert(const FactorArray &from, const Fetched<flo
     TUTTI_UNROLL
     for (int i = 0; i < 4; ++i)
       memcpy(&quad.values[i], &fetched.words[i], sizeof(float));
+  } else if (from.is_wide) {
+    TUTTI_UNROLL
+    for (int i = 0; i < 4; ++i)
+      quad.values[i] = half_to_float(from.dtype, fetched.words[i / 2] >> (i % 2 * 16));
   } else {
     TUTTI_UNROLL
     for (int i = 0; i < 4; ++i)
-      quad.values[i] =
-          half_to_float(from.dtype, from.is_wide ? fetched.words[i / 2] >> (i % 2 * 16) : fetched.words[i]);
+      quad.values[i] = half_to_float(from.dtype, fetched.words[i]);
   }
   return quad;
 }
@@ -125,27 +124,34 @@ __device__ inline Quad<double> convert(const FactorArray &, const Fetched<double
   return {{fetched.values[0], fetched.values[1], fetched.values[2], fetched.values[3]}};
 }
 
-/// What four neighbours from (line, depth) on are, 0 outside of the source; `known` is from.line(line).
+/// Neighbour `i` of (line, depth), 0 outside of the source; `known` is from.line(line).
 template <typename C, typename Source>
-__device__ inline void fetch(const Source &from, int64_t line, const typename Source::Line &known, int64_t depth,
-                             Fetched<C> &to) {
-  to = Fetched<C>();
-  if (line >= from.lines || depth >= from.depth) return;
+__device__ inline auto fetch_neighbor(const Source &from, int64_t line, const typename Source::Line &known,
+                                      int64_t depth, int i) {
+  int64_t position = -1;
+  if (from.runs_along_depth()) {
+    if (depth + i < from.depth) position = from.position(known, from.step(depth + i));
+  } else {
+    if (line + i < from.lines) position = from.position(from.line(line + i), from.step(depth));
+  }
+  Fetched<C> *const type = nullptr;
+  return position < 0 ? decltype(fetch_one(from.array, position, type))(0) : fetch_one(from.array, position, type);
+}
+
+/// The four neighbours from (line, depth) on.
+template <typename C, typename Source>
+__device__ inline Fetched<C> fetch(const Source &from, int64_t line, const typename Source::Line &known,
+                                   int64_t depth) {
+  Fetched<C> fetched{};
+  if (line >= from.lines || depth >= from.depth) return fetched;
   if (from.array.is_wide) {
     const int64_t position = from.position(known, from.step(depth));
-    if (position >= 0) fetch_four(from.array, position, to);
-    return;
+    if (position >= 0) fetch_four(from.array, position, fetched);
+  } else {
+    fetched = {{fetch_neighbor<C>(from, line, known, depth, 0), fetch_neighbor<C>(from, line, known, depth, 1),
+                fetch_neighbor<C>(from, line, known, depth, 2), fetch_neighbor<C>(from, line, known, depth, 3)}};
   }
-  TUTTI_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    int64_t position = -1;
-    if (from.runs_along_depth()) {
-      if (depth + i < from.depth) position = from.position(known, from.step(depth + i));
-    } else {
-      if (line + i < from.lines) position = from.position(from.line(line + i), from.step(depth));
-    }
-    if (position >= 0) fetch_one(from.array, position, slot(to, i));
-  }
+  return fetched;
 }
 
 // ---- a piece of a factor: kDepth terms of kLines lines ----
@@ -188,7 +194,7 @@ struct Piece {
     for (int i = 0; i < kFetches; ++i) {
       int line, term;
       place(i, line, term);
-      fetch<C>(from, first_line + line, known[i], first_term + term, fetched[i]);
+      fetched[i] = fetch<C>(from, first_line + line, known[i], first_term + term);
     }
   }
 
@@ -408,15 +414,17 @@ gpuError_t launch_tiles(const AnyProduct &product, gpuStream_t stream) {
                     stream, product);
 }
 
-/// Fills the product's splits from the plan and computes it; scratch memory as planned.
-template <typename AnyProduct>
+/// Fills the product's splits from the plan and computes it in C; scratch memory as planned.
+template <typename C, typename AnyProduct>
 gpuError_t launch_product(AnyProduct product, const ProductPlan &plan, void *scratch, gpuStream_t stream) {
   if (product.batches == 0 || product.m == 0 || product.n == 0) return gpuSuccess;
   product.splits = plan.splits;
   product.split_depth = plan.split_depth;
   product.parts = plan.splits > 1 ? scratch : nullptr;
-  if (product.target.array.dtype == DType::f64) return launch_tiles<double, 1>(product, stream);
-  return plan.quads == 2 ? launch_tiles<float, 2>(product, stream) : launch_tiles<float, 1>(product, stream);
+  if constexpr (sizeof(C) == sizeof(float)) {
+    if (plan.quads == 2) return launch_tiles<C, 2>(product, stream);
+  }
+  return launch_tiles<C, 1>(product, stream);
 }
 
 }  // namespace tutti::impl::backend::gpu
