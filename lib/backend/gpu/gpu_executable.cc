@@ -6,6 +6,7 @@
 
 #include "backend/gpu/device_ports.h"
 #include "backend/gpu/elementwise.h"
+#include "backend/gpu/library.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -41,8 +42,7 @@ Status check_layouts(const LoweredGraph &lowered, const GpuDevice &device) {
 
 }  // namespace
 
-Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request,
-                                                              GpuDevice &device) {
+Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request, GpuDevice &device) {
   TUTTI_TRY(device.make_current());
   TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request));
   TUTTI_TRY(check_layouts(lowered, device));
@@ -67,7 +67,9 @@ Status GpuExecutable::make_calls(Library *library, StorageWishes &wishes, std::v
     wishes.scratch[static_cast<size_t>(step)] = scratch;
     kernels.push_back(JsonObject{{"node", node.scope_name}, {"op", node.op}, {"kernel", call.kernel_name}});
   }
-  report_ = JsonObject{{"kernels", std::move(kernels)}};
+  JsonObject report{{"kernels", std::move(kernels)}};
+  if (library != nullptr) report.emplace_back("library", library->describe());
+  report_ = std::move(report);
   return Status();
 }
 

@@ -140,8 +140,8 @@ cublasStatus_t multiply(const Operation &operation, const void *alpha, const T *
 }
 
 cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void *alpha, const void *a,
-                      cublasLtMatrixLayout_t layout_a, const void *b, cublasLtMatrixLayout_t layout_b,
-                      const void *beta, const void *c, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t layout_d,
+                      cublasLtMatrixLayout_t layout_a, const void *b, cublasLtMatrixLayout_t layout_b, const void *beta,
+                      const void *c, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t layout_d,
                       const cublasLtMatmulAlgo_t *algorithm, void *, size_t scratch, cudaStream_t) {
   ++record.calls;
   if (algorithm == nullptr || scratch != 1000 || c != d) return CUBLAS_STATUS_INVALID_VALUE;
@@ -314,10 +314,8 @@ void what_cublaslt_has_not_is_null(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(transpositions_give_the_same_product),
-      cmocka_unit_test(batches_are_one_call),
-      cmocka_unit_test(crossed_batches_are_several_calls),
-      cmocka_unit_test(only_results_that_repeat_are_asked_for),
+      cmocka_unit_test(transpositions_give_the_same_product), cmocka_unit_test(batches_are_one_call),
+      cmocka_unit_test(crossed_batches_are_several_calls),    cmocka_unit_test(only_results_that_repeat_are_asked_for),
       cmocka_unit_test(what_cublaslt_has_not_is_null),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -78,6 +78,7 @@ gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream);
 #define __launch_bounds__(...)
 #define __shared__ static
 #define __restrict__ __restrict
+#define TUTTI_UNROLL
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
