@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# install-deps.sh [GROUP...]: installs the Debian packages that tutti needs; without a group, all of them.
+# install-deps.sh [GROUP...]: installs the Debian packages that tutti needs; without a group, all of them but hip, the
+# backend for AMD GPUs. (For NVIDIA's Debian has no packages.)
 # This is the one list. It asks apt only for what is missing, so a second call costs nothing.
 # TUTTI_INSTALL_DEPS=no makes it do nothing: the caller has seen to the list.
 set -eu
@@ -19,7 +20,8 @@ packages_of() {
     go) echo golang-go swig ;;
     java) echo default-jdk-headless junit4 swig ;;
     csharp) echo mono-mcs swig ;;
-    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp" >&2 && return 1 ;;
+    hip) echo hipcc libamdhip64-dev ;;
+    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp hip" >&2 && return 1 ;;
     esac
 }
 

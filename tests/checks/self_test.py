@@ -13,6 +13,7 @@ import abi_baseline
 import binding_reach
 import formatting
 import gpu_calls
+import gpu_names
 import headers_alone
 import include_floors
 import library_shape
@@ -333,6 +334,18 @@ Status f() {
 }
 """)
         self.expect(gpu_calls.check(self.root), "b.cc:2:", "b.cc:3:", "b.cc:4:", "b.cc:6:", "b.cc:7:", "b.cc:9:")
+
+
+class GpuNames(HouseCase):
+    def test_all(self):
+        text = "#define gpuMalloc %sMalloc\ninline constexpr int kBlockThreads = 32;\n#define TUTTI_UNROLL\nT gpu_shuffle(T);\n"
+        self.write("lib/backend/cuda/tutti_gpu.h", "#ifndef TUTTI_BACKEND_CUDA_TUTTI_GPU_H_\n" + text % "cuda")
+        self.write("lib/backend/hip/tutti_gpu.h", text % "hip" + "// gpuNever\n")
+        self.write("tests/backend/gpu/emulator/tutti_gpu.h", "gpuError_t gpuMalloc(void **p);\n" + text.replace("#define gpuMalloc %sMalloc\n", ""))
+        self.expect(gpu_names.check(self.root), "cuda/tutti_gpu.h: lacks gpuError_t", "hip/tutti_gpu.h: lacks gpuError_t")
+        self.write("lib/backend/cuda/tutti_gpu.h", text % "cuda")
+        self.write("tests/backend/gpu/emulator/tutti_gpu.h", text % "emulated")
+        self.expect(gpu_names.check(self.root))
 
 
 class HeadersAlone(HouseCase):

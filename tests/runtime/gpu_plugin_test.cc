@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A backend for GPUs, with the GPUs of the machine or without any. argv: path of the plug-in, name of the backend, whose
-// GPUs it is for.
+// A backend for GPUs, with the GPUs of the machine or without any. argv: path of the plug-in, name of the backend,
+// whose GPUs it is for.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN's graph interface: descriptors that are destroyed with their objects, and plans found for a graph of operations.
+// cuDNN's graph interface: descriptors that are destroyed with their objects, and plans for a graph of operations.
 //
 //   CudnnDescriptor tensor(cudnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 //   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);     // the first failure is kept ...

@@ -13,7 +13,8 @@
 
 namespace tutti::impl::backend::cuda {
 
-/// y[m, n] = a[m, k] b[k, n], in `batches` of them; a lies as [k, m] where it is transposed, b as [n, k]. All row-major.
+/// y[m, n] = a[m, k] b[k, n], all row-major, in `batches` of them; a lies as [k, m] where it is transposed, b as
+/// [n, k].
 struct ProductShape {
   tensor::DType dtype = tensor::DType::f32;
   int64_t m = 0, n = 0, k = 0;

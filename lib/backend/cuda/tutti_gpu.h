@@ -92,6 +92,9 @@ __device__ inline T gpu_shuffle_xor(T value, int mask) {
 __device__ inline float gpu_half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 __device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
 
+/// In front of a loop of a fixed count.
+#define TUTTI_UNROLL _Pragma("unroll")
+
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 

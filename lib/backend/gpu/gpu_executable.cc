@@ -7,6 +7,7 @@
 #include "backend/gpu/device_ports.h"
 #include "backend/gpu/elementwise.h"
 #include "backend/gpu/elementwise_trees.h"
+#include "backend/gpu/library.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -77,7 +78,9 @@ Status GpuExecutable::make_calls(Library *library, StorageWishes &wishes, std::v
     wishes.scratch[static_cast<size_t>(step)] = scratch;
     kernels.push_back(JsonObject{{"node", node.scope_name}, {"op", node.op}, {"kernel", call.kernel_name}});
   }
-  report_ = JsonObject{{"kernels", std::move(kernels)}};
+  JsonObject report{{"kernels", std::move(kernels)}};
+  if (library != nullptr) report.emplace_back("library", library->describe());
+  report_ = std::move(report);
   return Status();
 }
 

@@ -25,8 +25,8 @@
 #define gpuMemcpyDeviceToDevice hipMemcpyDeviceToDevice
 #define gpuStreamNonBlocking hipStreamNonBlocking
 #define gpuEventDisableTiming hipEventDisableTiming
-// Not coherent: the device's atomic operations reach its own cache only, and need nothing of the bus. The host sees what
-// was written when it has waited for the stream.
+// Not coherent: the device's atomic operations reach its own cache only, and need nothing of the bus. The host sees
+// what was written when it has waited for the stream.
 #define gpuHostAllocMapped (hipHostMallocMapped | hipHostMallocNonCoherent)
 #define gpuStreamCaptureMode hipStreamCaptureMode
 #define gpuStreamCaptureModeThreadLocal hipStreamCaptureModeThreadLocal
@@ -88,6 +88,9 @@ __device__ inline T gpu_shuffle_xor(T value, int mask) {
 
 __device__ inline float gpu_half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 __device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
+
+/// In front of a loop of a fixed count.
+#define TUTTI_UNROLL _Pragma("unroll")
 
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) unsigned char name[]

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions become plans of cuDNN. No GPU is needed: cuDNN 9.11 and later make plans for a device that is described.
+// Skipped where cuDNN is missing or older.
+#include "backend/cuda/cudnn_convolution.h"
+
+#include <optional>
+#include <string>
+
+#include "testing.h"
+
+using namespace tutti::impl;
+using namespace tutti::impl::backend::cuda;
+using tensor::DType;
+
+namespace {
+
+/// An H100 (SXM, 80 GB), as NVIDIA's documentation tells of it.
+constexpr const char *kH100 = R"({
+  "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0, "deviceName": "NVIDIA H100 80GB HBM3", "pciDeviceId": 0,
+  "multiProcessorCount": 132, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000, "l2CacheSize": 52428800,
+  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "warpSize": 32, "regsPerBlock": 65536,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
+  "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+  "totalGlobalMem": 85017755648, "isTccDriver": 0, "supportCoopLaunch": 1})";
+
+const Cudnn *library = nullptr;
+std::optional<CudnnDescriptor> h100;
+
+/// Whether cuDNN is here and knows what the description says.
+bool open_device() {
+  const auto loaded = cudnn();
+  if (!loaded.ok() || loaded.value()->cudnnGetVersion() < 91100) return false;
+  library = loaded.value();
+  h100.emplace(*library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  h100->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, static_cast<int64_t>(std::string(kH100).size()),
+            kH100);
+  return h100->finalize().ok();
+}
+
+ConvolutionShape shape_of(DType dtype, int64_t size, int64_t channels, int64_t filters, int64_t window, int64_t stride,
+                          int64_t pad_before, int64_t pad_after, int64_t groups = 1) {
+  ConvolutionShape shape;
+  const int64_t output = (size + pad_before + pad_after - window) / stride + 1;
+  shape.dtype = dtype;
+  shape.x = {16, size, size, channels};
+  shape.y = {16, output, output, filters};
+  shape.kernel = {window, window, channels / groups, filters};
+  shape.stride = {stride, stride};
+  shape.pad_before = {pad_before, pad_before};
+  shape.pad_after = {pad_after, pad_after};
+  return shape;
+}
+
+std::optional<CudnnPlan> plan(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits) {
+  CudnnDevice device;
+  device.properties = &*h100;
+  return assert_ok_value(plan_convolution(*library, device, shape, pass, limits));
+}
+
+constexpr ConvolutionPass kPasses[] = {ConvolutionPass::forward, ConvolutionPass::input_gradient,
+                                       ConvolutionPass::kernel_gradient};
+
+void usual_convolutions_have_plans(void **) {
+  const ConvolutionShape shapes[] = {
+      shape_of(DType::f16, 56, 64, 64, 3, 1, 1, 1),        shape_of(DType::bf16, 56, 64, 64, 3, 1, 1, 1),
+      shape_of(DType::f32, 56, 64, 64, 3, 1, 1, 1),        shape_of(DType::f32, 224, 3, 64, 7, 2, 3, 3),
+      shape_of(DType::f32, 56, 64, 128, 3, 2, 0, 1),       shape_of(DType::f16, 56, 64, 128, 3, 2, 0, 1),
+      shape_of(DType::f32, 28, 128, 128, 3, 1, 1, 1, 128), shape_of(DType::f32, 7, 5, 3, 3, 1, 1, 1),
+      shape_of(DType::bf16, 56, 64, 256, 1, 2, 0, 0),
+  };
+  for (const ConvolutionShape &shape : shapes) {
+    for (const ConvolutionPass pass : kPasses) {
+      CudnnLimits limits;
+      limits.most_scratch = int64_t{256} << 20;
+      limits.must_repeat = true;
+      limits.allows_tensor_cores = shape.dtype != DType::f32;
+      const auto found = plan(shape, pass, limits);
+      assert_true(found.has_value());
+      assert_true(found->scratch_bytes() <= limits.most_scratch);
+      assert_true(found->engine() >= 0);
+    }
+  }
+}
+
+/// The engines' notes are read: what is forbidden changes which engine is taken.
+void limits_change_the_engine(void **) {
+  const ConvolutionShape shape = shape_of(DType::f32, 56, 64, 64, 3, 1, 1, 1);
+  for (const ConvolutionPass pass : kPasses) {
+    CudnnLimits rounded, exact;
+    rounded.most_scratch = exact.most_scratch = int64_t{256} << 20;
+    exact.allows_tensor_cores = false;
+    const auto first = plan(shape, pass, rounded), second = plan(shape, pass, exact);
+    assert_true(first.has_value() && second.has_value());
+    assert_int_not_equal(first->engine(), second->engine());
+    CudnnLimits small = exact;
+    small.most_scratch = second->scratch_bytes() - 1;
+    const auto third = plan(shape, pass, small);
+    if (third) assert_true(third->scratch_bytes() < second->scratch_bytes());
+  }
+}
+
+void impossible_convolutions_have_none(void **) {
+  ConvolutionShape shape = shape_of(DType::f32, 56, 64, 64, 3, 1, 1, 1);
+  shape.y[1] += 5;
+  assert_false(plan(shape, ConvolutionPass::forward, {int64_t{256} << 20}).has_value());
+}
+
+void the_padding_behind_gives_the_same_windows(void **) {
+  assert_int_equal(padding_behind(56, 56, 3, 1, 1, 1), 1);
+  // "same" with a step of 2: one more behind than in front.
+  assert_int_equal(padding_behind(56, 28, 3, 2, 1, 0), 1);
+  // Nothing is needed behind, and as much as in front does no harm.
+  assert_int_equal(padding_behind(224, 112, 7, 2, 1, 3), 3);
+  assert_int_equal(padding_behind(224, 112, 3, 2, 1, 1), 1);
+  // A last row that no window reaches.
+  assert_int_equal(padding_behind(8, 3, 3, 2, 1, 0), 0);
+  assert_int_equal(padding_behind(28, 28, 3, 1, 2, 2), 2);
+  for (int64_t input = 1; input < 12; ++input) {
+    for (int64_t window = 1; window < 5; ++window) {
+      for (int64_t stride = 1; stride < 4; ++stride) {
+        for (int64_t before = 0; before < window; ++before) {
+          for (int64_t after = 0; after < window; ++after) {
+            if (input + before + after < window) continue;
+            const int64_t output = (input + before + after - window) / stride + 1;
+            const int64_t behind = padding_behind(input, output, window, stride, 1, before);
+            assert_int_equal((input + before + behind - window) / stride + 1, output);
+          }
+        }
+      }
+    }
+  }
+}
+
+void with_device(void **) {
+  if (!h100) test_skip();
+}
+
+}  // namespace
+
+int main() {
+  if (!open_device()) h100.reset();
+  const CMUnitTest everywhere[] = {cmocka_unit_test(the_padding_behind_gives_the_same_windows)};
+  const CMUnitTest with_cudnn[] = {
+      cmocka_unit_test(usual_convolutions_have_plans),
+      cmocka_unit_test(limits_change_the_engine),
+      cmocka_unit_test(impossible_convolutions_have_none),
+  };
+  const CMUnitTest without[] = {cmocka_unit_test(with_device)};
+  const int failed = cmocka_run_group_tests(everywhere, nullptr, nullptr);
+  if (failed != 0) return failed;
+  return h100 ? cmocka_run_group_tests(with_cudnn, nullptr, nullptr)
+              : cmocka_run_group_tests(without, nullptr, nullptr);
+}
