@@ -3,8 +3,6 @@
 
 #include <tutti/plugin/backend.h>
 
-#include <cstring>
-
 #include "backend/gpu/device-inl.h"
 #include "backend/gpu/divider.h"
 #include "backend/gpu/fours-inl.h"
@@ -146,17 +144,6 @@ gpuError_t launch(const RandomLayout &layout, const Rule &rule, const void *x, v
 
 }  // namespace
 
-UniformRange UniformRange::of(double low, double high) {
-  const double range = (high - low) * 0x1.0p-24;
-  uint64_t bits;
-  memcpy(&bits, &range, sizeof(bits));
-  bits &= ~((uint64_t{1} << 24) - 1);
-  double upper;
-  memcpy(&upper, &bits, sizeof(upper));
-  const float end = static_cast<float>(high);
-  return {low, upper, range - upper, end, std::nextafter(end, static_cast<float>(low)), low >= high ? 1 : 0};
-}
-
 gpuError_t launch_dropout(const RandomLayout &layout, double rate, const void *x, void *y, gpuStream_t stream) {
   // uniform >= rate, both times 2^24.
   const uint32_t least = static_cast<uint32_t>(std::ceil(rate * 0x1.0p24));
@@ -165,8 +152,8 @@ gpuError_t launch_dropout(const RandomLayout &layout, double rate, const void *x
   return launch(layout, DropoutRule<float>{least, static_cast<float>(scale)}, x, y, stream);
 }
 
-gpuError_t launch_random_uniform(const RandomLayout &layout, const UniformRange &range, void *y, gpuStream_t stream) {
-  return launch(layout, UniformRule{range}, nullptr, y, stream);
+gpuError_t launch_random_uniform(const RandomLayout &layout, double low, double high, void *y, gpuStream_t stream) {
+  return launch(layout, UniformRule{UniformRange::of(low, high)}, nullptr, y, stream);
 }
 
 gpuError_t launch_random_normal(const RandomLayout &layout, Normal kind, double mean, double deviation, void *y,

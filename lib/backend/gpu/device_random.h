@@ -24,21 +24,11 @@ struct RandomLayout {
   const int64_t *scalars;  ///< on the device
 };
 
-/// [low, high) as uniform_in() takes it. high - low is upper_part + lower_part, times 2^24: each has so few bits that
-/// its product with 24 more is exact.
-struct UniformRange {
-  double low, upper_part, lower_part;
-  float high, below_high;
-  int32_t is_empty;  ///< low >= high
-
-  static UniformRange of(double low, double high);
-};
-
 enum class Normal : int32_t { plain, truncated };
 
 /// y = x / (1 - rate) where the uniform is at least the rate, else 0.
 gpuError_t launch_dropout(const RandomLayout &layout, double rate, const void *x, void *y, gpuStream_t stream);
-gpuError_t launch_random_uniform(const RandomLayout &layout, const UniformRange &range, void *y, gpuStream_t stream);
+gpuError_t launch_random_uniform(const RandomLayout &layout, double low, double high, void *y, gpuStream_t stream);
 gpuError_t launch_random_normal(const RandomLayout &layout, Normal kind, double mean, double deviation, void *y,
                                 gpuStream_t stream);
 

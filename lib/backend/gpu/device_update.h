@@ -2,8 +2,8 @@
 //
 // Optimizer rules, one pass over the arrays, four elements a thread. Each thread reads all it needs of its elements
 // before it writes, so results may lie on top of the inputs they replace. Where the flag says no, every result is the
-// input it replaces, byte by byte. Arithmetic is done in float, in double where an array is f64; what all elements share
-// is made once for a block, in double.
+// input it replaces, byte by byte. Arithmetic is done in float, in double where an array is f64; what all elements
+// share is made once for a block, in double.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_UPDATE_H_
 #define TUTTI_BACKEND_GPU_DEVICE_UPDATE_H_
 

@@ -14,7 +14,8 @@
 
 namespace tutti::impl::backend::gpu {
 
-/// Axes of one element are left out, axes that lie one within the other in the source are merged, and runs become words.
+/// Axes of one element are left out, those that lie one within the other in the source are merged, and runs become
+/// words.
 StridedRead simplified(StridedRead read);
 Placement simplified(Placement placement);
 

@@ -10,8 +10,7 @@
 
 #include <cmath>
 #include <cstdint>
-
-#include "backend/gpu/device_random.h"
+#include <cstring>
 
 namespace tutti::impl::backend::gpu {
 
@@ -48,6 +47,26 @@ __device__ inline uint64_t random_key(uint64_t seed, uint64_t stream, uint64_t c
   const uint64_t key = fold_key(seed, stream, counter);
   return iteration == 0 ? key : fold_key(key, static_cast<uint64_t>(iteration), 0);
 }
+
+/// [low, high) as uniform_in() takes it. high - low is upper_part + lower_part, times 2^24: each has so few bits that
+/// its product with 24 more is exact.
+struct UniformRange {
+  double low, upper_part, lower_part;
+  float high, below_high;
+  int32_t is_empty;  ///< low >= high
+
+  /// On the host.
+  static UniformRange of(double low, double high) {
+    const double range = (high - low) * 0x1.0p-24;
+    uint64_t bits;
+    std::memcpy(&bits, &range, sizeof(bits));
+    bits &= ~((uint64_t{1} << 24) - 1);
+    double upper;
+    std::memcpy(&upper, &bits, sizeof(upper));
+    const float end = static_cast<float>(high);
+    return {low, upper, range - upper, end, std::nextafter(end, static_cast<float>(low)), low >= high ? 1 : 0};
+  }
+};
 
 /// uniform_in(). Both products are exact, so it does not matter which of them is fused with the addition; their sum is
 /// rounded once, as the product of uniform and range is.

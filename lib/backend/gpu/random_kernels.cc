@@ -56,11 +56,11 @@ Result<Kernel> make_dropout(KernelRequest &request) {
 
 Result<Kernel> make_random_uniform(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::RandomUniformAttributes::from(request.node));
-  return Kernel([layout = layout_of(request, attributes.key),
-                 range = UniformRange::of(attributes.low, attributes.high)](const Frame &frame) {
-    return status_of(launch_random_uniform(in_run(layout, frame), range, frame.output(0), frame.stream()),
-                     "launching random numbers");
-  });
+  return Kernel(
+      [layout = layout_of(request, attributes.key), low = attributes.low, high = attributes.high](const Frame &frame) {
+        return status_of(launch_random_uniform(in_run(layout, frame), low, high, frame.output(0), frame.stream()),
+                         "launching random numbers");
+      });
 }
 
 Result<Kernel> make_random_normal(KernelRequest &request) {
