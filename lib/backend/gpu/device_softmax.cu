@@ -46,12 +46,12 @@ __global__ void softmax_gradient_rows(const RowLayout layout, const T *dy, const
     Row<T, V, N> slopes(dy + first, layout.length, layout.lanes, is_inside);
     Row<T, V, N> values(y + first, layout.length, layout.lanes, is_inside);
     C sum = 0;
-    slopes.each_with(values, [&](int64_t, C(&a)[V], C(&b)[V]) {
+    slopes.each_with(values, [&](int, int64_t, C(&a)[V], C(&b)[V]) {
       for (int v = 0; v < V; ++v)
         sum += is_log ? a[v] : a[v] * b[v];
     });
     sum = group_sum(sum, layout.lanes);
-    slopes.each_with(values, [&](int64_t position, C(&a)[V], C(&b)[V]) {
+    slopes.each_with(values, [&](int, int64_t position, C(&a)[V], C(&b)[V]) {
       for (int v = 0; v < V; ++v)
         a[v] = gradient_of(a[v], b[v], sum, is_log);
       store_pack<V>(result + first, position, a);

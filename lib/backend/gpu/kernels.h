@@ -60,6 +60,18 @@ base::Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request);
 // matmul_kernels.cc
 base::Result<Kernel> make_matmul(KernelRequest &request);
 
+// layer_norm_kernels.cc
+base::Result<Kernel> make_layer_norm(KernelRequest &request);
+base::Result<Kernel> make_layer_norm_gradient(KernelRequest &request);
+
+// batch_norm_kernels.cc
+base::Result<Kernel> make_batch_norm_gradient_apply(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_gradient_moments(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_inference(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_moments(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_training(KernelRequest &request);
+base::Result<Kernel> make_batch_norm_training_gradient(KernelRequest &request);
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_KERNELS_H_

@@ -28,6 +28,7 @@ class Row {
         first_(static_cast<int64_t>(static_cast<int>(threadIdx.x) % lanes) * V),
         step_(static_cast<int64_t>(lanes) * V) {
     if constexpr (N > 0) {
+#pragma unroll
       for (int i = 0; i < N; ++i) {
         if (first_ + i * step_ < length_) load_pack<V>(source_, first_ + i * step_, packs_[i]);
       }
@@ -38,6 +39,7 @@ class Row {
   template <typename Function>
   __device__ void each(Function function) {
     if constexpr (N > 0) {
+#pragma unroll
       for (int i = 0; i < N; ++i) {
         if (first_ + i * step_ < length_) function(first_ + i * step_, packs_[i]);
       }
@@ -50,19 +52,20 @@ class Row {
     }
   }
 
-  /// The same for two rows of one shape.
+  /// The same for two rows of one shape: function(i, position, pack, other pack), i the number of the kept pack.
   template <typename Function>
   __device__ void each_with(Row &other, Function function) {
     if constexpr (N > 0) {
+#pragma unroll
       for (int i = 0; i < N; ++i) {
-        if (first_ + i * step_ < length_) function(first_ + i * step_, packs_[i], other.packs_[i]);
+        if (first_ + i * step_ < length_) function(i, first_ + i * step_, packs_[i], other.packs_[i]);
       }
     } else {
       for (int64_t position = first_; position < length_; position += step_) {
         C mine[V], others[V];
         load_pack<V>(source_, position, mine);
         load_pack<V>(other.source_, position, others);
-        function(position, mine, others);
+        function(0, position, mine, others);
       }
     }
   }

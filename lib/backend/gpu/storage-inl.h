@@ -90,19 +90,30 @@ __device__ inline void load_parts(const T *source, int64_t index, C (&out)[V]) {
   }
 }
 
-/// Elements index .. index + V - 1 as C; index is a multiple of V.
+template <int V, typename C, typename T>
+__device__ inline void load_from(const AnyArray &array, int64_t index, C (&out)[V]) {
+  const T *const source = static_cast<const T *>(array.data);
+  if (V > 1 && array.is_wide) return load_parts<V>(source, index, out);
+  for (int i = 0; i < V; ++i)
+    out[i] = static_cast<C>(widen(source[index + i]));
+}
+
+/// Elements index .. index + V - 1 of an array of floats as C; index is a multiple of V.
 template <int V, typename C>
 __device__ inline void load_any(const AnyArray &array, int64_t index, C (&out)[V]) {
-  if (V > 1 && array.is_wide && array.dtype == DType::f32) {
-    load_parts<V>(static_cast<const float *>(array.data), index, out);
-  } else if (V > 1 && array.is_wide && array.dtype == DType::bf16) {
-    load_parts<V>(static_cast<const BFloat16 *>(array.data), index, out);
-  } else {
-    for (int i = 0; i < V; ++i)
-      out[i] = load_element<C>(array.dtype, array.data, index + i);
+  switch (array.dtype) {
+    case DType::f64:
+      return load_from<V, C, double>(array, index, out);
+    case DType::f16:
+      return load_from<V, C, Float16>(array, index, out);
+    case DType::bf16:
+      return load_from<V, C, BFloat16>(array, index, out);
+    default:
+      return load_from<V, C, float>(array, index, out);
   }
 }
 
+/// One element of any dtype.
 template <typename C>
 __device__ inline C load_any(const AnyArray &array, int64_t index) {
   return load_element<C>(array.dtype, array.data, index);

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/device_batch_norm.h"
+
+#include "backend/gpu/reduction-inl.h"
+
+namespace tutti::impl::backend::gpu {
+namespace {
+
+/// Two arrays of C per channel in scratch memory, in front of partial results.
+template <typename C>
+struct ChannelScratch {
+  C *first, *second;
+  void *partials;
+
+  explicit ChannelScratch(const BatchNormWork &work)
+      : first(static_cast<C *>(work.scratch)),
+        second(first + work.channels),
+        partials(static_cast<char *>(work.scratch) + bytes(work)) {}
+  static int64_t bytes(const BatchNormWork &work) {
+    return divide_up(2 * work.channels * static_cast<int64_t>(sizeof(C)), 16) * 16;
+  }
+};
+
+template <typename C>
+inline constexpr DType kDTypeOf = sizeof(C) == 8 ? DType::f64 : DType::f32;
+
+// ---- mean and variance ----
+
+/// Of `count` elements: their mean and the sum of squared differences from it.
+template <typename C>
+struct Moments {
+  C count, mean, squares;
+};
+
+template <typename C>
+struct MomentsFinish {
+  using Total = Moments<C>;
+  bool as_sums;          ///< first = sum(x), second = sum(x²), as f64
+  void *first, *second;  ///< else mean and variance
+  DType dtype;
+  C *mean, *variance;  ///< in scratch memory; not of sums
+
+  __device__ Total none() const { return {C(0), C(0), C(0)}; }
+  __device__ static Total combine(Total a, Total b) {
+    const C count = a.count + b.count;
+    if (b.count == 0 || count == 0) return a;
+    const C difference = b.mean - a.mean, share = b.count / count;
+    return {count, a.mean + difference * share, a.squares + b.squares + difference * difference * a.count * share};
+  }
+  __device__ void write(int64_t, int64_t channel, const Total &total) const {
+    if (as_sums) {
+      const double sum = static_cast<double>(total.count) * static_cast<double>(total.mean);
+      static_cast<double *>(first)[channel] = sum;
+      static_cast<double *>(second)[channel] =
+          static_cast<double>(total.squares) + sum * static_cast<double>(total.mean);
+    } else {
+      mean[channel] = total.mean;
+      variance[channel] = total.squares / (total.count > 1 ? total.count : C(1));
+      store_element<C>(dtype, first, channel, mean[channel]);
+      store_element<C>(dtype, second, channel, variance[channel]);
+    }
+  }
+};
+
+template <typename T, int V>
+struct MomentsWork {
+  static constexpr int kWidth = V;
+  using C = Computed<T>;
+  using Finish = MomentsFinish<C>;
+  struct State {
+    C count, origin[V], sum[V], squares[V];  // sums of differences from the first row
+  };
+  Finish finish;
+  const T *x;
+  int64_t channels;
+
+  __device__ State begin(int64_t, int64_t row, bool has_row, int64_t channel) const {
+    State state{};
+    if (has_row) load_pack<V>(x, row * channels + channel, state.origin);
+    return state;
+  }
+  __device__ void add(State &state, int64_t, int64_t row, int64_t channel) const {
+    C pack[V];
+    load_pack<V>(x, row * channels + channel, pack);
+    state.count += 1;
+    for (int v = 0; v < V; ++v) {
+      const C difference = pack[v] - state.origin[v];
+      state.sum[v] += difference;
+      state.squares[v] += difference * difference;
+    }
+  }
+  __device__ Moments<C> total(const State &state, int v) const {
+    if (state.count == 0) return finish.none();
+    const C mean = state.sum[v] / state.count, squares = state.squares[v] - state.sum[v] * mean;
+    return {state.count, state.origin[v] + mean, squares < 0 ? C(0) : squares};
+  }
+};
+
+// ---- sums of the gradient ----
+
+template <typename C>
+struct SlopeSums {
+  C dy, dy_xc;  ///< sums of dy and of dy · (x - mean)
+};
+
+template <typename C>
+struct SlopeFinish {
+  using Total = SlopeSums<C>;
+  bool as_sums;          ///< first = sum(dy), second = sum(dy · (x - mean)), as f64
+  void *first, *second;  ///< else dscale and doffset
+  AnyArray variance;
+  C epsilon;
+  C *sum_dy, *sum_dy_xc;  ///< in scratch memory; not of sums
+
+  __device__ Total none() const { return {C(0), C(0)}; }
+  __device__ static Total combine(Total a, Total b) { return {a.dy + b.dy, a.dy_xc + b.dy_xc}; }
+  __device__ void write(int64_t, int64_t channel, const Total &total) const {
+    if (as_sums) {
+      static_cast<double *>(first)[channel] = static_cast<double>(total.dy);
+      static_cast<double *>(second)[channel] = static_cast<double>(total.dy_xc);
+    } else {
+      sum_dy[channel] = total.dy;
+      sum_dy_xc[channel] = total.dy_xc;
+      const C deviation = std::sqrt(load_any<C>(variance, channel) + epsilon);
+      store_element<C>(variance.dtype, first, channel, total.dy_xc / deviation);
+      store_element<C>(variance.dtype, second, channel, total.dy);
+    }
+  }
+};
+
+template <typename T, int V>
+struct SlopeWork {
+  static constexpr int kWidth = V;
+  using C = Computed<T>;
+  using Finish = SlopeFinish<C>;
+  struct State {
+    C mean[V];
+    SlopeSums<C> sums[V];
+  };
+  Finish finish;
+  const T *dy, *x;
+  AnyArray mean;
+  int64_t channels;
+
+  __device__ State begin(int64_t, int64_t, bool, int64_t channel) const {
+    State state{};
+    load_any<V>(mean, channel, state.mean);
+    return state;
+  }
+  __device__ void add(State &state, int64_t, int64_t row, int64_t channel) const {
+    C slopes[V], values[V];
+    load_pack<V>(dy, row * channels + channel, slopes);
+    load_pack<V>(x, row * channels + channel, values);
+    for (int v = 0; v < V; ++v) {
+      state.sums[v].dy += slopes[v];
+      state.sums[v].dy_xc += slopes[v] * (values[v] - state.mean[v]);
+    }
+  }
+  __device__ SlopeSums<C> total(const State &state, int v) const { return state.sums[v]; }
+};
+
+// ---- passes over the elements ----
+
+/// Each thread has V channels, whose parameters it keeps, in every `slices`-th line of rows.
+template <typename Pass>
+__global__ void pass_over_rows(const Pass pass, const ReductionLayout layout) {
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % layout.lanes;
+  const int64_t lines = kBlockThreads / layout.lanes, slices = gridDim.x / layout.tiles;
+  const int64_t channel = (blockIdx.x % layout.tiles * layout.lanes + lane) * Pass::kWidth;
+  if (channel >= layout.columns) return;
+  const typename Pass::Channels channels = pass.begin(channel);
+  for (int64_t row = blockIdx.x / layout.tiles * lines + thread / layout.lanes; row < layout.rows;
+       row += slices * lines)
+    pass.apply(channels, row * layout.columns + channel);
+}
+
+template <typename Pass>
+gpuError_t launch_pass(const Pass &pass, int64_t rows, int64_t channels, gpuStream_t stream) {
+  if (rows * channels == 0) return gpuSuccess;
+  ReductionLayout layout = columns_reduced(1, rows, channels, Pass::kWidth);
+  const int64_t lines = kBlockThreads / layout.lanes, slices = divide_up(rows, lines * 4);
+  const int64_t most = std::max<int64_t>(1, 4096 / layout.tiles);
+  return gpu_launch(pass_over_rows<Pass>, static_cast<unsigned>(layout.tiles * std::min(slices, most)), kBlockThreads,
+                    0, stream, pass, layout);
+}
+
+/// y = (x - mean) · scale / sqrt(variance + epsilon) + offset.
+template <typename T, int V>
+struct NormalizePass {
+  static constexpr int kWidth = V;
+  using C = Computed<T>;
+  struct Channels {
+    C mean[V], factor[V], offset[V];
+  };
+  const T *x;
+  T *y;
+  AnyArray scale, offset, mean, variance;
+  C epsilon;
+
+  __device__ Channels begin(int64_t channel) const {
+    Channels channels;
+    C spread[V];
+    load_any<V>(mean, channel, channels.mean);
+    load_any<V>(scale, channel, channels.factor);
+    load_any<V>(offset, channel, channels.offset);
+    load_any<V>(variance, channel, spread);
+    for (int v = 0; v < V; ++v)
+      channels.factor[v] /= std::sqrt(spread[v] + epsilon);
+    return channels;
+  }
+  __device__ void apply(const Channels &channels, int64_t index) const {
+    C pack[V];
+    load_pack<V>(x, index, pack);
+    for (int v = 0; v < V; ++v)
+      pack[v] = (pack[v] - channels.mean[v]) * channels.factor[v] + channels.offset[v];
+    store_pack<V>(y, index, pack);
+  }
+};
+
+/// dx = scale · r · (dy - sum_dy / count - (x - mean) · r² · sum_dy_xc / count), r = 1 / sqrt(variance + epsilon).
+template <typename T, int V>
+struct GradientPass {
+  static constexpr int kWidth = V;
+  using C = Computed<T>;
+  struct Channels {
+    C mean[V], factor[V], average[V], slope[V];
+  };
+  const T *dy, *x;
+  T *dx;
+  AnyArray scale, mean, variance, sum_dy, sum_dy_xc;
+  const double *count;  ///< on the device; null: rows
+  C rows, epsilon;
+
+  __device__ Channels begin(int64_t channel) const {
+    Channels channels;
+    C spread[V];
+    const C divisor = count != nullptr ? static_cast<C>(*count) : rows;
+    load_any<V>(mean, channel, channels.mean);
+    load_any<V>(scale, channel, channels.factor);
+    load_any<V>(sum_dy, channel, channels.average);
+    load_any<V>(sum_dy_xc, channel, channels.slope);
+    load_any<V>(variance, channel, spread);
+    for (int v = 0; v < V; ++v) {
+      const C r = 1 / std::sqrt(spread[v] + epsilon);
+      channels.factor[v] *= r;
+      channels.average[v] /= divisor;
+      channels.slope[v] *= r * r / divisor;
+    }
+    return channels;
+  }
+  __device__ void apply(const Channels &channels, int64_t index) const {
+    C slopes[V], values[V];
+    load_pack<V>(dy, index, slopes);
+    load_pack<V>(x, index, values);
+    for (int v = 0; v < V; ++v)
+      slopes[v] =
+          channels.factor[v] * (slopes[v] - channels.average[v] - (values[v] - channels.mean[v]) * channels.slope[v]);
+    store_pack<V>(dx, index, slopes);
+  }
+};
+
+// ---- launches ----
+
+template <typename T, int V>
+gpuError_t launch_normalize(const BatchNormWork &work, const AnyArray &mean, const AnyArray &variance,
+                            gpuStream_t stream) {
+  const NormalizePass<T, V> pass{static_cast<const T *>(work.x),
+                                 static_cast<T *>(work.y),
+                                 any_array(work.scale, work.parameter),
+                                 any_array(work.offset, work.parameter),
+                                 mean,
+                                 variance,
+                                 static_cast<Computed<T>>(work.epsilon)};
+  return launch_pass(pass, work.rows, work.channels, stream);
+}
+
+template <typename T, int V>
+gpuError_t launch_slopes(const BatchNormWork &work, bool as_sums, gpuStream_t stream) {
+  using C = Computed<T>;
+  const ChannelScratch<C> scratch(work);
+  const SlopeFinish<C> finish{
+      as_sums,       work.first,    work.second, any_array(work.variance, work.parameter), static_cast<C>(work.epsilon),
+      scratch.first, scratch.second};
+  const SlopeWork<T, V> slopes{finish, static_cast<const T *>(work.dy), static_cast<const T *>(work.x),
+                               any_array(work.mean, work.parameter), work.channels};
+  return launch_columns(slopes, 1, work.rows, work.channels, scratch.partials, stream);
+}
+
+template <typename T, int V>
+gpuError_t launch_gradient(const BatchNormWork &work, const AnyArray &sum_dy, const AnyArray &sum_dy_xc,
+                           gpuStream_t stream) {
+  using C = Computed<T>;
+  const GradientPass<T, V> pass{static_cast<const T *>(work.dy),
+                                static_cast<const T *>(work.x),
+                                static_cast<T *>(work.y),
+                                any_array(work.scale, work.parameter),
+                                any_array(work.mean, work.parameter),
+                                any_array(work.variance, work.parameter),
+                                sum_dy,
+                                sum_dy_xc,
+                                work.count,
+                                static_cast<C>(std::max<int64_t>(work.rows, 1)),
+                                static_cast<C>(work.epsilon)};
+  return launch_pass(pass, work.rows, work.channels, stream);
+}
+
+template <typename T, int V>
+gpuError_t launch_moments(const BatchNormWork &work, bool as_sums, gpuStream_t stream) {
+  using C = Computed<T>;
+  const ChannelScratch<C> scratch(work);
+  const MomentsFinish<C> finish{as_sums, work.first, work.second, work.statistics, scratch.first, scratch.second};
+  return launch_columns(MomentsWork<T, V>{finish, static_cast<const T *>(work.x), work.channels}, 1, work.rows,
+                        work.channels, scratch.partials, stream);
+}
+
+template <typename Function>
+gpuError_t visit(const BatchNormWork &work, Function function) {
+  return visit_floats(work.dtype, is_wide(work.dtype, work.channels, {work.x, work.dy, work.y}), function);
+}
+
+}  // namespace
+
+int64_t batch_norm_scratch_bytes(const BatchNormWork &work) {
+  const int64_t size = work.dtype == DType::f64 ? 8 : 4;
+  return divide_up(2 * work.channels * size, 16) * 16 +
+         column_partial_bytes(1, work.rows, work.channels, pack_width(work.dtype), 3 * size);
+}
+
+gpuError_t launch_batch_norm_moments(const BatchNormWork &work, gpuStream_t stream) {
+  return visit(work, [&](auto storage) {
+    using S = decltype(storage);
+    return launch_moments<typename S::type, S::kWidth>(work, true, stream);
+  });
+}
+
+gpuError_t launch_batch_norm_training(const BatchNormWork &work, gpuStream_t stream) {
+  return visit(work, [&](auto storage) {
+    using S = decltype(storage);
+    using C = Computed<typename S::type>;
+    const gpuError_t error = launch_moments<typename S::type, S::kWidth>(work, false, stream);
+    if (error != gpuSuccess) return error;
+    const ChannelScratch<C> scratch(work);
+    return launch_normalize<typename S::type, S::kWidth>(work, any_array(scratch.first, kDTypeOf<C>),
+                                                         any_array(scratch.second, kDTypeOf<C>), stream);
+  });
+}
+
+gpuError_t launch_batch_norm_inference(const BatchNormWork &work, gpuStream_t stream) {
+  return visit(work, [&](auto storage) {
+    using S = decltype(storage);
+    return launch_normalize<typename S::type, S::kWidth>(work, any_array(work.mean, work.parameter),
+                                                         any_array(work.variance, work.parameter), stream);
+  });
+}
+
+gpuError_t launch_batch_norm_gradient_moments(const BatchNormWork &work, gpuStream_t stream) {
+  return visit(work, [&](auto storage) {
+    using S = decltype(storage);
+    return launch_slopes<typename S::type, S::kWidth>(work, true, stream);
+  });
+}
+
+gpuError_t launch_batch_norm_training_gradient(const BatchNormWork &work, gpuStream_t stream) {
+  return visit(work, [&](auto storage) {
+    using S = decltype(storage);
+    using C = Computed<typename S::type>;
+    const gpuError_t error = launch_slopes<typename S::type, S::kWidth>(work, false, stream);
+    if (error != gpuSuccess) return error;
+    const ChannelScratch<C> scratch(work);
+    return launch_gradient<typename S::type, S::kWidth>(work, any_array(scratch.first, kDTypeOf<C>),
+                                                        any_array(scratch.second, kDTypeOf<C>), stream);
+  });
+}
+
+gpuError_t launch_batch_norm_gradient_apply(const BatchNormWork &work, gpuStream_t stream) {
+  return visit(work, [&](auto storage) {
+    using S = decltype(storage);
+    return launch_gradient<typename S::type, S::kWidth>(work, any_array(work.sum_dy, DType::f64),
+                                                        any_array(work.sum_dy_xc, DType::f64), stream);
+  });
+}
+
+}  // namespace tutti::impl::backend::gpu

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch normalisation over all axes but the last on a device: sums over the rows of [rows, channels], then a pass over
+// the elements in which a thread keeps the parameters of its channels. Variances come from one pass: each thread sums
+// differences from its first row, and the means and squared differences of threads are combined pairwise (Chan, Golub
+// and LeVeque 1983), so nothing cancels where the mean is large.
+#ifndef TUTTI_BACKEND_GPU_DEVICE_BATCH_NORM_H_
+#define TUTTI_BACKEND_GPU_DEVICE_BATCH_NORM_H_
+
+#include <tutti_gpu.h>
+
+#include <cstdint>
+
+#include "tensor/element_type.h"
+
+namespace tutti::impl::backend::gpu {
+
+/// What an op does not have stays null.
+struct BatchNormWork {
+  tensor::DType dtype, parameter;  ///< of x, dy, y and dx; of scale, offset, mean, variance and the results for them
+  tensor::DType statistics;        ///< of the mean and variance that training computes
+  int64_t rows, channels;
+  double epsilon;
+  const void *x, *dy, *scale, *offset, *mean, *variance;
+  const double *sum_dy, *sum_dy_xc, *count;  ///< of gradient_apply
+  void *y;                                   ///< or dx
+  void *first, *second;                      ///< results per channel: mean, variance; sums; dscale, doffset
+  void *scratch;
+};
+int64_t batch_norm_scratch_bytes(const BatchNormWork &work);
+
+/// first = sum(x), second = sum(x²), as f64.
+gpuError_t launch_batch_norm_moments(const BatchNormWork &work, gpuStream_t stream);
+gpuError_t launch_batch_norm_training(const BatchNormWork &work, gpuStream_t stream);
+gpuError_t launch_batch_norm_inference(const BatchNormWork &work, gpuStream_t stream);
+
+/// first = sum(dy), second = sum(dy · (x - mean)), as f64.
+gpuError_t launch_batch_norm_gradient_moments(const BatchNormWork &work, gpuStream_t stream);
+gpuError_t launch_batch_norm_training_gradient(const BatchNormWork &work, gpuStream_t stream);
+gpuError_t launch_batch_norm_gradient_apply(const BatchNormWork &work, gpuStream_t stream);
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_DEVICE_BATCH_NORM_H_
