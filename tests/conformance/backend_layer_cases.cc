@@ -40,6 +40,26 @@ void add_matmuls(std::vector<OpCase> &cases) {
   }
 }
 
+/// Of sizes that take several tiles, or sums in several parts, with edges.
+void add_long_matmuls(std::vector<OpCase> &cases) {
+  const Ints kSizes[] = {{250, 70, 120}, {128, 300, 64}, {3, 1030, 5}, {36, 520, 20}};
+  for (const Ints &size : kSizes) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        const ShapeDims a = transpose_a ? ShapeDims{size[1], size[0]} : ShapeDims{size[0], size[1]};
+        const ShapeDims b = transpose_b ? ShapeDims{size[2], size[1]} : ShapeDims{size[1], size[2]};
+        const Attributes attributes{{"transpose_a", transpose_a}, {"transpose_b", transpose_b}};
+        cases.push_back({"matmul", {{DType::f32, a}, {DType::f32, b}}, attributes, {}, 1e-4, 1e-3});
+        for (const DType dtype : {DType::f64, DType::f16, DType::bf16})
+          cases.push_back({"matmul", {{dtype, a}, {dtype, b}}, attributes, {}, 0, dtype == DType::f64 ? 0 : 1e-2});
+      }
+    }
+  }
+  // Batches of rows by one matrix, and axes that are repeated in turn.
+  cases.push_back({"matmul", {{DType::f32, {4, 3, 9, 20}}, {DType::f32, {20, 12}}}, {}, {}, 1e-4, 1e-4});
+  cases.push_back({"matmul", {{DType::f32, {2, 1, 3, 5, 8}}, {DType::f32, {4, 1, 8, 4}}}, {}, {}, 1e-4, 1e-4});
+}
+
 /// conv2d, then both gradients of it with the result's values as dy.
 void add_convolution(std::vector<OpCase> &cases, DType dtype, ShapeDims image, ShapeDims kernel,
                      Attributes attributes) {
@@ -88,6 +108,46 @@ void add_convolutions(std::vector<OpCase> &cases) {
   add_convolution(cases, DType::f64, {1, 5, 5, 2}, {3, 3, 2, 3}, same({1, 1}));
 }
 
+/// Strides and dilations that leave elements of the kernel, or pixels, unused; groups; long sums; 16-bit floats.
+void add_more_convolutions(std::vector<OpCase> &cases) {
+  const auto window = [](Ints stride, Ints dilation, int64_t groups = 1) {
+    return Attributes{{"padding", std::string("explicit")},
+                      {"pads", Ints{2, 1, 1, 2}},
+                      {"stride", std::move(stride)},
+                      {"dilation", std::move(dilation)},
+                      {"groups", groups}};
+  };
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    add_convolution(cases, dtype, {4, 11, 10, 8}, {3, 3, 8, 12}, window({1, 1}, {1, 1}));
+    add_convolution(cases, dtype, {2, 9, 9, 3}, {3, 2, 3, 5}, window({2, 3}, {2, 2}));
+    add_convolution(cases, dtype, {2, 6, 6, 32}, {3, 3, 16, 32}, window({1, 2}, {1, 1}, 2));
+    add_convolution(cases, dtype, {2, 10, 9, 6}, {3, 3, 1, 12}, window({2, 1}, {1, 2}, 6));
+  }
+  add_convolution(cases, DType::f32, {1, 10, 9, 4}, {3, 3, 4, 4}, window({4, 5}, {1, 1}));
+  add_convolution(cases, DType::f32, {1, 3, 2, 4}, {2, 2, 4, 4}, window({7, 4}, {1, 2}));
+  add_convolution(cases, DType::f32, {8, 16, 15, 4}, {3, 3, 4, 8}, window({1, 1}, {1, 1}));
+  add_convolution(cases, DType::f32, {3, 12, 10, 8}, {1, 1, 8, 16}, window({1, 1}, {1, 1}));
+  add_convolution(cases, DType::f32, {2, 24, 20, 20}, {3, 3, 20, 60}, window({1, 1}, {1, 1}));
+  add_convolution(cases, DType::f64, {2, 12, 12, 4}, {2, 2, 2, 6}, window({2, 2}, {1, 1}, 2));
+  add_convolution(cases, DType::f32, {0, 6, 6, 4}, {3, 3, 1, 4}, window({2, 2}, {1, 1}, 4));
+}
+
+/// Windows with NaNs, and with infinities only.
+void add_pooling_of_infinities(std::vector<OpCase> &cases) {
+  const Attributes attributes{{"window", Ints{3, 2}}, {"stride", Ints{2, 1}}, {"padding", std::string("same")}};
+  for (const double numerator : {0.0, -1.0}) {
+    const auto build = [=](GraphBuilder &builder, const Values &inputs) -> Values {
+      const graph::ValueId x = builder.op(
+          "add",
+          {inputs[0], builder.op("div", {builder.constant(numerator, DType::f32), builder.unary("abs", inputs[0])})});
+      const graph::ValueId y = builder.op("max_pool2d", {x}, attributes);
+      return {y, builder.op("max_pool2d_gradient", {inputs[1], x, y}, attributes)};
+    };
+    cases.push_back(
+        {"max_pool2d", {whole(DType::f32, {2, 7, 6, 3}, -1, 2), {DType::f32, {2, 4, 6, 3}}}, attributes, build});
+  }
+}
+
 void add_pooling(std::vector<OpCase> &cases) {
   const std::pair<ShapeDims, Attributes> kPools[] = {
       {{2, 8, 8, 16}, {{"window", Ints{2, 2}}}},
@@ -129,8 +189,11 @@ void add_pooling(std::vector<OpCase> &cases) {
 std::vector<OpCase> product_cases() {
   std::vector<OpCase> cases;
   add_matmuls(cases);
+  add_long_matmuls(cases);
   add_convolutions(cases);
+  add_more_convolutions(cases);
   add_pooling(cases);
+  add_pooling_of_infinities(cases);
   return cases;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/gpu/floats-inl.h"
+#include "backend/gpu/image_places-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
@@ -12,28 +13,19 @@ namespace {
 constexpr int kColumns = kBlockThreads >= 256 ? 32 : 8;
 constexpr int kLanes = kBlockThreads / kColumns;
 
-/// Splits channel-last positions: element = (((image * down) + row) * across + column) * channels + channel.
-struct Place {
-  int64_t image, row, column, channel;
-};
-
-__device__ inline Place place_of(int64_t element, int64_t down, int64_t across, int64_t channels) {
-  Place place;
-  const int64_t pixel = element / channels, line = pixel / across;
-  place.channel = element - pixel * channels;
-  place.column = pixel - line * across;
-  place.image = line / down;
-  place.row = line - place.image * down;
-  return place;
+/// Of numbers below 2^31: positions along an axis, channels.
+__device__ inline int64_t narrow_quotient(int64_t n, int64_t by) {
+  return static_cast<uint32_t>(n) / static_cast<uint32_t>(by);
 }
 
 template <typename C>
-__global__ void convolve_groups(const Convolution conv, const void *x, const void *kernel, const void *bias, void *y) {
+__global__ void convolve_groups(const Convolution conv, const ImagePlaces places, const void *x, const void *kernel,
+                                const void *bias, void *y) {
   const ImageWindow &window = conv.window;
   const int64_t depth = conv.group_channels(), results = conv.positions() * conv.filters;
   for (int64_t result = grid_thread(); result < results; result += grid_threads()) {
-    const Place at = place_of(result, window.y.output, window.x.output, conv.filters);
-    const int64_t first = at.channel / conv.group_filters() * depth;
+    const ImagePlace at = places.at(result);
+    const int64_t first = narrow_quotient(at.channel, conv.group_filters()) * depth;
     C sum = bias == nullptr ? C(0) : load_float<C>(conv.dtype, bias, at.channel);
     for (int64_t i = 0; i < window.y.window; ++i) {
       const int64_t h = window.y.position(at.row, i);
@@ -54,19 +46,20 @@ __global__ void convolve_groups(const Convolution conv, const void *x, const voi
 /// The window whose element `tap` is at `position`, or -1.
 __device__ inline int64_t window_at(const WindowAxis &axis, int64_t position, int64_t tap) {
   const int64_t offset = position + axis.pad_before - tap * axis.dilation;
-  if (offset < 0 || offset % axis.stride != 0) return -1;
-  const int64_t number = offset / axis.stride;
-  return number < axis.output ? number : -1;
+  if (offset < 0) return -1;
+  const int64_t number = narrow_quotient(offset, axis.stride);
+  return number < axis.output && number * axis.stride == offset ? number : -1;
 }
 
 template <typename C>
-__global__ void gather_input_gradient(const Convolution conv, const void *dy, const void *kernel, void *dx) {
+__global__ void gather_input_gradient(const Convolution conv, const ImagePlaces places, const void *dy,
+                                      const void *kernel, void *dx) {
   const ImageWindow &window = conv.window;
   const int64_t depth = conv.group_channels(), width = conv.group_filters();
   const int64_t results = window.rows * window.y.input * window.x.input * conv.channels;
   for (int64_t result = grid_thread(); result < results; result += grid_threads()) {
-    const Place at = place_of(result, window.y.input, window.x.input, conv.channels);
-    const int64_t group = at.channel / depth, channel = at.channel - group * depth;
+    const ImagePlace at = places.at(result);
+    const int64_t group = narrow_quotient(at.channel, depth), channel = at.channel - group * depth;
     C sum = 0;
     for (int64_t i = 0; i < window.y.window; ++i) {
       const int64_t p = window_at(window.y, at.row, i);
@@ -100,12 +93,12 @@ __device__ inline KernelElement element_of(const Convolution &conv, int64_t numb
 }
 
 template <typename C>
-__device__ inline C sum_positions(const Convolution &conv, const KernelElement &element, const void *x, const void *dy,
-                                  int64_t begin, int64_t end) {
+__device__ inline C sum_positions(const Convolution &conv, const ImagePlaces &positions, const KernelElement &element,
+                                  const void *x, const void *dy, int64_t begin, int64_t end) {
   const ImageWindow &window = conv.window;
   C sum = 0;
   for (int64_t position = begin; position < end; position += kLanes) {
-    const Place at = place_of(position, window.y.output, window.x.output, 1);
+    const ImagePlace at = positions.at(position);
     const int64_t h = window.y.position(at.row, element.i), w = window.x.position(at.column, element.j);
     if (!window.y.is_inside(h) || !window.x.is_inside(w)) continue;
     const int64_t pixel = (at.image * window.y.input + h) * window.x.input + w;
@@ -117,8 +110,8 @@ __device__ inline C sum_positions(const Convolution &conv, const KernelElement &
 
 /// Blocks along x: kColumns elements of the kernel each; along y: splits. `parts` is null where there is one split.
 template <typename C>
-__global__ void sum_kernel_gradient(const Convolution conv, const GroupedPlan plan, const void *x, const void *dy,
-                                    void *dkernel, void *parts) {
+__global__ void sum_kernel_gradient(const Convolution conv, const GroupedPlan plan, const ImagePlaces positions,
+                                    const void *x, const void *dy, void *dkernel, void *parts) {
   __shared__ C lanes[kLanes][kColumns];
   const int column = static_cast<int>(threadIdx.x) % kColumns, lane = static_cast<int>(threadIdx.x) / kColumns;
   const int64_t elements = conv.taps() * conv.group_channels() * conv.filters;
@@ -126,7 +119,7 @@ __global__ void sum_kernel_gradient(const Convolution conv, const GroupedPlan pl
   const int64_t begin = static_cast<int64_t>(blockIdx.y) * plan.split_positions;
   const int64_t last = begin + plan.split_positions, end = last < conv.positions() ? last : conv.positions();
   lanes[lane][column] =
-      number < elements ? sum_positions<C>(conv, element_of(conv, number), x, dy, begin + lane, end) : C(0);
+      number < elements ? sum_positions<C>(conv, positions, element_of(conv, number), x, dy, begin + lane, end) : C(0);
   __syncthreads();
   if (lane != 0 || number >= elements) return;
   C sum = lanes[0][column];
@@ -157,9 +150,9 @@ gpuError_t launch_sums(const Convolution &conv, const void *x, const void *dy, v
   const int64_t elements = kernel_elements(conv), blocks = (elements + kColumns - 1) / kColumns;
   if (blocks > INT32_MAX) return gpuErrorInvalidValue;
   void *const parts = plan.splits > 1 ? scratch : nullptr;
-  const gpuError_t error =
-      gpu_launch(sum_kernel_gradient<C>, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(plan.splits)),
-                 kBlockThreads, 0, stream, conv, plan, x, dy, dkernel, parts);
+  const gpuError_t error = gpu_launch(
+      sum_kernel_gradient<C>, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(plan.splits)), kBlockThreads, 0,
+      stream, conv, plan, ImagePlaces::of(conv.window.y.output, conv.window.x.output, 1), x, dy, dkernel, parts);
   if (error != gpuSuccess || parts == nullptr) return error;
   return gpu_launch(add_kernel_gradients<C>, blocks_for(elements), kBlockThreads, 0, stream, conv.dtype,
                     static_cast<const C *>(parts), plan.splits, elements, dkernel);
@@ -187,7 +180,9 @@ gpuError_t launch_grouped_conv2d(const Convolution &convolution, const void *x, 
   const int64_t results = convolution.positions() * convolution.filters;
   if (results == 0) return gpuSuccess;
   return gpu_launch(convolution.dtype == DType::f64 ? convolve_groups<double> : convolve_groups<float>,
-                    blocks_for(results, 65536), kBlockThreads, 0, stream, convolution, x, kernel, bias, y);
+                    blocks_for(results, 65536), kBlockThreads, 0, stream, convolution,
+                    ImagePlaces::of(convolution.window.y.output, convolution.window.x.output, convolution.filters), x,
+                    kernel, bias, y);
 }
 
 gpuError_t launch_grouped_conv2d_input_gradient(const Convolution &convolution, const void *dy, const void *kernel,
@@ -196,7 +191,8 @@ gpuError_t launch_grouped_conv2d_input_gradient(const Convolution &convolution, 
   const int64_t results = window.rows * window.y.input * window.x.input * convolution.channels;
   if (results == 0) return gpuSuccess;
   return gpu_launch(convolution.dtype == DType::f64 ? gather_input_gradient<double> : gather_input_gradient<float>,
-                    blocks_for(results, 65536), kBlockThreads, 0, stream, convolution, dy, kernel, dx);
+                    blocks_for(results, 65536), kBlockThreads, 0, stream, convolution,
+                    ImagePlaces::of(window.y.input, window.x.input, convolution.channels), dy, kernel, dx);
 }
 
 gpuError_t launch_grouped_conv2d_kernel_gradient(const Convolution &convolution, const void *x, const void *dy,

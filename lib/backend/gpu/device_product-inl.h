@@ -17,8 +17,8 @@
 #ifndef TUTTI_BACKEND_GPU_DEVICE_PRODUCT_INL_H_
 #define TUTTI_BACKEND_GPU_DEVICE_PRODUCT_INL_H_
 
-#include "backend/gpu/divider.h"
 #include "backend/gpu/floats-inl.h"
+#include "backend/gpu/image_places-inl.h"
 #include "backend/gpu/product_plan.h"
 
 namespace tutti::impl::backend::gpu {
@@ -51,11 +51,6 @@ struct Product {
   int64_t splits, split_depth;
   void *parts;  ///< [splits, batches, m, n] of C; null where sums are not split
 };
-
-__device__ inline int64_t quotient(int64_t n, const Divider &by) {
-  if (n <= Divider::kMost) return divide(static_cast<uint32_t>(n), by);
-  return static_cast<int64_t>(divide(static_cast<uint64_t>(n), by));
-}
 
 /// Are runs of four elements aligned, if they begin at multiples of these offsets?
 inline bool is_wide(const void *data, DType dtype, int64_t offsets) {

@@ -71,6 +71,11 @@ base::Result<Kernel> make_batch_norm_inference(KernelRequest &request);
 base::Result<Kernel> make_batch_norm_moments(KernelRequest &request);
 base::Result<Kernel> make_batch_norm_training(KernelRequest &request);
 base::Result<Kernel> make_batch_norm_training_gradient(KernelRequest &request);
+// pool2d_kernels.cc
+base::Result<Kernel> make_avg_pool2d(KernelRequest &request);
+base::Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request);
+base::Result<Kernel> make_max_pool2d(KernelRequest &request);
+base::Result<Kernel> make_max_pool2d_gradient(KernelRequest &request);
 
 }  // namespace tutti::impl::backend::gpu
 
