@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device's memory (Buffer), memory of the host for copies (HostMemory) and order of work (Stream, Event). Made by Device (backend.h); move-only; each keeps its
-// device alive. One object is used by one thread at a time.
+// A device's memory (Buffer), memory of the host for copies (HostMemory) and order of work (Stream, Event). Made by
+// Device (backend.h); move-only; each keeps its device alive. One object is used by one thread at a time.
 //
 //   TUTTI_TRY(buffer.write(0, tensor.data(), tensor.size_bytes()));
 //   TUTTI_TRY(program->run(0, arguments, stream));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One run of a program over rows in memory of the host, whatever memory the device has: where it cannot reach the
-// host's, its inputs are copied to memory of the device, and its outputs back. That memory grows to the largest need and
-// is kept. For a program of one segment; belongs to the device's thread. Internal to this folder.
+// host's, its inputs are copied to memory of the device, and its outputs back. That memory grows to the largest need
+// and is kept. For a program of one segment; belongs to the device's thread. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_DEVICE_PORTS_H_
 #define TUTTI_DISTRIBUTE_DEVICE_PORTS_H_
 

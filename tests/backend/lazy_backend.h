@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The reference backend with copies that are late: what is written on a stream is copied only when somebody waits for
-// the stream or an event of it, which is the latest moment that the contract allows; where it is told so, everything on a
-// stream is as late. Who forgets to wait, or frees the source too early, computes with other numbers.
+// the stream or an event of it, which is the latest moment that the contract allows; where it is told so, everything on
+// a stream is as late. Who forgets to wait, or frees the source too early, computes with other numbers.
 //
 //   LazyBackend::begin({.has_host_memory = false});    // settings of backends opened from now on, and new counts
 //   TUTTI_ASSIGN(BackendRef backend, Backend::create(LazyBackend::entry, "{}", {}));

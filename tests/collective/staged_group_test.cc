@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every group must do, with buffers in memory of devices (lazy_backend.h: streams do their work as late as can be),
-// and operations on the host's memory among them.
+// What every group must do, with buffers in memory of devices (lazy_backend.h: streams do their work as late as can
+// be), and operations on the host's memory among them.
 #include "collective/staged/staged_group.h"
 
 #include "backend/backend.h"
@@ -112,8 +112,8 @@ const GroupFactory &group_factory() {
   return factory;
 }
 
-/// Sums of buckets in memory of a device while words are combined in that of the host, all under way together; the group
-/// below carries them out out of order and spoils what may not be read.
+/// Sums of buckets in memory of a device while words are combined in that of the host, all under way together; the
+/// group below carries them out out of order and spoils what may not be read.
 static void test_memory_of_hosts_and_devices(void **) {
   constexpr int64_t kCount = 300;
   const auto devices = assert_ok_value(lazy_devices(3));

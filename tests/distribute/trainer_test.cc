@@ -298,6 +298,34 @@ static void test_failing_replica_is_named(void **) {
   }
 }
 
+/// What one rank alone learns of, late where its device computes late, keeps all of them from updating.
+static void test_one_rank_with_bad_data(void **) {
+  for (const auto &[replicas, clip] : {std::pair{2, 0.0}, {3, 0.0}, {3, 0.1}}) {
+    TrainerOptions options;
+    options.clip_norm = clip;
+    options.bucket_bytes = 64;
+    Session session(replicas, {}, options);
+    assert_ok(session.trainer->attach_input(session.rows(64, 16)));
+    assert_ok(session.trainer->run(2, nullptr));
+    const std::vector<float> before = session.kernel();
+    // A row for each; of these the second alone has a label that is none of the network's three classes.
+    for (int32_t row = 0; row < replicas; ++row)
+      assert_true((row_label(row, 4) < 3) == (row != 1));
+    auto rows =
+        assert_ok_value(make_rows(replicas, session.network.features, 4, DType::f32, replicas)->make_iterator({}));
+    assert_ok(session.trainer->attach_input(std::move(rows)));
+    const Result<RunReport> report = session.trainer->run(-1, nullptr);
+    assert_error_contains(report, "sparse_softmax_cross_entropy");
+    assert_error_contains(report, "rank=1");
+    assert_true(session.kernel() == before);
+    assert_true(assert_ok_value(session.trainer->replicas_are_identical()));
+    assert_int_equal(session.trainer->step(), 2);
+    assert_ok(session.trainer->attach_input(session.rows(64, 16)));
+    assert_ok(session.trainer->run(-1, nullptr));
+    assert_true(assert_ok_value(session.trainer->replicas_are_identical()));
+  }
+}
+
 static void test_gradients_are_readable(void **) {
   TrainerOptions options;
   options.keep_gradients = true;
@@ -390,6 +418,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_stop_while_replicas_read),
     cmocka_unit_test(tutti::testing::test_loss_that_is_not_finite),
     cmocka_unit_test(tutti::testing::test_failing_replica_is_named),
+    cmocka_unit_test(tutti::testing::test_one_rank_with_bad_data),
     cmocka_unit_test(tutti::testing::test_gradients_are_readable),
     cmocka_unit_test(tutti::testing::test_one_device_stores_no_gradients),
     cmocka_unit_test(tutti::testing::test_updates_add_up_gradients),

@@ -30,8 +30,8 @@ using impl::tensor::DType;
 using impl::tensor::Tensor;
 
 /// The backend under test ("reference", or what TUTTI_TEST_BACKEND says) with that many logical devices: a name, the
-/// absolute path of a plug-in, or one of lazy_backend.h without host memory: "deferred" (everything is late), "separate"
-/// (nothing is).
+/// absolute path of a plug-in, or one of lazy_backend.h without host memory: "deferred" (everything is late),
+/// "separate" (nothing is).
 Result<impl::backend::BackendRef> open_test_backend(int32_t devices);
 /// One device for count 1, else mirrored over `count` devices.
 Result<StrategyRef> make_test_strategy(int32_t count);

@@ -30,32 +30,39 @@ base::Result<Kernel> make_gather(KernelRequest &request);
 base::Result<Kernel> make_gather_gradient(KernelRequest &request);
 base::Result<Kernel> make_iota(KernelRequest &request);
 base::Result<Kernel> make_one_hot(KernelRequest &request);
+
 // random_kernels.cc
 base::Result<Kernel> make_dropout(KernelRequest &request);
 base::Result<Kernel> make_random_normal(KernelRequest &request);
 base::Result<Kernel> make_random_truncated_normal(KernelRequest &request);
 base::Result<Kernel> make_random_uniform(KernelRequest &request);
+
 // update_kernels.cc
 base::Result<Kernel> make_adam_update(KernelRequest &request);
 base::Result<Kernel> make_momentum_update(KernelRequest &request);
 base::Result<Kernel> make_sgd_update(KernelRequest &request);
+
 // reduce_kernels.cc
 base::Result<Kernel> make_all_finite(KernelRequest &request);
 base::Result<Kernel> make_arg_reduce(KernelRequest &request);
 base::Result<Kernel> make_reduce(KernelRequest &request);
+
 // softmax_kernels.cc
 base::Result<Kernel> make_softmax(KernelRequest &request);
 base::Result<Kernel> make_softmax_gradient(KernelRequest &request);
+
 // cross_entropy_kernels.cc
 base::Result<Kernel> make_in_top_k(KernelRequest &request);
 base::Result<Kernel> make_softmax_cross_entropy(KernelRequest &request);
 base::Result<Kernel> make_softmax_cross_entropy_gradient(KernelRequest &request);
 base::Result<Kernel> make_sparse_softmax_cross_entropy(KernelRequest &request);
 base::Result<Kernel> make_sparse_softmax_cross_entropy_gradient(KernelRequest &request);
+
 // conv2d_kernels.cc
 base::Result<Kernel> make_conv2d(KernelRequest &request);
 base::Result<Kernel> make_conv2d_input_gradient(KernelRequest &request);
 base::Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request);
+
 // matmul_kernels.cc
 base::Result<Kernel> make_matmul(KernelRequest &request);
 
@@ -75,6 +82,12 @@ base::Result<Kernel> make_batch_norm_inference(KernelRequest &request);
 base::Result<Kernel> make_batch_norm_moments(KernelRequest &request);
 base::Result<Kernel> make_batch_norm_training(KernelRequest &request);
 base::Result<Kernel> make_batch_norm_training_gradient(KernelRequest &request);
+
+// pool2d_kernels.cc
+base::Result<Kernel> make_avg_pool2d(KernelRequest &request);
+base::Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request);
+base::Result<Kernel> make_max_pool2d(KernelRequest &request);
+base::Result<Kernel> make_max_pool2d_gradient(KernelRequest &request);
 
 }  // namespace tutti::impl::backend::gpu
 

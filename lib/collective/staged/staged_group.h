@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A group whose buffers lie in memory of devices: each rank copies them to the host, lets a group over host memory do the
-// operation there, in its order of additions, and copies the results back. For devices that no library connects: several
-// logical devices on one GPU, different GPUs, a backend that is new.
+// A group whose buffers lie in memory of devices: each rank copies them to the host, lets a group over host memory do
+// the operation there, in its order of additions, and copies the results back. For devices that no library connects:
+// several logical devices on one GPU, different GPUs, a backend that is new.
 //
 //   TUTTI_ASSIGN(auto ranks, LocalGroup::create(2, parts, options));
 //   TUTTI_ASSIGN(ranks, stage(std::move(ranks), devices));              // devices[r] is rank r's
@@ -25,8 +25,8 @@
 
 namespace tutti::impl::collective::staged {
 
-/// Ranks over host memory -> ranks over memory of devices, one device for each. UNIMPLEMENTED naming the backend when it
-/// does not copy by address.
+/// Ranks over host memory -> ranks over memory of devices, one device for each. UNIMPLEMENTED naming the backend when
+/// it does not copy by address.
 base::Result<std::vector<std::unique_ptr<Group>>> stage(std::vector<std::unique_ptr<Group>> ranks,
                                                         std::span<const backend::DeviceRef> devices);
 
