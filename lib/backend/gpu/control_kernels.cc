@@ -102,8 +102,8 @@ Status issue_scan(const ScanPlan &plan, const Frame &frame) {
   for (int64_t count = 0; count < plan.length; ++count)
     TUTTI_TRY(issue_iteration(plan, plan.is_reverse ? plan.length - 1 - count : count, run, frame));
   for (size_t i = 0; i < plan.states && plan.length == 0; ++i)
-    TUTTI_TRY(copy(frame.output(static_cast<int32_t>(i)), frame.input(static_cast<int32_t>(i)), plan.state_bytes[i],
-                   frame));
+    TUTTI_TRY(
+        copy(frame.output(static_cast<int32_t>(i)), frame.input(static_cast<int32_t>(i)), plan.state_bytes[i], frame));
   return Status();
 }
 
@@ -117,15 +117,14 @@ struct CondPlan {
 Status issue_cond(const CondPlan &plan, const Frame &frame) {
   const bool *const flag = frame.input_as<bool>(0);
   bool *const gates = frame.scratch_as<bool>(plan.gates_offset);
-  TUTTI_TRY(
-      status_of(launch_make_gates(flag, frame.context().faults.gate, gates, frame.stream()), "launching a cond"));
+  TUTTI_TRY(status_of(launch_make_gates(flag, frame.context().faults.gate, gates, frame.stream()), "launching a cond"));
   IssueContext context = frame.context();
   context.faults.gate = gates;
-  TUTTI_ASSIGN(const Block::Run yes, issue_block(plan.yes, frame.scratch_as<char>(plan.yes_offset), plan.parameters, 1,
-                                                 frame, context));
+  TUTTI_ASSIGN(const Block::Run yes,
+               issue_block(plan.yes, frame.scratch_as<char>(plan.yes_offset), plan.parameters, 1, frame, context));
   context.faults.gate = gates + 1;
-  TUTTI_ASSIGN(const Block::Run no, issue_block(plan.no, frame.scratch_as<char>(plan.no_offset), plan.parameters, 1,
-                                                frame, context));
+  TUTTI_ASSIGN(const Block::Run no,
+               issue_block(plan.no, frame.scratch_as<char>(plan.no_offset), plan.parameters, 1, frame, context));
   for (size_t i = 0; i < plan.yes.result_count(); ++i)
     TUTTI_TRY(status_of(launch_choose(flag, yes.result(i), no.result(i), frame.output(static_cast<int32_t>(i)),
                                       plan.yes.result_bytes(i), frame.stream()),
@@ -150,8 +149,8 @@ Result<Kernel> make_call_region(KernelRequest &request) {
   const size_t parameters = request.node.regions[0].parameters.size();
   return Kernel(
       [block = std::make_shared<const Block>(std::move(block)), offset, parameters](const Frame &frame) -> Status {
-        TUTTI_ASSIGN(const Block::Run run, issue_block(*block, frame.scratch_as<char>(offset), parameters, 0, frame,
-                                                       frame.context()));
+        TUTTI_ASSIGN(const Block::Run run,
+                     issue_block(*block, frame.scratch_as<char>(offset), parameters, 0, frame, frame.context()));
         for (size_t i = 0; i < block->result_count(); ++i)
           TUTTI_TRY(copy(frame.output(static_cast<int32_t>(i)), run.result(i), block->result_bytes(i), frame));
         return Status();
