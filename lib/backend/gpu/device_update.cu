@@ -85,24 +85,24 @@ __device__ inline void keep_bytes(void *to, const void *from, int64_t bytes) {
 
 __device__ inline int64_t bytes_of(DType dtype) { return dtype == DType::f64 ? 8 : (dtype == DType::f32 ? 4 : 2); }
 
+// Written out by slot: an array that a loop indexes would not stay in registers.
+
 template <typename Step, typename C>
 __device__ inline void update_four(const Step &step, const UpdateArrays &arrays, int64_t four) {
-  C weight[4], gradient[4], slots[kUpdateSlots][4];
+  C weight[4], gradient[4], slots[kUpdateSlots][4] = {};
   load_four(arrays.weight_dtype, arrays.weight, four, weight);
   load_four(arrays.gradient_dtype, arrays.gradient, four, gradient);
-  for (int32_t slot = 0; slot < Step::kSlots; ++slot)
-    load_four(arrays.slot_dtype, arrays.slots[slot], four, slots[slot]);
+  if constexpr (Step::kSlots > 0) load_four(arrays.slot_dtype, arrays.slots[0], four, slots[0]);
+  if constexpr (Step::kSlots > 1) load_four(arrays.slot_dtype, arrays.slots[1], four, slots[1]);
   for (int k = 0; k < 4; ++k) {
-    C own[kUpdateSlots];
-    for (int32_t slot = 0; slot < Step::kSlots; ++slot)
-      own[slot] = slots[slot][k];
+    C own[kUpdateSlots] = {slots[0][k], slots[1][k]};
     step.apply(weight[k], gradient[k], own);
-    for (int32_t slot = 0; slot < Step::kSlots; ++slot)
-      slots[slot][k] = own[slot];
+    slots[0][k] = own[0];
+    slots[1][k] = own[1];
   }
   store_four(arrays.weight_dtype, arrays.weight_out, four, weight);
-  for (int32_t slot = 0; slot < Step::kSlots; ++slot)
-    store_four(arrays.slot_dtype, arrays.slots_out[slot], four, slots[slot]);
+  if constexpr (Step::kSlots > 0) store_four(arrays.slot_dtype, arrays.slots_out[0], four, slots[0]);
+  if constexpr (Step::kSlots > 1) store_four(arrays.slot_dtype, arrays.slots_out[1], four, slots[1]);
 }
 
 template <typename Step, typename C>
