@@ -28,8 +28,8 @@ std::span<const LinkedBackend> linked_backends();
 /// Names of backends that may be installed as plug-ins of this build.
 std::span<const std::string_view> plugin_backends();
 
-/// A new instance of a backend, linked in or loaded; a plug-in of this build also by its absolute path. The error says in
-/// one sentence why it cannot be used; an unknown name is NOT_FOUND with the nearest match.
+/// A new instance of a backend, linked in or loaded; a plug-in of this build also by its absolute path. The error says
+/// in one sentence why it cannot be used; an unknown name is NOT_FOUND with the nearest match.
 base::Result<backend::BackendRef> open_backend(std::string_view name, std::string_view options_json,
                                                backend::HostOptions host);
 

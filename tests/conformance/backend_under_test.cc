@@ -26,9 +26,7 @@ backend::HostOptions host_options() {
   return options;
 }
 
-Result<BackendRef> open(const std::string &name) {
-  return runtime::open_backend(name, "{}", host_options());
-}
+Result<BackendRef> open(const std::string &name) { return runtime::open_backend(name, "{}", host_options()); }
 
 bool is_optional(DType dtype) { return dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16; }
 

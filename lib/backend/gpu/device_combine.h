@@ -23,8 +23,8 @@ struct ArrayList {
   void *arrays[kArrays];
 };
 
-/// arrays[i][e] becomes the reduction of arrays[0][e], arrays[1][e], ... in this order, for all i. Every element is read
-/// of each array once, and written once. Sums of f16 and bf16 are rounded at the end.
+/// arrays[i][e] becomes the reduction of arrays[0][e], arrays[1][e], ... in this order, for all i. Every element is
+/// read of each array once, and written once. Sums of f16 and bf16 are rounded at the end.
 gpuError_t launch_combine(const ArrayList &list, tensor::DType dtype, Combination combination, int64_t elements,
                           gpuStream_t stream);
 
