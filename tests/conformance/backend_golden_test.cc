@@ -4,7 +4,6 @@
 // definitions. What backend_ops_test trusts the reference backend for is checked here.
 //
 // usage: backend_golden_test BACKEND DIRECTORY
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -123,10 +122,7 @@ void check_trajectories(void **) {
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
   auto opened = conformance::open_backend_under_test(argc, argv);
-  if (!opened.ok()) {
-    std::fprintf(stderr, "%s\n", opened.status().to_string().c_str());
-    return 1;
-  }
+  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   directory = argv[2];
   static const char *const kFiles[] = {"elementwise", "binary",  "reductions",    "shapes", "matmul",

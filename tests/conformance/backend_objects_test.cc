@@ -3,7 +3,6 @@
 // Devices, buffers, streams, events and the life of objects, on any backend.
 //
 // usage: backend_objects_test BACKEND
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -162,10 +161,7 @@ const CMUnitTest kTests[] = {
 
 int main(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
-  if (!opened.ok()) {
-    std::fprintf(stderr, "%s\n", opened.status().to_string().c_str());
-    return 1;
-  }
+  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   return cmocka_run_group_tests_name("objects", kTests, nullptr, nullptr);
 }

@@ -5,7 +5,6 @@
 //
 // usage: backend_ops_test BACKEND
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <set>
@@ -120,10 +119,7 @@ struct Family {
 
 int main(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
-  if (!opened.ok()) {
-    std::fprintf(stderr, "%s\n", opened.status().to_string().c_str());
-    return 1;
-  }
+  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   static const Family kFamilies[] = {
       {"elementwise", conformance::elementwise_cases},

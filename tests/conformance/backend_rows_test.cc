@@ -6,7 +6,6 @@
 //
 // usage: backend_rows_test BACKEND
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <utility>
@@ -289,10 +288,7 @@ void moments_keep_small_variances(void **) {
 
 int main(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
-  if (!opened.ok()) {
-    std::fprintf(stderr, "%s\n", opened.status().to_string().c_str());
-    return 1;
-  }
+  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   const CMUnitTest tests[] = {
       cmocka_unit_test(reductions),          cmocka_unit_test(choices),

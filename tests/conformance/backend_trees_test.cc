@@ -146,10 +146,7 @@ const CMUnitTest kTests[] = {
 
 int main(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
-  if (!opened.ok()) {
-    print_error("%s\n", opened.status().to_string().c_str());
-    return 1;
-  }
+  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   BackendUnderTest backend = std::move(opened).value();
   tested = &backend;
   return cmocka_run_group_tests(kTests, nullptr, nullptr);

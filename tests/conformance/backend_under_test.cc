@@ -43,6 +43,12 @@ Result<BackendUnderTest> open_backend_under_test(int argc, char **argv) {
   return tested;
 }
 
+int exit_without_backend(const base::Status &status) {
+  const bool is_missing = status.code() == base::Code::unavailable;
+  std::fprintf(stderr, "%s%s\n", is_missing ? "skipped: " : "", status.to_string().c_str());
+  return is_missing ? 77 : 1;
+}
+
 Result<graph::Graph> build_graph(const std::vector<Tensor> &inputs, const BuildFunction &build) {
   GraphBuilder builder;
   GraphBuilder::Values values;

@@ -33,6 +33,10 @@ struct BackendUnderTest {
 /// Opens what argv[1] names; the suite's own failure when it cannot.
 base::Result<BackendUnderTest> open_backend_under_test(int argc, char **argv);
 
+/// What main() returns when the backend cannot be opened: 77, which skips the program, where there is no such device
+/// here; else 1. Says why.
+int exit_without_backend(const base::Status &status);
+
 /// The node under test: adds nodes to a graph whose inputs are given, returns the values to compare.
 using BuildFunction =
     std::function<graph::GraphBuilder::Values(graph::GraphBuilder &, const graph::GraphBuilder::Values &)>;
