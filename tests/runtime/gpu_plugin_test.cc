@@ -19,9 +19,7 @@ base::Result<backend::BackendRef> load() { return runtime::load_plugin(path, "{}
 
 /// Where nothing can be used, the reason is one sentence that names what is missing.
 void what_is_missing_is_said(void **) {
-  const auto loaded = load();
-  if (loaded.ok()) test_skip();
-  const base::Status status = loaded.status();
+  const base::Status status = load().status();
   assert_int_equal(static_cast<int>(status.code()), static_cast<int>(base::Code::unavailable));
   const std::string reason = status.root_cause()->message();
   assert_contains(reason.c_str(), vendor.c_str());
@@ -32,9 +30,7 @@ void what_is_missing_is_said(void **) {
 }
 
 void a_device_opens(void **) {
-  auto loaded = load();
-  if (!loaded.ok()) test_skip();
-  const backend::BackendRef backend = assert_ok_value(std::move(loaded));
+  const backend::BackendRef backend = assert_ok_value(load());
   assert_string_equal(backend->name().c_str(), name.c_str());
   assert_true(backend->device_count() >= 1);
   auto device = assert_ok_value(backend->open_device(0));
@@ -48,9 +44,8 @@ int main(int argc, char **argv) {
   path = argv[1];
   name = argv[2];
   vendor = argv[3];
-  const CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_missing_is_said),
-      cmocka_unit_test(a_device_opens),
-  };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
+  const CMUnitTest without_gpu[] = {cmocka_unit_test(what_is_missing_is_said)};
+  const CMUnitTest with_gpu[] = {cmocka_unit_test(a_device_opens)};
+  return load().ok() ? cmocka_run_group_tests(with_gpu, nullptr, nullptr)
+                     : cmocka_run_group_tests(without_gpu, nullptr, nullptr);
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of cuBLASLt: functions that do on the host, at once, what its header promises: column-major matrices of f32
+// or f64, transpositions, batches, steps.
+#ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
+#define TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
+
+#include <cstdint>
+#include <map>
+
+#include "backend/cuda/dynamic_library.h"
+
+namespace tutti::testing {
+
+struct HostCublasLt {
+  impl::backend::cuda::CublasLt functions;
+  // What it was asked for.
+  int descriptors = 0, calls = 0;  ///< descriptors that were not destroyed; products
+  cublasComputeType_t compute{};
+  std::map<int, uint64_t> preferences;
+  // What it answers.
+  cublasStatus_t heuristic = CUBLAS_STATUS_SUCCESS;
+  int algorithms = 1;
+};
+
+/// The one there is.
+HostCublasLt &host_cublaslt();
+
+}  // namespace tutti::testing
+
+#endif  // TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_

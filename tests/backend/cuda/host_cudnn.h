@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of cuDNN: its graph interface for one convolution of f32 images in host memory, done at once and plainly.
+// It proposes three engines: 7 uses tensor cores, 8 adds in any order, 9 has no note. Each needs 512 bytes.
+#ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_
+#define TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_
+
+#include "backend/cuda/dynamic_library.h"
+
+namespace tutti::testing {
+
+struct HostCudnn {
+  impl::backend::cuda::Cudnn functions;
+  int descriptors = 0, calls = 0;  ///< descriptors that were not destroyed; convolutions
+  bool supports = true;            ///< false: no plan can be made
+};
+
+/// The one there is.
+HostCudnn &host_cudnn();
+
+}  // namespace tutti::testing
+
+#endif  // TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes become calls of cuBLASLt and cuDNN that compute what the ops say. The libraries, and the CUDA runtime as far as
+// it is met, are replaced by what works on the host's memory.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/cuda_library.h"
+#include "backend/cuda/device_transpose.h"
+#include "backend/cuda/host_cublaslt.h"
+#include "backend/cuda/host_cudnn.h"
+#include "backend/gpu/device_elementwise.h"
+#include "graph/builder.h"
+#include "graph/ops/op_attributes.h"
+#include "graph/serialize.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using backend::LoweredGraph;
+using backend::LoweredValue;
+using graph::GraphBuilder;
+using graph::ValueId;
+using tensor::DType;
+using tutti::testing::host_cublaslt;
+using tutti::testing::host_cudnn;
+
+// ---- in place of the runtime ----
+
+namespace {
+int current_device = 0;
+bool has_libraries = true;
+}  // namespace
+
+cudaError_t cudaGetDevice(int *device) {
+  *device = current_device;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  current_device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr name, int device) {
+  // GPU 5 is an old one.
+  *value = name == cudaDevAttrComputeCapabilityMajor ? (device == 5 ? 7 : 9) : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
+const char *cudaGetErrorName(cudaError_t) { return "error"; }
+const char *cudaGetErrorString(cudaError_t) { return "an error"; }
+
+namespace tutti::impl::backend {
+
+base::Result<const cuda::CublasLt *> cuda::cublaslt() {
+  if (!has_libraries) return base::unavailable("libcublasLt.so: not here");
+  return &host_cublaslt().functions;
+}
+base::Result<const cuda::Cudnn *> cuda::cudnn() {
+  if (!has_libraries) return base::unavailable("libcudnn.so: not here");
+  return &host_cudnn().functions;
+}
+cudaError_t cuda::launch_transpose(void *to, const void *from, int64_t rows, int64_t columns, int64_t bytes,
+                                   cudaStream_t) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      std::copy_n(static_cast<const char *>(from) + (row * columns + column) * bytes, bytes,
+                  static_cast<char *>(to) + (column * rows + row) * bytes);
+  return cudaSuccess;
+}
+/// The sum of two operands of f32 on two axes.
+cudaError_t gpu::launch_elements(const gpu::ElementProgram &program, cudaStream_t) {
+  if (program.instructions[0].op != gpu::ElementOp::add || program.rank != 2) return cudaErrorInvalidValue;
+  const auto at = [&](const gpu::ElementOperand &operand, int64_t i) -> float & {
+    const int64_t row = i / program.dims[1], column = i % program.dims[1];
+    const int64_t position = operand.is_dense ? i : row * operand.strides[0] + column * operand.strides[1];
+    return static_cast<float *>(operand.data)[position];
+  };
+  for (int64_t i = 0; i < program.elements; ++i)
+    at(program.outputs[0], i) = at(program.inputs[0], i) + at(program.inputs[1], i);
+  return cudaSuccess;
+}
+
+}  // namespace tutti::impl::backend
+
+namespace {
+
+// ---- a graph of one node ----
+
+using Values = std::vector<float>;
+
+LoweredGraph lower(GraphBuilder &builder, int32_t level = TUTTI_LEVEL_FAST) {
+  const std::string text = graph::to_json_text(assert_ok_value(builder.finish_graph()));
+  tutti_compile_request request{};
+  request.struct_size = sizeof(request);
+  request.graph_text = text.c_str();
+  request.bindings_json = "{}";
+  request.state_json = "{\"arenas\": [], \"entries\": []}";
+  request.level = level;
+  return assert_ok_value(LoweredGraph::decode(request));
+}
+
+/// Small whole numbers: sums are exact in any order.
+Values numbers(int64_t count, int seed) {
+  Values made(static_cast<size_t>(count));
+  for (size_t i = 0; i < made.size(); ++i)
+    made[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed)) % 11) - 5;
+  return made;
+}
+
+struct Outcome {
+  std::string kernel;  // empty: the library has nothing
+  std::vector<Values> inputs;
+  Values result;
+};
+
+/// Runs the graph's last node on numbers, with the memory it asks for and not a byte more.
+Outcome run(const LoweredGraph &lowered) {
+  const graph::Node &node = lowered.step(lowered.step_count() - 1);
+  std::vector<backend::gpu::FaultText> faults;
+  const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
+  backend::gpu::KernelRequest request{lowered, node, library.get(), faults};
+  const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));
+  Outcome outcome;
+  if (!kernel) return outcome;
+  outcome.kernel = request.kernel_name;
+  std::vector<void *> table(lowered.values().size());
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    outcome.inputs.push_back(numbers(request.input(i).elements, static_cast<int>(i) * 3 + 1));
+    table[static_cast<size_t>(node.inputs[i])] = outcome.inputs.back().data();
+  }
+  outcome.result.assign(static_cast<size_t>(request.output(0).elements), -77);
+  table[static_cast<size_t>(node.outputs[0])] = outcome.result.data();
+  std::vector<char> scratch(static_cast<size_t>(request.scratch_bytes));
+  backend::gpu::IssueContext context;
+  assert_ok(
+      kernel(backend::gpu::Frame(table.data(), node.inputs.data(), node.outputs.data(), scratch.data(), context)));
+  return outcome;
+}
+
+// ---- matrix products ----
+
+void products_are_cublaslts(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("a", DType::f32, {2, 3, 4}), y = b.input("b", DType::f32, {2, 5, 4});
+  graph::ops::MatmulAttributes attributes;
+  attributes.transpose_b = true;
+  b.set_result("y", b.op("matmul", {x, y}, attributes.to_attributes()));
+  const Outcome outcome = run(lower(b));
+  assert_string_equal(outcome.kernel.c_str(), "cublaslt");
+  for (size_t batch = 0; batch < 2; ++batch) {
+    for (size_t i = 0; i < 3; ++i) {
+      for (size_t j = 0; j < 5; ++j) {
+        float sum = 0;
+        for (size_t k = 0; k < 4; ++k)
+          sum += outcome.inputs[0][(batch * 3 + i) * 4 + k] * outcome.inputs[1][(batch * 5 + j) * 4 + k];
+        assert_true(outcome.result[(batch * 3 + i) * 5 + j] == sum);
+      }
+    }
+  }
+}
+
+// ---- convolutions ----
+
+struct Case {
+  int64_t size, channels, filters, window, stride, dilation, groups;
+  graph::ops::Conv2dAttributes::Padding padding;
+};
+
+using Padding = graph::ops::Conv2dAttributes::Padding;
+constexpr Case kCases[] = {
+    {6, 4, 5, 3, 1, 1, 1, Padding::same},      {6, 4, 5, 3, 2, 1, 1, Padding::same},
+    {7, 4, 6, 3, 1, 2, 2, Padding::same},      {8, 3, 4, 3, 2, 1, 1, Padding::valid},
+    {6, 4, 5, 1, 1, 1, 1, Padding::same},      {6, 4, 4, 1, 2, 1, 1, Padding::same},
+    {6, 4, 4, 2, 1, 1, 4, Padding::explicit_},
+};
+
+template <typename Attributes>
+Attributes attributes_of(const Case &one) {
+  Attributes attributes;
+  attributes.stride = {one.stride, one.stride};
+  attributes.dilation = {one.dilation, one.dilation};
+  attributes.groups = one.groups;
+  attributes.padding = static_cast<typename Attributes::Padding>(one.padding);
+  if (one.padding == Padding::explicit_) attributes.pads = {1, 0, 0, 1};
+  return attributes;
+}
+
+int64_t output_size(const Case &one) {
+  const int64_t reach = (one.window - 1) * one.dilation + 1;
+  if (one.padding == Padding::same) return (one.size + one.stride - 1) / one.stride;
+  return (one.size + (one.padding == Padding::explicit_ ? 1 : 0) - reach) / one.stride + 1;
+}
+
+/// Padding in front by height and width.
+std::pair<int64_t, int64_t> padding_before(const Case &one) {
+  if (one.padding == Padding::explicit_) return {1, 0};
+  const int64_t covered = (output_size(one) - 1) * one.stride + (one.window - 1) * one.dilation + 1;
+  const int64_t before = one.padding == Padding::same ? std::max<int64_t>(covered - one.size, 0) / 2 : 0;
+  return {before, before};
+}
+
+/// Calls function(x, kernel, y) with the positions of the elements of every product.
+template <typename Function>
+void for_products(const Case &one, Function function) {
+  const int64_t output = output_size(one), depth = one.channels / one.groups, group = one.filters / one.groups;
+  const auto [top, left] = padding_before(one);
+  for (int64_t n = 0; n < 2; ++n)
+    for (int64_t p = 0; p < output; ++p)
+      for (int64_t q = 0; q < output; ++q)
+        for (int64_t i = 0; i < one.window; ++i)
+          for (int64_t j = 0; j < one.window; ++j)
+            for (int64_t c = 0; c < depth; ++c)
+              for (int64_t f = 0; f < one.filters; ++f) {
+                const int64_t h = p * one.stride + i * one.dilation - top, w = q * one.stride + j * one.dilation - left;
+                if (h < 0 || h >= one.size || w < 0 || w >= one.size) continue;
+                const int64_t x = ((n * one.size + h) * one.size + w) * one.channels + f / group * depth + c;
+                const int64_t kernel = ((i * one.window + j) * depth + c) * one.filters + f;
+                const int64_t y = ((n * output + p) * output + q) * one.filters + f;
+                function(static_cast<size_t>(x), static_cast<size_t>(kernel), static_cast<size_t>(y));
+              }
+}
+
+const char *expected_kernel(const Case &one) { return one.window == 1 && one.stride == 1 ? "cublaslt" : "cudnn_8"; }
+
+void convolutions_are_cudnns(void **) {
+  for (const Case &one : kCases) {
+    for (const bool has_bias : {false, true}) {
+      GraphBuilder b;
+      std::vector<ValueId> inputs = {
+          b.input("x", DType::f32, {2, one.size, one.size, one.channels}),
+          b.input("kernel", DType::f32, {one.window, one.window, one.channels / one.groups, one.filters})};
+      if (has_bias) inputs.push_back(b.input("bias", DType::f32, {one.filters}));
+      b.set_result("y", b.op("conv2d", inputs, attributes_of<graph::ops::Conv2dAttributes>(one).to_attributes()));
+      const Outcome outcome = run(lower(b));
+      assert_string_equal(outcome.kernel.c_str(), expected_kernel(one));
+      Values expected(outcome.result.size());
+      for (size_t i = 0; has_bias && i < expected.size(); ++i)
+        expected[i] = outcome.inputs[2][i % static_cast<size_t>(one.filters)];
+      for_products(one, [&](size_t x, size_t kernel, size_t y) {
+        expected[y] += outcome.inputs[0][x] * outcome.inputs[1][kernel];
+      });
+      assert_true(outcome.result == expected);
+    }
+  }
+}
+
+void gradients_of_inputs_are_cudnns(void **) {
+  for (const Case &one : kCases) {
+    GraphBuilder b;
+    const int64_t output = output_size(one);
+    const ValueId dy = b.input("dy", DType::f32, {2, output, output, one.filters});
+    const ValueId kernel =
+        b.input("kernel", DType::f32, {one.window, one.window, one.channels / one.groups, one.filters});
+    auto attributes = attributes_of<graph::ops::Conv2dInputGradientAttributes>(one);
+    attributes.input_dims = {2, one.size, one.size, one.channels};
+    b.set_result("dx", b.op("conv2d_input_gradient", {dy, kernel}, attributes.to_attributes()));
+    const Outcome outcome = run(lower(b));
+    assert_string_equal(outcome.kernel.c_str(), expected_kernel(one));
+    Values expected(outcome.result.size());
+    for_products(one, [&](size_t at_x, size_t at_kernel, size_t at_y) {
+      expected[at_x] += outcome.inputs[0][at_y] * outcome.inputs[1][at_kernel];
+    });
+    assert_true(outcome.result == expected);
+  }
+}
+
+void gradients_of_kernels_are_cudnns(void **) {
+  for (const Case &one : kCases) {
+    GraphBuilder b;
+    const int64_t output = output_size(one);
+    const ValueId x = b.input("x", DType::f32, {2, one.size, one.size, one.channels});
+    const ValueId dy = b.input("dy", DType::f32, {2, output, output, one.filters});
+    auto attributes = attributes_of<graph::ops::Conv2dKernelGradientAttributes>(one);
+    attributes.kernel_dims = {one.window, one.window, one.channels / one.groups, one.filters};
+    b.set_result("dkernel", b.op("conv2d_kernel_gradient", {x, dy}, attributes.to_attributes()));
+    const Outcome outcome = run(lower(b));
+    assert_string_equal(outcome.kernel.c_str(), expected_kernel(one));
+    Values expected(outcome.result.size());
+    for_products(one, [&](size_t at_x, size_t at_kernel, size_t at_y) {
+      expected[at_kernel] += outcome.inputs[0][at_x] * outcome.inputs[1][at_y];
+    });
+    assert_true(outcome.result == expected);
+  }
+}
+
+// ---- what else ----
+
+LoweredGraph one_convolution(int32_t level = TUTTI_LEVEL_FAST) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {2, 4, 4, 3}), kernel = b.input("kernel", DType::f32, {3, 3, 3, 2});
+  b.set_result("y", b.op("conv2d", {x, kernel}, graph::ops::Conv2dAttributes().to_attributes()));
+  return lower(b, level);
+}
+
+void levels_choose_engines(void **) {
+  assert_string_equal(run(one_convolution(TUTTI_LEVEL_FAST)).kernel.c_str(), "cudnn_8");
+  assert_string_equal(run(one_convolution(TUTTI_LEVEL_REPEATABLE)).kernel.c_str(), "cudnn_9");
+  assert_string_equal(run(one_convolution(TUTTI_LEVEL_INVARIANT)).kernel.c_str(), "cudnn_9");
+}
+
+void what_libraries_have_not_is_left_to_others(void **) {
+  host_cudnn().supports = false;
+  assert_string_equal(run(one_convolution()).kernel.c_str(), "");
+  host_cudnn().supports = true;
+  GraphBuilder b;
+  b.set_result("y", b.unary("neg", b.input("x", DType::f32, {3})));
+  assert_string_equal(run(lower(b)).kernel.c_str(), "");
+  GraphBuilder empty;
+  const ValueId x = empty.input("x", DType::f32, {0, 4}), y = empty.input("y", DType::f32, {4, 2});
+  empty.set_result("y", empty.op("matmul", {x, y}, graph::ops::MatmulAttributes().to_attributes()));
+  assert_string_equal(run(lower(empty)).kernel.c_str(), "");
+}
+
+void what_is_missing_is_said(void **) {
+  const auto all = assert_ok_value(backend::cuda::CudaLibrary::open(0));
+  assert_string_equal(all->describe().c_str(), "");
+  has_libraries = false;
+  assert_string_equal(run(one_convolution()).kernel.c_str(), "");
+  has_libraries = true;
+  // Asked once for each opening of a GPU; `all` keeps this one open.
+  assert_string_equal(all->describe().c_str(), "cuDNN is missing: libcudnn.so: not here");
+  assert_error_contains(backend::cuda::CudaLibrary::open(5), "compute capability 7.0");
+}
+
+void a_kernel_runs_on_another_gpu_of_the_kind(void **) {
+  const LoweredGraph lowered = one_convolution();
+  std::vector<backend::gpu::FaultText> faults;
+  const auto first = assert_ok_value(backend::cuda::CudaLibrary::open(1));
+  const auto second = assert_ok_value(backend::cuda::CudaLibrary::open(2));
+  backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), first.get(), faults};
+  const backend::gpu::Kernel kernel = assert_ok_value(first->find(request));
+  const graph::Node &node = request.node;
+  Values x(96, 1), weights(54, 1), y(64);
+  std::vector<void *> table(lowered.values().size());
+  table[static_cast<size_t>(node.inputs[0])] = x.data();
+  table[static_cast<size_t>(node.inputs[1])] = weights.data();
+  table[static_cast<size_t>(node.outputs[0])] = y.data();
+  std::vector<char> scratch(static_cast<size_t>(request.scratch_bytes));
+  backend::gpu::IssueContext context;
+  current_device = 2;
+  assert_ok(
+      kernel(backend::gpu::Frame(table.data(), node.inputs.data(), node.outputs.data(), scratch.data(), context)));
+  current_device = 0;
+  assert_true(y[0] == 12);
+  assert_string_equal(second->describe().c_str(), "cuDNN 9.12.0");
+}
+
+void nothing_is_left_over(void **) {
+  assert_int_equal(host_cublaslt().descriptors, 0);
+  assert_int_equal(host_cudnn().descriptors, 0);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(products_are_cublaslts),         cmocka_unit_test(convolutions_are_cudnns),
+      cmocka_unit_test(gradients_of_inputs_are_cudnns), cmocka_unit_test(gradients_of_kernels_are_cudnns),
+      cmocka_unit_test(levels_choose_engines),          cmocka_unit_test(what_libraries_have_not_is_left_to_others),
+      cmocka_unit_test(what_is_missing_is_said),        cmocka_unit_test(a_kernel_runs_on_another_gpu_of_the_kind),
+      cmocka_unit_test(nothing_is_left_over),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
