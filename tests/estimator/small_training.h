@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small training on the reference backend, or the plug-in whose path TUTTI_TEST_BACKEND is: features x f32[batch, 4], label y f32[batch, 1], two layers with dropout,
-// momentum. For tests that need the real thing.
+// A small training on the reference backend, or on the plug-in whose path TUTTI_TEST_BACKEND is: features
+// x f32[batch, 4], label y f32[batch, 1], two layers with dropout, momentum. For tests that need the real thing.
 #ifndef TUTTI_TESTS_ESTIMATOR_SMALL_TRAINING_H_
 #define TUTTI_TESTS_ESTIMATOR_SMALL_TRAINING_H_
 
