@@ -18,10 +18,16 @@ namespace graph = impl::graph;
 namespace distribute = impl::distribute;
 namespace tensor = impl::tensor;
 
-Result<impl::backend::BackendRef> open_test_backend(int32_t devices) {
+static std::string_view chosen_backend() {
   const char *name = std::getenv("TUTTI_TEST_BACKEND");
+  return name == nullptr ? "reference" : name;
+}
+
+bool is_test_backend_slow() { return chosen_backend().starts_with('/'); }
+
+Result<impl::backend::BackendRef> open_test_backend(int32_t devices) {
   const std::string options = "{\"logical_devices\": " + std::to_string(devices) + "}";
-  const std::string_view chosen = name == nullptr ? "reference" : name;
+  const std::string_view chosen = chosen_backend();
   if (chosen == "deferred" || chosen == "separate") {
     LazySettings settings;
     settings.has_host_memory = false;

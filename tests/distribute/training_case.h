@@ -33,6 +33,8 @@ using impl::tensor::Tensor;
 /// absolute path of a plug-in, or one of lazy_backend.h without host memory: "deferred" (everything is late),
 /// "separate" (nothing is).
 Result<impl::backend::BackendRef> open_test_backend(int32_t devices);
+/// It computes so slowly that fewer cases must do: a plug-in, which is an emulated device.
+bool is_test_backend_slow();
 /// One device for count 1, else mirrored over `count` devices.
 Result<StrategyRef> make_test_strategy(int32_t count);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small training on the reference backend: features x f32[batch, 4], label y f32[batch, 1], two layers with dropout,
-// momentum. For tests that need the real thing.
+// A small training on the reference backend, or on the plug-in whose path TUTTI_TEST_BACKEND is: features
+// x f32[batch, 4], label y f32[batch, 1], two layers with dropout, momentum. For tests that need the real thing.
 #ifndef TUTTI_TESTS_ESTIMATOR_SMALL_TRAINING_H_
 #define TUTTI_TESTS_ESTIMATOR_SMALL_TRAINING_H_
 
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,16 @@
 #include "estimator/estimator.h"
 #include "estimator/hooks/standing_hooks.h"
 #include "runtime/backend_list.h"
+#include "runtime/plugin_loader.h"
 
 namespace tutti::impl::estimator {
 
-inline base::Result<distribute::StrategyRef> replicas_on_reference(int32_t count) {
+inline base::Result<distribute::StrategyRef> replicas_under_test(int32_t count) {
   const std::string options = base::concat("{\"logical_devices\": ", count, "}");
-  TUTTI_ASSIGN(const backend::BackendRef backend, runtime::open_backend("reference", options, {}));
+  const char *const plugin = std::getenv("TUTTI_TEST_BACKEND");
+  TUTTI_ASSIGN(const backend::BackendRef backend, plugin == nullptr
+                                                      ? runtime::open_backend("reference", options, {})
+                                                      : runtime::load_plugin(plugin, options, {}, backend::build_id()));
   if (count == 1) return distribute::Strategy::one_device({backend, 0});
   return distribute::Strategy::mirrored_all(backend);
 }
@@ -80,7 +85,7 @@ inline data::DatasetRef small_dataset(int64_t rows, int64_t batch_size, bool shu
 inline base::Result<base::Ref<Estimator>> small_estimator(int32_t replicas, const RunConfig &config,
                                                           SmallModel model = {},
                                                           const base::Ref<base::Logger> &logger = nullptr) {
-  TUTTI_ASSIGN(const distribute::StrategyRef strategy, replicas_on_reference(replicas));
+  TUTTI_ASSIGN(const distribute::StrategyRef strategy, replicas_under_test(replicas));
   Environment environment;
   environment.logger = logger;
   return Estimator::create(small_model_function(model), config, strategy, environment,

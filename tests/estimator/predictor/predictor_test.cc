@@ -64,7 +64,7 @@ void test_every_row_once_and_in_order(void **) {
     const auto estimator = trained(1);
     assert_non_null(estimator.get());
     TemporaryDirectory directory;
-    const auto strategy = assert_ok_value(replicas_on_reference(replicas));
+    const auto strategy = assert_ok_value(replicas_under_test(replicas));
     const auto saving = trained(1, directory.path());
     const auto predictor = assert_ok_value(Predictor::open(directory.path(), strategy, {}, {}));
     assert_int_equal(predictor->step(), 3);
@@ -163,7 +163,7 @@ void test_bad_input_is_named(void **) {
   options.threads_per_device = 0;
   assert_error_contains(Predictor::from_estimator(*estimator, dataset->spec(), options), "threads_per_device");
   TemporaryDirectory empty;
-  const auto strategy = assert_ok_value(replicas_on_reference(1));
+  const auto strategy = assert_ok_value(replicas_under_test(1));
   assert_int_equal(Predictor::open(empty.path(), strategy, {}, {}).code(), base::Code::not_found);
   const auto untrained = assert_ok_value(small_estimator(1, {}));
   const auto failed = Predictor::from_estimator(*untrained, dataset->spec(), {});
@@ -174,7 +174,7 @@ void test_bad_input_is_named(void **) {
 void test_reload(void **) {
   TemporaryDirectory directory;
   const auto estimator = trained(1, directory.path());
-  const auto strategy = assert_ok_value(replicas_on_reference(2));
+  const auto strategy = assert_ok_value(replicas_under_test(2));
   const auto predictor = assert_ok_value(Predictor::open(directory.path(), strategy, {}, {}));
   const auto dataset = small_dataset(30, 4);
   auto old_stream = assert_ok_value(predictor->stream(dataset, nullptr));
@@ -209,7 +209,7 @@ void test_concurrent_callers_see_one_version_each(void **) {
   TemporaryDirectory directory;
   const auto estimator = trained(1, directory.path());
   train_more(*estimator, 2);
-  const auto strategy = assert_ok_value(replicas_on_reference(2));
+  const auto strategy = assert_ok_value(replicas_under_test(2));
   const auto predictor = assert_ok_value(Predictor::open(directory.path(), strategy, {}, {}));
   std::map<int64_t, std::vector<float>> expected;
   for (const int64_t step : {3, 4, 5}) {
