@@ -2,13 +2,13 @@
 #include "distribute/training_case.h"
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "backend/lazy_backend.h"
 #include "data/pipeline.h"
 #include "data/sources.h"
 #include "runtime/backend_list.h"
-#include "runtime/plugin_loader.h"
 
 namespace tutti::testing {
 
@@ -35,8 +35,13 @@ Result<impl::backend::BackendRef> open_test_backend(int32_t devices) {
     LazyBackend::begin(std::move(settings));
     return impl::backend::Backend::create(LazyBackend::entry, options, {});
   }
-  if (chosen.starts_with('/')) return impl::runtime::load_plugin(chosen, options, {}, impl::backend::build_id());
-  return impl::runtime::open_backend(chosen, options, {});
+  Result<impl::backend::BackendRef> opened = impl::runtime::open_backend(chosen, options, {});
+  if (opened.code() == impl::base::Code::unavailable) {
+    // No such device here: the program ends as skipped.
+    std::printf("skipped: %s\n", opened.status().to_string().c_str());
+    std::exit(77);
+  }
+  return opened;
 }
 
 Result<StrategyRef> make_test_strategy(int32_t count) {
