@@ -73,11 +73,12 @@ cudaError_t gpu::launch_elements(const gpu::ElementProgram &program, cudaStream_
   if (program.instructions[0].op != gpu::ElementOp::add || program.rank != 2) return cudaErrorInvalidValue;
   const auto at = [&](const gpu::ElementOperand &operand, int64_t i) -> float & {
     const int64_t row = i / program.dims[1], column = i % program.dims[1];
-    const int64_t position = operand.is_dense ? i : row * operand.strides[0] + column * operand.strides[1];
+    const int64_t position =
+        operand.access == gpu::ElementAccess::dense ? i : row * operand.strides[0] + column * operand.strides[1];
     return static_cast<float *>(operand.data)[position];
   };
   for (int64_t i = 0; i < program.elements; ++i)
-    at(program.outputs[0], i) = at(program.inputs[0], i) + at(program.inputs[1], i);
+    at(program.output, i) = at(program.inputs[0], i) + at(program.inputs[1], i);
   return cudaSuccess;
 }
 
