@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The same program on devices whose memory the host cannot read: a network trained, evaluated and used for prediction on
+ * one and on several of them is the one that the reference backend trains, from a pipeline to the classes of rows.
+ *
+ * usage: device_test PLUG-IN */
+
+#include "dense_fixtures.h"
+#include "estimator_fixtures.h"
+
+enum { ROWS = 50, BATCH = 16, STEPS = 30 };
+
+static const char *plugin;
+
+/* The four numbers of toy_row() as an image of 2 x 2: convolution, normalisation, dropout, dense. */
+static int32_t image_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)user;
+  int64_t image[] = {-1, 2, 2, 1}, flat[] = {-1, 32};
+  tutti_value x = tutti_reshape(g, tutti_graph_get_feature(g, "x"), image, 4);
+  x = tutti_relu(g, tutti_layer_batch_norm(g, tutti_layer_conv2d(g, x, 8, 3, NULL), NULL));
+  x = tutti_layer_dropout(g, tutti_reshape(g, x, flat, 2), 0.1);
+  tutti_value logits = tutti_layer_dense(g, x, 2, NULL);
+  tutti_graph_set_output(g, "logits", logits);
+  tutti_graph_set_output(g, "class", tutti_argmax(g, logits, NULL));
+  if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
+  tutti_value y = tutti_graph_get_label(g, "y");
+  tutti_metric_accuracy(g, "accuracy", logits, y, NULL);
+  tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, logits, y, NULL));
+  /* Not Adam: the gradient of a bias before a normalisation is rounding alone, of which Adam makes whole steps. */
+  tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.2), NULL);
+  return tutti_graph_check(g, err);
+}
+
+/* What a run of the program leaves. */
+struct figures {
+  double loss, accuracy, evaluated_loss;
+  float logits[ROWS * 2];
+};
+
+static void predict(tutti_estimator *estimator, struct figures *figures) {
+  float values[ROWS][DENSE_FEATURES];
+  int32_t label = 0;
+  for (int i = 0; i < ROWS; i++)
+    toy_row(i, values[i], &label);
+  int64_t dims[] = {ROWS, DENSE_FEATURES};
+  tutti_tensor *rows = make_tensor(TUTTI_DTYPE_F32, 2, dims, values);
+  tutti_predictor *predictor = NULL;
+  tutti_batch *batch = NULL;
+  const char *name = "x";
+  assert_ok(tutti_predictor_from_estimator(estimator, NULL, &predictor, &err));
+  assert_ok(tutti_predictor_run(predictor, &name, &rows, 1, NULL, &batch, &err));
+  assert_int_equal(tutti_batch_get_row_count(batch), ROWS);
+  memcpy(figures->logits, tutti_tensor_get_data(tutti_batch_get_output(batch, "logits")), sizeof figures->logits);
+  tutti_batch_unref(batch), tutti_predictor_unref(predictor), tutti_tensor_unref(rows);
+}
+
+/* The program on so many devices of a backend. */
+static struct figures run_on(const char *backend, int replicas) {
+  char json[4200];
+  snprintf(json, sizeof json, "{\"%s\": \"%s\", \"logical_devices\": %d}", backend[0] == '/' ? "plugin" : "backend",
+           backend, replicas);
+  tutti_options *options = make_options("context", json), *run = make_options("run", "{\"seed\": 7}");
+  tutti_context *context = NULL;
+  tutti_strategy *strategy = NULL;
+  tutti_estimator *estimator = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_ok(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err));
+  assert_int_equal(tutti_strategy_get_replica_count(strategy), replicas);
+  assert_ok(tutti_estimator_create(context, image_model, NULL, NULL, strategy, run, &estimator, &err));
+  tutti_dataset *endless = dense_dataset(context, ROWS, BATCH, 1), *once = dense_dataset(context, ROWS, BATCH, 0);
+  char steps[32];
+  snprintf(steps, sizeof steps, "{\"steps\": %d}", STEPS);
+  struct figures figures;
+  const struct outcome trained = train(estimator, endless, steps), evaluated = evaluate(estimator, once, 0);
+  assert_int_equal(trained.step, STEPS);
+  figures.loss = trained.loss;
+  figures.accuracy = evaluated.accuracy;
+  figures.evaluated_loss = evaluated.loss;
+  predict(estimator, &figures);
+  tutti_dataset_unref(endless), tutti_dataset_unref(once);
+  tutti_estimator_unref(estimator), tutti_strategy_unref(strategy), tutti_context_unref(context);
+  tutti_options_unref(options), tutti_options_unref(run);
+  return figures;
+}
+
+static void assert_near(double got, double expected, double tolerance) {
+  if (!(got - expected < tolerance && expected - got < tolerance)) fail_msg("%g, expected %g", got, expected);
+}
+
+static void test_devices_train_the_model_of_the_reference(void **state) {
+  (void)state;
+  const struct figures expected = run_on("reference", 1);
+  if (!(expected.evaluated_loss < 0.6)) fail_msg("it has learnt nothing: loss %g", expected.evaluated_loss);
+  for (int replicas = 1; replicas <= 3; replicas++) {
+    const struct figures got = run_on(plugin, replicas);
+    assert_near(got.loss, expected.loss, 1e-3);
+    assert_near(got.evaluated_loss, expected.evaluated_loss, 1e-3);
+    assert_near(got.accuracy, expected.accuracy, 0.021); /* a row on the border */
+    for (int i = 0; i < ROWS * 2; i++)
+      assert_near(got.logits[i], expected.logits[i], 5e-3);
+  }
+}
+
+static void test_bad_labels_are_named(void **state) {
+  (void)state;
+  char json[4200];
+  snprintf(json, sizeof json, "{\"plugin\": \"%s\"}", plugin);
+  tutti_options *options = make_options("context", json);
+  tutti_context *context = NULL;
+  tutti_estimator *estimator = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_ok(tutti_estimator_create(context, image_model, NULL, NULL, NULL, NULL, &estimator, &err));
+  float values[2][DENSE_FEATURES] = {{0}};
+  int32_t labels[2] = {0, 9};
+  int64_t dims[] = {2, DENSE_FEATURES};
+  tutti_tensor *x = make_tensor(TUTTI_DTYPE_F32, 2, dims, values), *y = make_vector(TUTTI_DTYPE_I32, 2, labels);
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  tutti_result *result = NULL;
+  assert_ok(tutti_pipeline_create(context, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
+  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, y);
+  tutti_pipeline_batch(pipeline, 2, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "label 9",
+               tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, &result, &err));
+  tutti_result_unref(result), tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
+  tutti_tensor_unref(x), tutti_tensor_unref(y);
+  tutti_estimator_unref(estimator), tutti_context_unref(context), tutti_options_unref(options);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return 2;
+  plugin = argv[1];
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_devices_train_the_model_of_the_reference),
+      cmocka_unit_test(test_bad_labels_are_named),
+  };
+  return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
+}
