@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The same program on devices whose memory the host cannot read: a network trained, evaluated and used for prediction on
- * one and on several of them is the one that the reference backend trains, from a pipeline to the classes of rows.
+ * The same program on devices whose memory the host cannot read: a network trained, evaluated and used for prediction
+ * on one and on several of them is the one that the reference backend trains, from a pipeline to the classes of rows.
  *
  * usage: device_test PLUG-IN */
 
