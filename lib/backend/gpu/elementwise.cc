@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/extents.h"
 #include "backend/gpu/kernels.h"
 #include "graph/ops/op_attributes.h"
 
@@ -105,20 +106,6 @@ Result<ElementInstruction> instruction_of(const graph::Node &node, ElementOp op)
     if (attributes.approximate) instruction.op = ElementOp::gelu_tanh_gradient;
   }
   return instruction;
-}
-
-using Extents = std::vector<int64_t>;
-
-/// Strides that read an array of `dims` as if it had been broadcast to `to`: 0 on repeated axes.
-Extents broadcast_strides(const Extents &dims, const Extents &to) {
-  Extents strides(to.size(), 0);
-  int64_t stride = 1;
-  for (size_t i = 1; i <= dims.size(); ++i) {
-    const int64_t dim = dims[dims.size() - i];
-    strides[to.size() - i] = dim == 1 ? 0 : stride;
-    stride *= dim;
-  }
-  return strides;
 }
 
 /// Merges neighbouring axes that all operands walk evenly, and drops those of one element.

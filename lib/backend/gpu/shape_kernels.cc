@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/gpu/element_bits.h"
+#include "backend/gpu/extents.h"
 #include "backend/gpu/kernels.h"
 #include "backend/gpu/move_plan.h"
 #include "graph/ops/op_attributes.h"
@@ -16,25 +17,12 @@ using base::Status;
 
 namespace {
 
-using Extents = std::vector<int64_t>;
-
 Extents dense_strides(const Extents &dims) {
   Extents strides(dims.size());
   int64_t stride = 1;
   for (size_t axis = dims.size(); axis-- > 0;) {
     strides[axis] = stride;
     stride *= dims[axis];
-  }
-  return strides;
-}
-
-/// Strides that read an array of `dims` as if it had been broadcast to `to`: 0 on repeated axes.
-Extents broadcast_strides(const Extents &dims, const Extents &to) {
-  const Extents dense = dense_strides(dims);
-  Extents strides(to.size(), 0);
-  const size_t missing = to.size() - dims.size();
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    if (dims[axis] != 1) strides[missing + axis] = dense[axis];
   }
   return strides;
 }
