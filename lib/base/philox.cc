@@ -8,6 +8,9 @@
 #include <numeric>
 #include <span>
 
+#include "base/below.h"
+#include "base/long_random_stream.h"
+
 namespace tutti::impl::base {
 
 namespace {
@@ -88,31 +91,12 @@ double truncated_normal(uint32_t word, double bound) {
   return std::clamp(normal_quantile(below + uniform * (1 - 2 * below)), -bound, bound);
 }
 
-int64_t RandomStream::below(int64_t bound) {
-  // Lemire, "Fast random integer generation in an interval" (2019): the high part of a product, rejecting the few low
-  // parts that would favour some results.
-  if (bound <= UINT32_MAX) {
-    const auto range = static_cast<uint32_t>(bound);
-    uint64_t product = uint64_t{next()} * range;
-    if (static_cast<uint32_t>(product) < range) {
-      const uint32_t rejected = -range % range;
-      while (static_cast<uint32_t>(product) < rejected)
-        product = uint64_t{next()} * range;
-    }
-    return static_cast<int64_t>(product >> 32);
-  }
-  const auto range = static_cast<uint64_t>(bound);
-  const uint64_t mask = std::bit_ceil(range) - 1;
-  uint64_t pick = next64() & mask;
-  while (pick >= range)
-    pick = next64() & mask;
-  return static_cast<int64_t>(pick);
-}
+int64_t RandomStream::below(int64_t bound) { return draw_below(*this, bound); }
 
 std::vector<int64_t> random_permutation(RandomKey key, int64_t n) {
   std::vector<int64_t> order(static_cast<size_t>(std::max<int64_t>(0, n)));
   std::iota(order.begin(), order.end(), int64_t{0});
-  RandomStream stream(key);
+  LongRandomStream stream(key);
   for (size_t i = order.size(); i > 1; --i) {
     std::swap(order[i - 1], order[static_cast<size_t>(stream.below(static_cast<int64_t>(i)))]);
   }

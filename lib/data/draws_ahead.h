@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/long_random_stream.h"
 #include "data/element.h"
 #include "data/fetch_early.h"
 
@@ -58,7 +58,7 @@ class DrawsAhead {
     if (one) fetch_early(static_cast<const std::byte *>(one.data()), one.buffer()->size_bytes() - one.offset_bytes());
   }
 
-  base::RandomStream stream_;
+  base::LongRandomStream stream_;
   const int64_t capacity_;
   int64_t foreseen_ = 0;
   std::array<size_t, kDraws> slots_{};

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/long_random_stream.h"
 
 namespace tutti::impl::data {
 
@@ -39,7 +39,7 @@ class Reservoir {
   }
 
  private:
-  base::RandomStream stream_;
+  base::LongRandomStream stream_;
   size_t capacity_;
   std::vector<int64_t> positions_;
 };

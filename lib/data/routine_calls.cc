@@ -170,7 +170,9 @@ Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::sp
       if (source.result >= 0) {
         lane.targets[static_cast<size_t>(source.result)] = target;
       } else if (targets[i].row_bytes > 0) {
-        std::memcpy(target, element[static_cast<size_t>(source.component)], static_cast<size_t>(targets[i].row_bytes));
+        const auto component = static_cast<size_t>(source.component);
+        if (!is_last) fetch_early(element.data()[components + component], targets[i].row_bytes);
+        std::memcpy(target, element[component], static_cast<size_t>(targets[i].row_bytes));
       }
     }
     const Lineage &from = lineage[static_cast<size_t>(row)];

@@ -138,8 +138,11 @@ Status RowCalls::run_located(int64_t count, std::span<const std::byte *const> ro
         const GraphPlan::Source &source = plan.sources[i];
         std::byte *const target = targets[i].from_row(row).data;
         if (source.result < 0) {
-          const std::byte *const from = element[static_cast<size_t>(source.component)];
-          if (targets[i].row_bytes > 0) std::memcpy(target, from, static_cast<size_t>(targets[i].row_bytes));
+          const auto passed = static_cast<size_t>(source.component);
+          if (row + 1 < count) fetch_early(element.data()[components + passed], targets[i].row_bytes);
+          if (targets[i].row_bytes > 0) {
+            std::memcpy(target, element[passed], static_cast<size_t>(targets[i].row_bytes));
+          }
           continue;
         }
         const ByteTable &table = (*target_.tables)[static_cast<size_t>(source.result)];

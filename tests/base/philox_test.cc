@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/philox.h"
+#include "base/long_random_stream.h"
 
 #include <algorithm>
 #include <cmath>
@@ -108,6 +109,18 @@ void streams_resume_at_any_position(void **) {
   assert_int_equal(whole.position(), 50);
 }
 
+void long_streams_are_the_same_words(void **) {
+  const RandomKey key = RandomKey::of(3, 1, 4);
+  RandomStream words(key);
+  LongRandomStream long_words(key);
+  for (int i = 0; i < 1000; ++i)
+    assert_int_equal(long_words.next(), words.next());
+  for (int i = 0; i < 1000; ++i) {
+    const int64_t bound = (int64_t{1} << (i % 50)) + i;
+    assert_int_equal(long_words.below(bound), words.below(bound));
+  }
+}
+
 void below_is_even(void **) {
   RandomStream stream(RandomKey::of(5, 5, 5));
   std::vector<int> counts(7);
@@ -172,6 +185,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(distributions_have_their_moments),
     cmocka_unit_test(the_quantile_inverts_the_distribution),
     cmocka_unit_test(streams_resume_at_any_position),
+    cmocka_unit_test(long_streams_are_the_same_words),
     cmocka_unit_test(below_is_even),
     cmocka_unit_test(permutations_are_complete),
     cmocka_unit_test(keyed_permutations_are_spread),
