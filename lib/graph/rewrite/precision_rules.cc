@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/rewrite/precision_rules.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tutti::impl::graph::rewrite {
+namespace {
+
+struct NamedRule {
+  std::string_view op;
+  PrecisionRule rule;
+};
+
+constexpr uint32_t kAll = ~0u;
+constexpr PrecisionRule kElementwise = {PrecisionRole::elementwise, 0, 0};
+constexpr PrecisionRule kReduce = {PrecisionRole::reduce, 0, 0};
+constexpr PrecisionRule kLoss = {PrecisionRole::loss, 0, 0};
+/// Elements are moved, not computed: nothing is lost.
+constexpr PrecisionRule kMove = {PrecisionRole::carry, kAll, 1};
+
+constexpr PrecisionRule product(uint32_t inputs) { return {PrecisionRole::product, inputs, 1}; }
+constexpr PrecisionRule carry(uint32_t inputs, uint32_t outputs = 1) { return {PrecisionRole::carry, inputs, outputs}; }
+
+/// Sorted. Not here, and so f32: leaves and state; updates and all_reduce, for what is summed over many steps or
+/// replicas needs more bits than one gradient; gather and its gradient, which read and add up rows of a variable;
+/// argmax, argmin, in_top_k, all_finite, whose results would change where values tie after rounding, or cost nothing;
+/// random leaves; integers; regions, whose insides stay as they are.
+constexpr NamedRule kRules[] = {
+    {"abs", kElementwise},
+    {"add", kElementwise},
+    {"avg_pool2d", carry(1)},           // a mean of few elements, summed in f32
+    {"avg_pool2d_gradient", carry(1)},  // the same
+    {"batch_norm_gradient_apply", carry(0b11)},
+    {"batch_norm_gradient_moments", carry(0b11, 0)},  // sums are f64
+    {"batch_norm_inference", carry(1)},               // statistics, scale and offset stay f32 in all of these
+    {"batch_norm_moments", carry(1, 0)},
+    {"batch_norm_training", carry(1)},
+    {"batch_norm_training_gradient", carry(0b11)},
+    {"broadcast_to", kMove},
+    {"cast", kElementwise},
+    {"ceil", kElementwise},
+    {"concat", kMove},
+    {"conv2d", product(0b11)},  // the bias is added in f32
+    {"conv2d_input_gradient", product(0b11)},
+    {"conv2d_kernel_gradient", product(0b11)},
+    {"cos", kElementwise},
+    {"div", kElementwise},
+    {"dropout", carry(1)},  // the mask does not depend on the dtype
+    {"elu", kElementwise},
+    {"equal", kElementwise},
+    {"erf", kElementwise},
+    {"exp", kElementwise},
+    {"expm1", kElementwise},
+    {"floor", kElementwise},
+    {"floor_divide", kElementwise},
+    {"gelu", kElementwise},
+    {"gelu_gradient", kElementwise},
+    {"greater", kElementwise},
+    {"greater_equal", kElementwise},
+    {"identity", kMove},
+    {"is_finite", kElementwise},
+    {"layer_norm", carry(1)},  // statistics, scale and offset stay f32
+    {"layer_norm_gradient", carry(0b11)},
+    {"leaky_relu", kElementwise},
+    {"less", kElementwise},
+    {"less_equal", kElementwise},
+    {"log", kElementwise},
+    {"log1p", kElementwise},
+    {"log_softmax", kLoss},  // what it is for
+    {"log_softmax_gradient", kLoss},
+    {"logical_and", kElementwise},
+    {"logical_not", kElementwise},
+    {"logical_or", kElementwise},
+    {"logical_xor", kElementwise},
+    {"matmul", product(0b11)},
+    {"max_pool2d", carry(1)},  // of elements that there are: exact
+    {"max_pool2d_gradient", carry(0b111)},
+    {"maximum", kElementwise},
+    {"minimum", kElementwise},
+    {"mod", kElementwise},
+    {"mul", kElementwise},
+    {"neg", kElementwise},
+    {"not_equal", kElementwise},
+    {"pad", carry(1)},
+    {"pow", kElementwise},
+    {"reciprocal", kElementwise},
+    {"reduce_max", kReduce},
+    {"reduce_mean", kReduce},
+    {"reduce_min", kReduce},
+    {"reduce_prod", kReduce},
+    {"reduce_sum", kReduce},
+    {"relu", kElementwise},
+    {"relu_gradient", kElementwise},
+    {"reshape", kMove},
+    {"round", kElementwise},
+    {"rsqrt", kElementwise},
+    {"select", kElementwise},
+    {"sigmoid", kElementwise},
+    {"sigmoid_cross_entropy", kLoss},
+    {"sigmoid_gradient", kElementwise},
+    {"sign", kElementwise},
+    {"silu", kElementwise},
+    {"sin", kElementwise},
+    {"slice", kMove},
+    {"slice_gradient", kMove},
+    {"softmax", carry(1)},  // of attention: sums are f32, results in [0, 1]; where it is a result itself it stays f32
+    {"softmax_cross_entropy", kLoss},
+    {"softmax_cross_entropy_gradient", kLoss},
+    {"softmax_gradient", carry(0b11)},
+    {"softplus", kElementwise},
+    {"sparse_softmax_cross_entropy", kLoss},
+    {"sparse_softmax_cross_entropy_gradient", kLoss},
+    {"sqrt", kElementwise},
+    {"square", kElementwise},
+    {"stop_gradient", kMove},
+    {"sub", kElementwise},
+    {"tanh", kElementwise},
+    {"tanh_gradient", kElementwise},
+    {"transpose", kMove},
+};
+static_assert(std::is_sorted(std::begin(kRules), std::end(kRules),
+                             [](const NamedRule &a, const NamedRule &b) { return a.op < b.op; }));
+
+}  // namespace
+
+PrecisionRule precision_rule(std::string_view op) {
+  const auto *const found =
+      std::lower_bound(std::begin(kRules), std::end(kRules), op,
+                       [](const NamedRule &rule, std::string_view name) { return rule.op < name; });
+  return found != std::end(kRules) && found->op == op ? found->rule : PrecisionRule{};
+}
+
+int64_t precision_rule_count() { return std::ssize(kRules); }
+
+}  // namespace tutti::impl::graph::rewrite
