@@ -40,9 +40,14 @@ bool is_enclosed(const Operation &operation, int32_t parts) {
   return reduces && bytes_of(operation) * parts <= enclosed_bytes;
 }
 
+/// How far a rank is: operations begun, and how far it is with reading other ranks' buffers: operation * 4 + meetings
+/// passed in it.
+struct Reach {
+  int64_t posted = 0, progress = 0;
+};
+
 struct alignas(64) RankState {
-  std::atomic<int64_t> posted{0};  // operations begun
-  // How far this rank is with reading other ranks' buffers: operation * 4 + meetings passed in it.
+  std::atomic<int64_t> posted{0};
   alignas(64) std::atomic<int64_t> progress{0};
   alignas(64) std::array<Posted, max_pending_operations> ring;
   alignas(64) std::array<std::byte, scratch_bytes> scratch;
@@ -56,6 +61,7 @@ class Shared {
         parts(parts),
         timeout_ms(options.timeout_ms),
         ranks(static_cast<size_t>(size)),
+        last_reach(static_cast<size_t>(size)),
         seats(size, size <= base::available_cores() ? options.spin_us : 0) {
     for (RankState &rank : ranks) {
       for (Posted &posted : rank.ring)
@@ -72,8 +78,10 @@ class Shared {
       std::lock_guard lock(error_mutex);
       if (!error.ok()) return;
       error = cause.wrap(base::Code::aborted, "the group was given up");
+      dead.store(true, std::memory_order_seq_cst);
+      for (size_t r = 0; r < ranks.size(); ++r)
+        last_reach[r] = {ranks[r].posted, ranks[r].progress};
     }
-    dead.store(true, std::memory_order_seq_cst);
     bell.ring();
   }
   Status read_error() const {
@@ -82,10 +90,24 @@ class Shared {
     return error;
   }
 
+  /// Whether all ranks have come so far. `reached` takes a Reach and what has its fields.
+  template <typename Reached>
+  bool all_reached(Reached reached) const {
+    return std::all_of(ranks.begin(), ranks.end(), reached);
+  }
+  /// Of a group that has died: Ok where all ranks had come so far before, else why it is dead. What this tells one rank,
+  /// it tells all: a rank that saw all come while the group lived is among those that had.
+  template <typename Reached>
+  Status outcome(Reached reached) const {
+    std::lock_guard lock(error_mutex);
+    return std::all_of(last_reach.begin(), last_reach.end(), reached) ? Status() : error;
+  }
+
   const int32_t size;
   const int32_t parts;
   const int64_t timeout_ms;
   std::vector<RankState> ranks;
+  std::vector<Reach> last_reach;  // when the group died; guarded by error_mutex
   Seats seats;
   Bell bell;
   std::atomic<bool> dead{false};
@@ -188,24 +210,22 @@ Status LocalRank::wait(Ticket ticket) {
 
 template <typename Reached>
 Status LocalRank::wait_for(Ticket ticket, Reached reached) {
-  const auto all_reached = [&] {
-    for (const RankState &rank : shared_->ranks) {
-      if (!reached(rank)) return false;
-    }
-    return true;
-  };
-  if (shared_->size == 1 || all_reached()) return Status();
+  if (shared_->size == 1) return Status();
+  const auto is_dead = [&] { return shared_->dead.load(std::memory_order_seq_cst); };
+  // Dead is looked at last: who finds the group alive then knows that all came before it died.
+  if (shared_->all_reached(reached) && !is_dead()) return Status();
   const base::Deadline deadline = base::Deadline::after_ms(shared_->timeout_ms);
-  const auto over = [&] { return all_reached() || shared_->dead.load(std::memory_order_seq_cst); };
+  const auto over = [&] { return shared_->all_reached(reached) || is_dead(); };
   const auto missing = [&](int32_t rank) { return !reached(shared_->ranks[static_cast<size_t>(rank)]); };
-  const bool in_time = shared_->seats.wait(rank_, over, missing) || shared_->bell.wait(over, 0, deadline, cancel_);
-  if (all_reached()) return Status();
-  if (in_time || shared_->dead.load()) return error();
+  if (!shared_->seats.wait(rank_, over, missing)) shared_->bell.wait(over, 0, deadline, cancel_);
   std::string listed;
   for (int32_t r = 0; r < shared_->size; ++r) {
     if (missing(r)) listed += (listed.empty() ? "" : ", ") + std::to_string(r);
   }
-  return give_up(ticket, listed);
+  if (is_dead()) return shared_->outcome(reached);
+  if (listed.empty()) return Status();
+  const Status cause = give_up(ticket, listed);
+  return shared_->outcome(reached).ok() ? Status() : cause;
 }
 
 Status LocalRank::give_up(Ticket ticket, const std::string &missing) {
@@ -221,15 +241,14 @@ Status LocalRank::give_up(Ticket ticket, const std::string &missing) {
 }
 
 Status LocalRank::wait_for_posts(Ticket ticket) {
-  return wait_for(ticket, [&](const RankState &rank) { return rank.posted.load(std::memory_order_seq_cst) > ticket; });
+  return wait_for(ticket, [=](const auto &rank) { return rank.posted > ticket; });
 }
 
 Status LocalRank::meet(Ticket ticket, int32_t meeting) {
   const int64_t reached = ticket * 4 + meeting;
   self().progress.store(reached, std::memory_order_seq_cst);
   shared_->bell.ring();
-  return wait_for(ticket,
-                  [&](const RankState &rank) { return rank.progress.load(std::memory_order_seq_cst) >= reached; });
+  return wait_for(ticket, [=](const auto &rank) { return rank.progress >= reached; });
 }
 
 Status LocalRank::check_agreement(Ticket ticket) {
