@@ -30,11 +30,15 @@ type ContextOptions struct {
 	Plugin string
 	// Number of logical devices; 0 = one for each core.
 	LogicalDevices int64
+	// Numbers of the GPUs to use, such as 0,2, for a backend of GPUs; others are never touched. Empty = all. More
+	// logical_devices than GPUs share them in turn.
+	Gpus string
 	// Threads that a call keeps busy at most, for devices and pipeline together (each device has one at least); 0 =
 	// as many as the process may use cores.
 	Threads int64
-	// Folder where times of kernels are kept from one process to the next, an absolute path, or off; empty = the
-	// environment's TUTTI_CACHE_DIR, else XDG_CACHE_HOME/tutti, else ~/.cache/tutti.
+	// Folder where times of kernels, and kernels compiled for a GPU, are kept from one process to the next, an
+	// absolute path, or off; empty = the environment's TUTTI_CACHE_DIR, else XDG_CACHE_HOME/tutti, else
+	// ~/.cache/tutti.
 	PlanCache string
 	// Bytes that the devices may hold together for weights, optimizer slots, gradients and intermediate results; 0
 	// = no limit.
@@ -52,6 +56,9 @@ func (o ContextOptions) fill(handle uintptr) {
 	}
 	if o.LogicalDevices != 0 {
 		raw.Options_set_i64(handle, "logical_devices", o.LogicalDevices)
+	}
+	if o.Gpus != "" {
+		raw.Options_set_string(handle, "gpus", o.Gpus)
 	}
 	if o.Threads != 0 {
 		raw.Options_set_i64(handle, "threads", o.Threads)
@@ -84,9 +91,9 @@ type RunOptions struct {
 	// With determinism invariant: parts in which each batch is computed, a multiple of the number of devices. Only
 	// runs with the same number have the same bits. Default: 4.
 	LogicalReplicas int64
-	// bf16_where_faster: factors of convolutions and matrix products may be rounded to bfloat16 where that was
-	// measured to be faster on this processor; sums, results, weights, slots and gradients stay f32. Only with
-	// determinism fast. Default: f32.
+	// bf16_where_faster: factors of convolutions and matrix products may be rounded to bfloat16 where that is known
+	// to be faster on this device; on GPUs what lies between them is stored as bfloat16, too. Sums, losses,
+	// statistics, weights, slots and results of the model stay f32. Only with determinism fast. Default: f32.
 	Precision Precision
 	// Batches whose gradients make one step. Default: 1.
 	AccumulationSteps int64

@@ -30,7 +30,8 @@ typedef void (*tutti_log_fn)(void *user, int32_t severity, const char *text);
 /* Frees a callback's user pointer; called exactly once, also when the registration fails. */
 typedef void (*tutti_destroy_fn)(void *user);
 
-/* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, threads, memory_bytes, plan_cache.
+/* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, gpus, threads, memory_bytes,
+ * plan_cache.
  * What needs more than memory_bytes fails with TUTTI_RESOURCE_EXHAUSTED, which names the need and the budget, and
  * leaves the rest as it was. `threads` (0 = the cores that the process may use by its affinity mask and control group)
  * bounds what one call keeps busy: each device has one thread, and up to threads_per_replica if all devices can have as

@@ -125,6 +125,12 @@ const tutti_transfer_table *Backend::transfer() const {
   return api_->struct_size < end ? nullptr : api_->transfer;
 }
 
+const tutti_collective_table *Backend::collective() const {
+  const size_t end = offsetof(tutti_backend_api, collective) + sizeof(api_->collective);
+  if (api_->struct_size < end || api_->collective == nullptr) return nullptr;
+  return api_->collective->struct_size < sizeof(tutti_collective_table) ? nullptr : api_->collective;
+}
+
 Device::Device(BackendRef backend, int32_t index, DeviceDescription description, tutti_device *handle)
     : backend_(std::move(backend)), index_(index), description_(std::move(description)), handle_(handle) {}
 
@@ -132,18 +138,21 @@ Device::~Device() { api().device->close(handle_); }
 
 Result<Buffer> Device::allocate(int64_t bytes, int64_t alignment) {
   if (bytes < 0) return base::invalid_argument("a buffer of ", bytes, " bytes");
+  const MemoryBudget *budget = backend_->memory_budget();
+  const auto over_budget = [&] {
+    return base::resource_exhausted("device ", name(), " needs ", bytes, " bytes more, and of the memory budget of ",
+                                    budget->limit(), " bytes ", budget->in_use(), " are in use");
+  };
+  if (!backend_->take_device_memory(bytes)) return over_budget();
   tutti_device_buffer *handle = nullptr;
   ErrorSink sink;
   const Status status = sink.take(api().buffer->allocate(handle_, static_cast<uint64_t>(bytes),
                                                          static_cast<uint64_t>(alignment), &handle, sink.handle()));
-  const MemoryBudget *budget = backend_->memory_budget();
-  if (status.code() == base::Code::resource_exhausted && budget != nullptr) {
-    return base::resource_exhausted("device ", name(), " needs ", bytes, " bytes more, and of the memory budget of ",
-                                    budget->limit(), " bytes ", budget->in_use(), " are in use")
-        .with_cause(status);
-  }
-  TUTTI_TRY(status);
-  return Buffer(shared_from_this(), handle, bytes);
+  if (status.ok()) return Buffer(shared_from_this(), handle, bytes);
+  backend_->give_back_device_memory(bytes);
+  const bool is_budget =
+      status.code() == base::Code::resource_exhausted && budget != nullptr && backend_->has_host_memory();
+  return is_budget ? over_budget().with_cause(status) : status;
 }
 
 Result<HostMemory> Device::allocate_host(int64_t bytes) {

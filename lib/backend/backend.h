@@ -80,10 +80,18 @@ class Backend : public std::enable_shared_from_this<Backend> {
   const tutti_backend_api &api() const { return *api_; }
   /// Null when the backend has none.
   const tutti_transfer_table *transfer() const;
+  /// Null when the backend does not connect its devices (clique.h).
+  const tutti_collective_table *collective() const;
   /// Bytes the instance holds of the host's memory.
   int64_t bytes_in_use() const { return host_.bytes_in_use(); }
   /// Null = no limit.
   const MemoryBudget *memory_budget() const { return host_.memory_budget(); }
+  /// Counts memory of devices against the budget; false when it does not fit. A backend of host memory asks the host
+  /// for it, and it is counted there.
+  bool take_device_memory(int64_t bytes) { return has_host_memory() || host_.take_device_memory(bytes); }
+  void give_back_device_memory(int64_t bytes) {
+    if (!has_host_memory()) host_.give_back_device_memory(bytes);
+  }
 
  private:
   Backend(const tutti_backend_api *api, HostOptions host);

@@ -39,8 +39,9 @@ enum class Level : int32_t { fast = 1, repeatable = 2, invariant = 3 };
 /// How exactly convolutions and matrix products of f32 have to be computed.
 enum class Precision : int32_t {
   f32 = 0,
-  /// Level fast: factors may be rounded to bfloat16 (8 bits of precision) where the backend measured that to be faster.
-  /// Sums, results and state stay f32. Where the processor has no such arithmetic nothing changes.
+  /// Level fast: factors may be rounded to bfloat16 (8 bits of precision) where the backend knows that to be faster;
+  /// GPUs also store what lies between products in it. Sums, results of the graph, state, statistics and losses stay
+  /// f32. Where the processor has no such arithmetic nothing changes.
   bf16_where_faster = 1,
 };
 

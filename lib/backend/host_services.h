@@ -35,7 +35,7 @@ class ErrorSink {
   std::string message_;
 };
 
-/// How many bytes backends may hold of the host's memory together. Any thread.
+/// How many bytes backends may hold together, of the host's memory and of devices'. Any thread.
 class MemoryBudget {
  public:
   explicit MemoryBudget(int64_t limit_bytes) : limit_(limit_bytes) {}
@@ -75,6 +75,11 @@ class HostServices {
   int64_t bytes_in_use() const { return bytes_in_use_.load(std::memory_order_relaxed); }
   /// Null = no limit.
   const MemoryBudget *memory_budget() const { return options_.memory.get(); }
+  /// For memory that the backend takes from the device, not from the host. False: it does not fit into the budget.
+  bool take_device_memory(int64_t bytes) { return options_.memory == nullptr || options_.memory->take(bytes); }
+  void give_back_device_memory(int64_t bytes) {
+    if (options_.memory != nullptr) options_.memory->give_back(bytes);
+  }
 
  private:
   struct Calls;

@@ -52,7 +52,7 @@ bool is_flat(const graph::ValueInfo &info) {
 
 }  // namespace
 
-Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request) {
+Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request, GraphChange narrow) {
   LoweredGraph lowered;
   lowered.level_ = request.level;
   lowered.threads_ = request.threads < 1 ? 1 : request.threads;
@@ -61,6 +61,9 @@ Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request) 
   TUTTI_ASSIGN(lowered.state_, StateTable::from_text(request.state_json));
 
   TUTTI_ASSIGN(lowered.graph_, graph::graph_from_text(request.graph_text));
+  if (narrow != nullptr && lowered.allows_bf16_) {
+    TUTTI_ASSIGN(lowered.graph_, narrow(std::move(lowered.graph_)));
+  }
   TUTTI_TRY(lowered.lower_values());
   for (const auto &[name, value] : lowered.graph_.inputs())
     lowered.inputs_.push_back({name, value});

@@ -48,10 +48,14 @@ struct StateAccess {
   bool flat = false;  ///< a slice of the storage seen as a 1-D array, whatever the layout
 };
 
+/// A graph with the same inputs, results and state.
+using GraphChange = base::Result<graph::Graph> (*)(graph::Graph graph);
+
 class LoweredGraph {
  public:
   /// Parses graph, bindings and state; evaluates all shapes; resolves state accesses. Errors name what does not fit.
-  static base::Result<LoweredGraph> decode(const tutti_compile_request &request);
+  /// `narrow`, unless null, changes the graph first where it may be computed in bfloat16.
+  static base::Result<LoweredGraph> decode(const tutti_compile_request &request, GraphChange narrow = nullptr);
 
   const graph::Graph &graph() const { return graph_; }
   const graph::SymbolBindings &bindings() const { return bindings_; }

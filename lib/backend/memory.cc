@@ -95,7 +95,9 @@ Buffer &Buffer::operator=(Buffer &&other) noexcept {
 }
 
 Buffer::~Buffer() {
-  if (handle_ != nullptr) device_->api().buffer->release(handle_);
+  if (handle_ == nullptr) return;
+  device_->api().buffer->release(handle_);
+  device_->backend().give_back_device_memory(size_bytes_);
 }
 
 Status Buffer::check_range(int64_t offset, int64_t bytes) const {

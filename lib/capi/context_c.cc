@@ -3,6 +3,7 @@
 
 #include <tutti/version.h>
 
+#include <charconv>
 #include <map>
 
 #include "base/text.h"
@@ -30,10 +31,29 @@ backend::HostOptions host_options(const Ref<base::Logger> &logger, int32_t threa
   return host;
 }
 
+/// "0,2" -> [0, 2].
+Result<base::JsonArray> listed_gpus(const std::string &text) {
+  base::JsonArray gpus;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    int64_t number = -1;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    const auto length = static_cast<size_t>(end - rest.data());
+    const bool is_last = length == rest.size();
+    if (error != std::errc() || number < 0 || (!is_last && (rest[length] != ',' || length + 1 == rest.size())))
+      return base::invalid_argument("option 'gpus' is ", base::quoted(text), ", expected numbers such as \"0,2\"");
+    gpus.emplace_back(number);
+    rest.remove_prefix(is_last ? length : length + 1);
+  }
+  return gpus;
+}
+
 Result<backend::BackendRef> open(const ResolvedOptions &options, const backend::HostOptions &host) {
   const int64_t devices = options.i64("logical_devices");
   base::Json settings = base::JsonObject{};
   if (devices > 0) settings.set("logical_devices", devices);
+  TUTTI_ASSIGN(base::JsonArray gpus, listed_gpus(options.text("gpus")));
+  if (!gpus.empty()) settings.set("gpus", std::move(gpus));
   if (!options.text("plan_cache").empty()) settings.set("plan_cache", options.text("plan_cache"));
   if (!options.text("plugin").empty())
     return runtime::load_plugin(options.text("plugin"), settings.dump(), host, backend::build_id());

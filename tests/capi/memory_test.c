@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory budget of a context: what does not fit is refused with the need and the budget, and costs nothing. */
+ * The memory budget of a context: what does not fit is refused with the need and the budget, and costs nothing. With
+ * the path of a plug-in: the same on its devices. */
+#include <stdio.h>
+
 #include "capi_testing.h"
+
+static const char *plugin = "";
 
 static int32_t wide_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)user;
@@ -28,6 +33,7 @@ static tutti_dataset *dataset_in(tutti_context *context) {
 static void test_a_budget_is_kept(void **state) {
   (void)state;
   tutti_options *options = make_options("context", "{\"logical_devices\": 2, \"memory_bytes\": 25000000}");
+  tutti_options_set_string(options, "plugin", plugin);
   tutti_context *context = NULL;
   tutti_strategy *strategy = NULL;
   tutti_estimator *wide = NULL, *small = NULL;
@@ -66,9 +72,42 @@ static void test_enough_is_enough(void **state) {
   tutti_options_unref(options);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_a_budget_is_kept),
-    cmocka_unit_test(test_enough_is_enough),
-};
+static void test_gpus_are_listed(void **state) {
+  (void)state;
+  const char *bad[] = {"one", "0,", ",0", "0;1", "-1", "0 ,1"};
+  tutti_context *context = NULL;
+  tutti_options *options = make_options("context", "{}");
+  tutti_options_set_string(options, "plugin", plugin);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    tutti_options_set_string(options, "gpus", bad[i]);
+    assert_error(TUTTI_INVALID_ARGUMENT, "expected numbers such as \"0,2\"",
+                 tutti_context_create(options, &context, &err));
+  }
+  tutti_options_set_string(options, "gpus", "0,77");
+  assert_error(TUTTI_INVALID_ARGUMENT, plugin[0] != '\0' ? "option gpus lists 77" : "gpus",
+               tutti_context_create(options, &context, &err));
+  if (plugin[0] != '\0') {
+    tutti_options_set_string(options, "gpus", "0");
+    assert_ok(tutti_context_create(options, &context, &err));
+    assert_int_equal(tutti_context_get_device_count(context), 1);
+    tutti_context_unref(context);
+  }
+  tutti_options_unref(options);
+}
 
-CAPI_TEST_MAIN(tests)
+int main(int argc, char **argv) {
+  const struct CMUnitTest on_processors[] = {
+      cmocka_unit_test(test_a_budget_is_kept),
+      cmocka_unit_test(test_enough_is_enough),
+      cmocka_unit_test(test_gpus_are_listed),
+  };
+  const struct CMUnitTest on_gpus[] = {
+      cmocka_unit_test(test_a_budget_is_kept),
+      cmocka_unit_test(test_gpus_are_listed),
+  };
+  if (argc > 1) {
+    plugin = argv[1];
+    return cmocka_run_group_tests(on_gpus, remember_live_objects, assert_nothing_left);
+  }
+  return cmocka_run_group_tests(on_processors, remember_live_objects, assert_nothing_left);
+}

@@ -58,6 +58,7 @@ typedef struct tutti_device tutti_device;
 typedef struct tutti_device_buffer tutti_device_buffer;
 typedef struct tutti_stream tutti_stream;
 typedef struct tutti_event tutti_event;
+typedef struct tutti_clique tutti_clique;
 typedef struct tutti_executable tutti_executable;
 typedef struct tutti_program tutti_program;
 
@@ -180,6 +181,82 @@ typedef struct tutti_transfer_table {
                    tutti_error_sink *sink);
 } tutti_transfer_table;
 
+/// Operations that all ranks of a clique do together (tutti_collective.kind).
+enum {
+  TUTTI_COLLECTIVE_ALL_REDUCE = 1,      ///< `memory` becomes the reduction over all ranks
+  TUTTI_COLLECTIVE_REDUCE_SCATTER = 2,  ///< the rank's own slices become it; the rest is left undefined
+  TUTTI_COLLECTIVE_ALL_GATHER = 3,      ///< all slices become those of their owners
+  TUTTI_COLLECTIVE_BROADCAST = 4,       ///< `memory` becomes the root's
+};
+
+/// tutti_collective.reduction
+enum { TUTTI_REDUCTION_SUM = 1, TUTTI_REDUCTION_MAX = 2, TUTTI_REDUCTION_MIN = 3 };
+
+/// Bits for check and connect.
+enum {
+  /// The same bits in every run on the same devices. Which order sums are added in is the backend's choice.
+  TUTTI_CLIQUE_REPEATABLE = 1,
+};
+
+/// Elements [begin, end) that belong to rank `owner`.
+typedef struct tutti_collective_slice {
+  int64_t begin;
+  int64_t end;
+  int32_t owner;
+} tutti_collective_slice;
+
+/// One operation as one rank sees it; everything but the address is equal on all ranks.
+typedef struct tutti_collective {
+  uint64_t struct_size;
+  int32_t kind;       ///< TUTTI_COLLECTIVE_*
+  int32_t reduction;  ///< TUTTI_REDUCTION_*; of the first two kinds
+  int32_t dtype;      ///< a tutti dtype number (<tutti/tensor.h>)
+  int32_t root;       ///< broadcast: the rank that gives
+  void *memory;       ///< of the rank's device, worked on in place
+  int64_t count;      ///< elements, at least 1
+  /// reduce_scatter and all_gather: ascending, without overlap; need not cover everything. Borrowed for the call.
+  const tutti_collective_slice *slices;
+  int32_t slice_count;
+} tutti_collective;
+
+/// Devices of one process that combine their memory without the host's (optional table): a clique has a rank for each
+/// device, and operations of a rank are work on a stream of its device. All ranks enqueue the same operations in the
+/// same order, each from a thread of its own. Without the table the library combines in memory of the host.
+///
+///   check(devices, n, flags) -> connect(devices, n, flags, ms, &clique)
+///   thread of rank r:  enqueue(clique, r, &operation, stream) ; poll(clique, r, &is_enqueued) until it is ; ...
+///   release(clique)    when the streams are done; or abort(clique) in between, after which they end soon
+typedef struct tutti_collective_table {
+  uint64_t struct_size;
+
+  /// 0 when the devices, in order of ranks, can be connected with these flags. Else UNAVAILABLE or UNIMPLEMENTED and
+  /// one sentence why not: a library is missing, two of them are one GPU, a guarantee cannot be given. Quick; opens
+  /// libraries, but connects nothing.
+  int32_t (*check)(tutti_device *const *devices, int32_t count, int32_t flags, tutti_error_sink *sink);
+
+  /// Connects them. DEADLINE_EXCEEDED after `timeout_ms` (negative = never). No rank has work under way that waits for
+  /// another.
+  int32_t (*connect)(tutti_device *const *devices, int32_t count, int32_t flags, int64_t timeout_ms,
+                     tutti_clique **clique, tutti_error_sink *sink);
+
+  /// Puts an operation on `stream`, a stream of the rank's device. Never waits for other ranks: what is not on the
+  /// stream when it returns (poll) is put there in the background, as soon as the others have come. The operation
+  /// before it is enqueued. ABORTED after abort.
+  int32_t (*enqueue)(tutti_clique *clique, int32_t rank, const tutti_collective *operation, tutti_stream *stream,
+                     tutti_error_sink *sink);
+
+  /// *is_enqueued = 1 when the rank's last operation is on its stream, so that events may be recorded behind it, else
+  /// 0. An error that came to light since, also of an operation that its device is busy with, is returned.
+  int32_t (*poll)(tutti_clique *clique, int32_t rank, int32_t *is_enqueued, tutti_error_sink *sink);
+
+  /// Ends what is under way on all ranks, from any thread, also while ranks are in their calls. Streams end their
+  /// operations soon; what these leave in memory is undefined. A second call, and NULL, is a no-op.
+  void (*abort)(tutti_clique *clique);
+
+  /// No rank is in a call, and the streams have done what was enqueued. NULL is a no-op.
+  void (*release)(tutti_clique *clique);
+} tutti_collective_table;
+
 // ---- Compiling -----------------------------------------------------------------------------------------------------
 
 /// How exactly results repeat (tutti_compile_request.level).
@@ -227,7 +304,9 @@ typedef struct tutti_compile_request {
 enum {
   TUTTI_COMPILE_DEBUG_NAMES = 1,  ///< put a trace span with the node's name around every kernel
   /// At TUTTI_LEVEL_FAST the factors of convolutions and matrix products may be rounded to bfloat16 where that was
-  /// measured to be faster; sums, results and state stay f32. A permission: other levels ignore it, a backend may.
+  /// known to be faster; sums, results of the graph and state stay f32. What lies between products may be stored as
+  /// bfloat16 but for statistics of normalisations and what leads to losses. A permission: other levels ignore it, a
+  /// backend may.
   TUTTI_COMPILE_BF16_WHERE_FASTER = 2,
 };
 
@@ -352,7 +431,8 @@ typedef struct tutti_backend_api {
   const tutti_program_table *program;
 
   // Appended:
-  const tutti_transfer_table *transfer;  ///< (optional)
+  const tutti_transfer_table *transfer;      ///< (optional)
+  const tutti_collective_table *collective;  ///< (optional)
 } tutti_backend_api;
 
 /// The entry: the table, static for the life of the process, or NULL if the backend cannot work with a host of that

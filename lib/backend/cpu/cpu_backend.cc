@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "backend/build_id.h"
+#include "backend/cache_folder.h"
 #include "backend/cpu/cpu_executable.h"
 #include "backend/cpu/dnnl_convolution.h"
 #include "backend/cpu/plan_layouts.h"
@@ -130,6 +131,7 @@ const tutti_backend_api *entry(uint32_t host_abi_version) {
                                         &kLayoutTable,
                                         &kExecutableTable,
                                         &kProgramTable,
+                                        nullptr,
                                         nullptr};
   return host_abi_version == TUTTI_BACKEND_ABI_VERSION ? &api : nullptr;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/plan_cache.h"
 
-#include <stdlib.h>
-#include <sys/stat.h>
-
 #include <cmath>
 #include <fstream>
 #include <utility>
 
 #include "backend/build_id.h"
+#include "backend/cache_folder.h"
 #include "backend/cpu/dnnl_convolution.h"
 #include "base/checksum.h"
 #include "base/file.h"
@@ -29,12 +27,6 @@ constexpr int64_t kMaximumBytes = int64_t{8} << 20;
 constexpr size_t kMaximumShapes = 8192;
 constexpr size_t kMaximumVersions = 8;
 constexpr double kMaximumSeconds = 1e3;
-
-/// An absolute path in a variable; "" for none.
-std::string path_in(const char *variable) {
-  const char *value = secure_getenv(variable);
-  return value != nullptr && value[0] == '/' ? value : "";
-}
 
 Result<TimesByCandidate> parse_candidates(const JsonReader &reader) {
   TimesByCandidate times;
@@ -92,14 +84,6 @@ Result<Json> read_times(const std::string &path, const std::string &processor) {
   return times.json();
 }
 
-/// Folders of caches are their owner's business.
-Status make_private_folder(const std::string &folder) {
-  if (base::is_directory(folder)) return Status();
-  TUTTI_TRY(base::make_directories(folder));
-  ::chmod(folder.c_str(), 0700);
-  return Status();
-}
-
 }  // namespace
 
 PlanCache::PlanCache(std::string folder) : PlanCache(std::move(folder), processor_signature(), library_signature()) {}
@@ -148,23 +132,6 @@ Status PlanCache::store(const TimesByShape &times) const {
   const Json root = JsonObject{
       {"format", kFormat}, {"processor", processor_}, {"times", std::move(versions)}, {"checksum", checksum}};
   return base::write_file_atomically(path(), root.dump(1));
-}
-
-Result<std::string> plan_cache_folder(std::string_view option) {
-  if (option == "off") return std::string();
-  if (option.empty()) return plan_cache_folder_from_environment();
-  if (option.front() != '/') {
-    return base::invalid_argument("plan_cache is '", option, "', expected an absolute path, 'off' or nothing");
-  }
-  return std::string(option);
-}
-
-std::string plan_cache_folder_from_environment() {
-  if (secure_getenv("TUTTI_CACHE_DIR") != nullptr) return path_in("TUTTI_CACHE_DIR");
-  const std::string base = path_in("XDG_CACHE_HOME");
-  if (!base.empty()) return base + "/tutti";
-  const std::string home = path_in("HOME");
-  return home.empty() ? "" : home + "/.cache/tutti";
 }
 
 std::string processor_signature() {

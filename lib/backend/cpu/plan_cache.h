@@ -6,10 +6,10 @@
 //   {"format": 2, "processor": "...", "checksum": crc32c of the text of "times",
 //    "times": {"<library> / <oneDNN>": {"<shape>": {"<candidate>": [seconds, fixed seconds], ...}, ...}}}
 //
-// The folder is the backend's option "plan_cache", else $TUTTI_CACHE_DIR, else $XDG_CACHE_HOME/tutti, else
-// ~/.cache/tutti; "off" keeps nothing. Files are replaced as a whole; of two processes that write at the same time the
-// later one keeps what it had read and its own. A file that is damaged, foreign or of another processor is as good as
-// none: nothing in it is trusted but times, which are checked to be numbers that make sense.
+// The folder is that of backend/cache_folder.h; "" keeps nothing. Files are replaced as a whole; of two processes that
+// write at the same time the later one keeps what it had read and its own. A file that is damaged, foreign or of
+// another processor is as good as none: nothing in it is trusted but times, which are checked to be numbers that make
+// sense.
 //
 // Threads: functions may be called from any thread; the caller sees to it that one thread writes at a time.
 #ifndef TUTTI_BACKEND_CPU_PLAN_CACHE_H_
@@ -60,11 +60,6 @@ class PlanCache {
  private:
   std::string folder_, processor_, version_;
 };
-
-/// From the backend's option: an absolute path, "off" = "", or "" = as the environment says.
-base::Result<std::string> plan_cache_folder(std::string_view option);
-/// $TUTTI_CACHE_DIR ("off" or not absolute = none), $XDG_CACHE_HOME/tutti, $HOME/.cache/tutti, or "".
-std::string plan_cache_folder_from_environment();
 
 /// Model and usable instruction sets of the processor.
 std::string processor_signature();

@@ -79,6 +79,7 @@ const tutti_backend_api *entry(uint32_t host_abi_version) {
                                         nullptr,
                                         &kExecutableTable,
                                         &kProgramTable,
+                                        nullptr,
                                         nullptr};
   return host_abi_version == TUTTI_BACKEND_ABI_VERSION ? &api : nullptr;
 }

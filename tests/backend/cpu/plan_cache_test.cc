@@ -9,13 +9,14 @@
 
 #include <string>
 
+#include "backend/cache_folder.h"
 #include "base/file.h"
 #include "base/temporary_directory.h"
 #include "testing.h"
 
 namespace {
 
-using tutti::impl::backend::cpu::plan_cache_folder;
+using tutti::impl::backend::plan_cache_folder;
 using tutti::impl::backend::cpu::PlanCache;
 using tutti::impl::backend::cpu::RunTime;
 using tutti::impl::backend::cpu::TimesByShape;

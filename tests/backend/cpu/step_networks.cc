@@ -107,6 +107,36 @@ class Network {
     return unit(x, {.in = in, .out = out, .size = 1});
   }
 
+  /// Rows of a table, [..., channels], picked by numbers in [-1, 1).
+  ValueId embedding(ValueId x, int64_t count, int64_t channels) {
+    const double half = static_cast<double>(count) / 2;
+    const ValueId indices = b.cast(b.unary("floor", b.add_scalar(b.scale(x, half), half)), DType::i64);
+    return b.op("gather", {variable({"embedding/table", {count, channels}, 0.5}), indices});
+  }
+
+  ValueId places(ValueId x, int64_t length, int64_t channels) {
+    return b.add(x, variable({"embedding/places", {length, channels}, 0.5}));
+  }
+
+  ValueId layer_norm(ValueId x, int64_t channels) {
+    const std::string name = base::concat("norm", ++norm_count_);
+    const ValueId scale = variable({name + "/scale", {channels}, 0.2, 1});
+    return b.op_n("layer_norm", {x, scale, variable({name + "/offset", {channels}})}, {}, 3)[0];
+  }
+
+  /// Attention of x [rows, length, channels] to itself.
+  ValueId attention(ValueId x, int64_t length, int64_t channels, int64_t heads) {
+    const int64_t size = channels / heads;
+    const auto part = [&](bool turned) {
+      const ValueId y = b.reshape(dense(x, channels, channels, false), {GraphBuilder::batch(), length, heads, size});
+      return b.transpose(y, turned ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
+    };
+    const ValueId queries = part(false), keys = part(true), values = part(false);
+    const ValueId scores = b.scale(b.matmul(queries, keys), 1 / std::sqrt(static_cast<double>(size)));
+    const ValueId mixed = b.transpose(b.matmul(b.op("softmax", {scores}), values), {0, 2, 1, 3});
+    return dense(b.reshape(mixed, {GraphBuilder::batch(), length, channels}), channels, channels, false);
+  }
+
   ValueId flatten(ValueId x) {
     const graph::Dims &dims = b.dims(x);
     return b.reshape(x, {dims[0], dims[1] * dims[2] * dims[3]});
@@ -208,6 +238,18 @@ ValueId build_wide(Network &n, ValueId x, int64_t d) {
   return n.dense(n.b.reduce_mean(x, {1, 2}), 64 / d, 10, false);
 }
 
+/// Two blocks of a transformer that normalise first, over 12 numbers as words.
+ValueId build_transformer(Network &n, ValueId x, int64_t d) {
+  const int64_t length = 12, channels = 64 / d;
+  x = n.places(n.embedding(x, 50, channels), length, channels);
+  for (int block = 0; block < 2; ++block) {
+    x = n.b.add(x, n.attention(n.layer_norm(x, channels), length, channels, 2));
+    const ValueId wide = n.b.op("gelu", {n.dense(n.layer_norm(x, channels), channels, 4 * channels, false)});
+    x = n.b.add(x, n.dense(wide, 4 * channels, channels, false));
+  }
+  return n.dense(n.b.reduce_mean(n.layer_norm(x, channels), {1}), channels, 10, false);
+}
+
 struct ModelEntry {
   const char *letter;
   const char *name;
@@ -225,6 +267,7 @@ const ModelEntry kModels[] = {
     {"F", "resnet18", {32, 32, 3}, 10, build_resnet18},
     {"G", "resnet50", {224, 224, 3}, 1000, build_resnet50},
     {"H", "wide", {5, 7, 3}, 10, build_wide},
+    {"I", "transformer", {12}, 10, build_transformer},
 };
 
 ValueId build_logits(Network &n, const StepModel &model, const ModelEntry &entry, int64_t width_divisor) {

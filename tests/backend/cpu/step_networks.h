@@ -13,6 +13,7 @@
 //   F  resnet18   four stages of two basic blocks, 64 to 512 channels, with a 3x3 stem, on 32x32x3
 //   G  resnet50   He et al., 2016, with the stride on the 3x3 convolution of a bottleneck, on 224x224x3, 1000 classes
 //   H  wide       three 3x3 convolutions to 64 channels on 5x7x3
+//   I  transformer  embedding of 12 words, two blocks of attention and dense layers with gelu, 64 channels
 //
 // Variables, in the order of the layers: dense1/kernel, dense1/bias; conv1/kernel, conv1/bias where there is one;
 // norm1/scale, offset, mean, variance. Strided convolutions are padded alike on all sides, as PyTorch does.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/clique.h"
+
+namespace tutti::impl::backend {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+std::vector<tutti_device *> handles_of(std::span<const DeviceRef> devices) {
+  std::vector<tutti_device *> handles;
+  for (const DeviceRef &device : devices)
+    handles.push_back(device->handle());
+  return handles;
+}
+
+int32_t flags_of(const CliqueOptions &options) { return options.repeatable ? TUTTI_CLIQUE_REPEATABLE : 0; }
+
+}  // namespace
+
+Status Clique::check(std::span<const DeviceRef> devices, const CliqueOptions &options) {
+  if (devices.empty()) return base::invalid_argument("a clique of no devices");
+  Backend &backend = devices.front()->backend();
+  if (backend.collective() == nullptr)
+    return base::unimplemented("backend '", backend.name(), "' does not connect its devices");
+  for (const DeviceRef &device : devices) {
+    if (&device->backend() != &backend)
+      return base::unimplemented("devices ", devices.front()->name(), " and ", device->name(),
+                                 " belong to different backends");
+  }
+  const std::vector<tutti_device *> handles = handles_of(devices);
+  ErrorSink sink;
+  return sink.take(backend.collective()->check(handles.data(), static_cast<int32_t>(handles.size()), flags_of(options),
+                                               sink.handle()));
+}
+
+Result<std::unique_ptr<Clique>> Clique::connect(std::span<const DeviceRef> devices, const CliqueOptions &options,
+                                                int64_t timeout_ms) {
+  TUTTI_TRY(check(devices, options));
+  const tutti_collective_table *const table = devices.front()->backend().collective();
+  const std::vector<tutti_device *> handles = handles_of(devices);
+  tutti_clique *handle = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(table->connect(handles.data(), static_cast<int32_t>(handles.size()), flags_of(options),
+                                     timeout_ms, &handle, sink.handle())));
+  return std::unique_ptr<Clique>(new Clique(devices, table, handle));
+}
+
+Clique::~Clique() { table_->release(handle_); }
+
+Status Clique::enqueue(int32_t rank, const tutti_collective &operation, Stream &stream) {
+  ErrorSink sink;
+  return sink.take(table_->enqueue(handle_, rank, &operation, stream.handle(), sink.handle()));
+}
+
+Result<bool> Clique::poll(int32_t rank) {
+  int32_t is_enqueued = 0;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(table_->poll(handle_, rank, &is_enqueued, sink.handle())));
+  return is_enqueued != 0;
+}
+
+}  // namespace tutti::impl::backend

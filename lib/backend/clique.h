@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Devices that combine their memory directly, where their backend connects them: a rank for each, whose operations are
+// work on a stream of its device (tutti_collective_table of <tutti/plugin/backend.h>).
+//
+//   TUTTI_TRY(Clique::check(devices, {}));                              // or one sentence why not
+//   TUTTI_ASSIGN(std::unique_ptr<Clique> clique, Clique::connect(devices, {}, 60000));
+//   TUTTI_TRY(clique->enqueue(rank, operation, stream));                // in the thread of the rank
+//   TUTTI_ASSIGN(const bool is_enqueued, clique->poll(rank));           // until it is: then event.record(stream)
+//
+// Threads: the calls of one rank come from one thread at a time; abort() from any.
+#ifndef TUTTI_BACKEND_CLIQUE_H_
+#define TUTTI_BACKEND_CLIQUE_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend {
+
+struct CliqueOptions {
+  /// The same bits in every run on these devices.
+  bool repeatable = false;
+};
+
+class Clique {
+ public:
+  /// Ok when the backend connects these devices, in order of ranks; else UNAVAILABLE or UNIMPLEMENTED and why not.
+  static base::Status check(std::span<const DeviceRef> devices, const CliqueOptions &options);
+  /// DEADLINE_EXCEEDED after `timeout_ms`, negative = never. The devices have passed check().
+  static base::Result<std::unique_ptr<Clique>> connect(std::span<const DeviceRef> devices, const CliqueOptions &options,
+                                                       int64_t timeout_ms);
+  /// The streams have done what was enqueued, or the clique was aborted.
+  ~Clique();
+  Clique(const Clique &) = delete;
+  Clique &operator=(const Clique &) = delete;
+
+  int32_t size() const { return static_cast<int32_t>(devices_.size()); }
+
+  /// Puts an operation on a stream of the rank's device, never waiting for other ranks. The one before is enqueued.
+  base::Status enqueue(int32_t rank, const tutti_collective &operation, Stream &stream);
+  /// Is the rank's last operation on its stream, for events to be recorded behind it? Or an error that came to light.
+  base::Result<bool> poll(int32_t rank);
+  /// Ends what is under way on all ranks; what it leaves in memory is undefined.
+  void abort() { table_->abort(handle_); }
+
+ private:
+  Clique(std::span<const DeviceRef> devices, const tutti_collective_table *table, tutti_clique *handle)
+      : devices_(devices.begin(), devices.end()), table_(table), handle_(handle) {}
+
+  const std::vector<DeviceRef> devices_;
+  const tutti_collective_table *const table_;
+  tutti_clique *const handle_;
+};
+
+}  // namespace tutti::impl::backend
+
+#endif  // TUTTI_BACKEND_CLIQUE_H_
