@@ -15,7 +15,8 @@
 // sorts, in one order, or refuses those with streams (local, fake).
 //
 // Order: sums run over the contributors 0, 1, 2, ... for each element, whatever the rank, slice or timing, so that
-// every rank gets the same bits, and the same bits run to run.
+// every rank gets the same bits, and the same bits run to run. The one exception are devices that a library connects
+// (device/): there the order is the library's, the same bits for every rank, run to run only where that is asked for.
 //
 // Never a hang: every wait ends when the group is aborted, when the limits' token is cancelled or when the deadline of
 // the group has passed, which names the ranks that did not arrive. An error is final: every later call on every rank
@@ -100,6 +101,10 @@ class Group {
   ///   barrier         every rank has begun it
   /// Afterwards no other rank touches the buffers.
   virtual base::Status wait(Ticket ticket) = 0;
+  /// A point that all ranks pass, or none: when everything that was begun before is complete on all of them, also on
+  /// their devices. All ranks call it at the same place in their sequence of operations; it ends as wait() does. What
+  /// must not happen after a failure is issued behind it. Groups whose wait() says as much do nothing.
+  virtual base::Status settle() { return base::Status(); }
 
   /// Ends the group with a cause, from any thread: wakes every waiting rank; their calls return ABORTED with this
   /// cause. The first call decides.

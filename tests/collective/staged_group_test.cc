@@ -8,6 +8,7 @@
 #include "backend/lazy_backend.h"
 #include "collective/fake/fake_group.h"
 #include "collective/local/local_group.h"
+#include "collective/on_device.h"
 #include "conformance/group_conformance.h"
 #include "testing.h"
 
@@ -31,74 +32,6 @@ static Result<std::vector<backend::DeviceRef>> lazy_devices(int32_t count, bool 
   }
   return devices;
 }
-
-/// Takes operations on memory of the host and has them done in memory of a device.
-class OnDevice : public Group {
- public:
-  OnDevice(std::unique_ptr<Group> inner, backend::DeviceRef device)
-      : inner_(std::move(inner)), device_(std::move(device)), stream_(std::move(*device_->create_stream())) {}
-  ~OnDevice() override { inner_.reset(); }  // before the memory that it may be copying
-
-  int32_t rank() const override { return inner_->rank(); }
-  int32_t size() const override { return inner_->size(); }
-  int32_t parts() const override { return inner_->parts(); }
-
-  Result<Ticket> begin(const Operation &operation) override {
-    Posted posted{operation, {}, {}, {}, {}};
-    if (operation.kind == Kind::barrier) return inner_->begin(operation);
-    for (int32_t p = 0; p < parts(); ++p) {
-      posted.host.push_back(operation.buffers[p]);
-      TUTTI_ASSIGN(backend::Buffer buffer, device_->allocate(bytes_of(operation)));
-      TUTTI_TRY(buffer.write(0, operation.buffers[p], bytes_of(operation), &stream_));
-      posted.pointers.push_back(buffer.device_pointer());
-      posted.buffers.push_back(std::move(buffer));
-    }
-    Operation moved = operation;
-    moved.buffers = posted.pointers.data();
-    moved.stream = &stream_;
-    if (operation.gathered != nullptr) {
-      TUTTI_ASSIGN(posted.gathered, device_->allocate(bytes_of(operation) * contributors()));
-      moved.gathered = posted.gathered.device_pointer();
-    }
-    const Result<Ticket> ticket = inner_->begin(moved);
-    posted_.push_back(std::move(posted));  // also after an error: its memory is still being written to
-    return ticket;
-  }
-
-  Status wait(Ticket ticket) override {
-    TUTTI_TRY(inner_->wait(ticket));
-    for (Posted &posted : posted_) {
-      const int64_t bytes = bytes_of(posted.operation);
-      for (size_t p = 0; p < posted.buffers.size(); ++p)
-        TUTTI_TRY(posted.buffers[p].read(0, posted.host[p], bytes, &stream_));
-      if (posted.gathered.empty()) continue;
-      TUTTI_TRY(posted.gathered.read(0, posted.operation.gathered, bytes * contributors(), &stream_));
-    }
-    TUTTI_TRY(stream_.synchronize());
-    posted_.clear();
-    return Status();
-  }
-
-  void abort(const Status &cause) override { inner_->abort(cause); }
-  Status error() const override { return inner_->error(); }
-  void set_cancel(const impl::base::CancelToken *token) override { inner_->set_cancel(token); }
-
- private:
-  struct Posted {
-    Operation operation;
-    std::vector<backend::Buffer> buffers;
-    std::vector<void *> host, pointers;
-    backend::Buffer gathered;
-  };
-
-  static int64_t bytes_of(const Operation &operation) {
-    return operation.count * static_cast<int64_t>(impl::tensor::size_bytes(operation.dtype));
-  }
-  std::unique_ptr<Group> inner_;
-  const backend::DeviceRef device_;
-  backend::Stream stream_;
-  std::vector<Posted> posted_;
-};
 
 const GroupFactory &group_factory() {
   static const GroupFactory factory = [](int32_t size, int32_t parts) -> Result<Groups> {

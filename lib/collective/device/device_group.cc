@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/device/device_group.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "backend/clique.h"
+#include "collective/device/operation_board.h"
+#include "collective/reduction.h"
+
+namespace tutti::impl::collective::device {
+namespace {
+
+using base::Result;
+using base::Status;
+
+// A slice of the group is one of the plug-in's.
+static_assert(sizeof(Slice) == sizeof(tutti_collective_slice) &&
+              offsetof(Slice, owner) == offsetof(tutti_collective_slice, owner));
+static_assert(static_cast<int>(Kind::all_reduce) == TUTTI_COLLECTIVE_ALL_REDUCE &&
+              static_cast<int>(Kind::reduce_scatter) == TUTTI_COLLECTIVE_REDUCE_SCATTER &&
+              static_cast<int>(Kind::all_gather) == TUTTI_COLLECTIVE_ALL_GATHER &&
+              static_cast<int>(Kind::broadcast) == TUTTI_COLLECTIVE_BROADCAST);
+static_assert(static_cast<int>(Reduction::sum) == TUTTI_REDUCTION_SUM &&
+              static_cast<int>(Reduction::max) == TUTTI_REDUCTION_MAX &&
+              static_cast<int>(Reduction::min) == TUTTI_REDUCTION_MIN);
+
+backend::CliqueOptions clique_options(const DeviceGroupOptions &options) { return {.repeatable = options.repeatable}; }
+
+/// An operation from begin() until another has its place.
+struct Slot {
+  Operation operation;     // its pointers until wait() has returned
+  void *memory = nullptr;  // its buffer
+  bool on_device = false;  // else of the group over host memory, there:
+  Ticket inner = -1;
+  int64_t number = -1;    // among those on devices
+  bool has_work = false;  // was put on the stream of collectives
+  std::array<char, 48> label{};
+  backend::Event ready, done;
+};
+
+/// Waits a little: an eighth of the time waited so far, 100 us at most.
+void back_off(std::chrono::steady_clock::time_point begin) {
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  const auto pause = std::min<std::chrono::nanoseconds>(waited / 8, std::chrono::microseconds(100));
+  if (pause < std::chrono::microseconds(5)) return std::this_thread::yield();
+  std::this_thread::sleep_for(pause);
+}
+
+/// What the ranks share.
+struct Shared {
+  Shared(std::unique_ptr<backend::Clique> connected, int64_t timeout)
+      : clique(std::move(connected)), board(clique->size()), timeout_ms(timeout) {}
+
+  const std::unique_ptr<backend::Clique> clique;
+  OperationBoard board;
+  const int64_t timeout_ms;
+};
+
+class DeviceRank : public Group {
+ public:
+  DeviceRank(std::unique_ptr<Group> inner, std::shared_ptr<Shared> shared)
+      : shared_(std::move(shared)), inner_(std::move(inner)) {}
+  ~DeviceRank() override;
+
+  Status open(backend::Device &device);
+
+  int32_t rank() const override { return inner_->rank(); }
+  int32_t size() const override { return inner_->size(); }
+  int32_t parts() const override { return 1; }
+
+  Result<Ticket> begin(const Operation &operation) override;
+  Status wait(Ticket ticket) override;
+  Status settle() override;
+  void abort(const Status &cause) override {
+    inner_->abort(cause);  // first: who finds its operation ended finds the cause, too
+    shared_->clique->abort();
+  }
+  Status error() const override { return inner_->error(); }
+  void set_cancel(const base::CancelToken *token) override {
+    cancel_ = token;
+    inner_->set_cancel(token);
+  }
+
+ private:
+  Slot &at(Ticket ticket) { return ring_[static_cast<size_t>(ticket % max_pending_operations)]; }
+
+  Status announce(const Operation &operation, Slot &slot);
+  /// Enqueues operations in order. Without `waits`, until the library is still busy with one.
+  Status enqueue(Ticket end, bool waits);
+  Status await_enqueued();
+  /// Waits until the device has done operation `ticket` and all before it.
+  Status await_done(Ticket ticket);
+  template <typename Reached>
+  Status await(const Slot &slot, Reached reached);
+  Status fail(const Status &error);
+  [[gnu::cold]] Status give_up(const Slot &slot);
+
+  const std::shared_ptr<Shared> shared_;
+  const std::unique_ptr<Group> inner_;
+  const base::CancelToken *cancel_ = nullptr;
+  backend::Stream stream_;  // of collectives, in order
+  std::array<Slot, max_pending_operations> ring_;
+  Slot *enqueuing_ = nullptr;  // may not be on the stream yet
+  Ticket begun_ = 0, enqueued_ = 0, waited_ = 0;
+  Ticket last_work_ = -1;  // the last that was put on the stream
+  Ticket done_ = -1;       // the last that is known to be done by the device
+  int64_t numbers_ = 0;
+};
+
+Status DeviceRank::open(backend::Device &device) {
+  TUTTI_ASSIGN(stream_, device.create_stream());
+  for (Slot &slot : ring_) {
+    TUTTI_ASSIGN(slot.ready, device.create_event());
+    TUTTI_ASSIGN(slot.done, device.create_event());
+  }
+  return Status();
+}
+
+// Buffers belong to the group until its operations have ended.
+DeviceRank::~DeviceRank() {
+  if (stream_.handle() == nullptr) return;
+  if (!inner_->error().ok() || !await_done(begun_ - 1).ok()) shared_->clique->abort();
+  (void)stream_.synchronize();
+}
+
+Result<Ticket> DeviceRank::begin(const Operation &operation) {
+  TUTTI_TRY(inner_->error());
+  if (begun_ - waited_ >= max_pending_operations) {
+    return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
+  }
+  Slot &slot = at(begun_);
+  slot.on_device = operation.stream != nullptr && operation.kind != Kind::barrier;
+  slot.has_work = false;
+  if (!slot.on_device) {
+    Operation on_host = operation;
+    on_host.stream = nullptr;
+    TUTTI_ASSIGN(slot.inner, inner_->begin(on_host));
+    return begun_++;
+  }
+  TUTTI_TRY(check_operation(operation, size()));
+  if (operation.kind == Kind::gather) {
+    return base::unimplemented("gather '", operation.label, "': not of memory of devices that are connected");
+  }
+  slot.operation = operation;
+  slot.memory = operation.buffers[0];
+  std::strncpy(slot.label.data(), operation.label, slot.label.size() - 1);
+  TUTTI_TRY(announce(operation, slot));
+  TUTTI_TRY(slot.ready.record(*operation.stream));
+  const Ticket ticket = begun_++;
+  TUTTI_TRY(enqueue(begun_, false));
+  return ticket;
+}
+
+Status DeviceRank::announce(const Operation &operation, Slot &slot) {
+  slot.number = numbers_++;
+  const Status agreed = shared_->board.post(rank(), slot.number, operation);
+  if (!agreed.ok()) abort(agreed);
+  return agreed;
+}
+
+Status DeviceRank::enqueue(Ticket end, bool waits) {
+  for (; enqueued_ < end; ++enqueued_) {
+    Slot &slot = at(enqueued_);
+    if (!slot.on_device || slot.operation.count == 0) continue;
+    if (enqueuing_ != nullptr) {
+      const Result<bool> is_enqueued = shared_->clique->poll(rank());
+      if (!is_enqueued.ok()) return fail(is_enqueued.status());
+      if (!*is_enqueued && !waits) return Status();
+      TUTTI_TRY(await_enqueued());
+    }
+    TUTTI_TRY(stream_.wait(slot.ready));
+    const Operation &from = slot.operation;
+    const tutti_collective operation = {.struct_size = sizeof(tutti_collective),
+                                        .kind = static_cast<int32_t>(from.kind),
+                                        .reduction = static_cast<int32_t>(from.reduction),
+                                        .dtype = static_cast<int32_t>(from.dtype),
+                                        .root = from.root,
+                                        .memory = slot.memory,
+                                        .count = from.count,
+                                        .slices = reinterpret_cast<const tutti_collective_slice *>(from.slices),
+                                        .slice_count = from.slice_count};
+    if (const Status put = shared_->clique->enqueue(rank(), operation, stream_); !put.ok()) return fail(put);
+    enqueuing_ = &slot;
+    slot.has_work = true;
+    last_work_ = enqueued_;
+  }
+  return Status();
+}
+
+Status DeviceRank::await_enqueued() {
+  if (enqueuing_ == nullptr) return Status();
+  TUTTI_TRY(await(*enqueuing_, [&] { return shared_->clique->poll(rank()); }));
+  Slot &slot = *std::exchange(enqueuing_, nullptr);
+  return slot.done.record(stream_);
+}
+
+Status DeviceRank::wait(Ticket ticket) {
+  if (ticket >= begun_) return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never begun");
+  for (; waited_ <= ticket; ++waited_) {
+    Slot &slot = at(waited_);
+    TUTTI_TRY(enqueue(waited_ + 1, true));
+    if (!slot.on_device) {
+      TUTTI_TRY(inner_->wait(slot.inner));
+      continue;
+    }
+    if (enqueuing_ == &slot) TUTTI_TRY(await_enqueued());
+    if (slot.has_work) TUTTI_TRY(slot.operation.stream->wait(slot.done));
+  }
+  TUTTI_TRY(enqueue(begun_, false));
+  return await_done(ticket - run_ahead);
+}
+
+Status DeviceRank::settle() {
+  if (begun_ > 0) {
+    TUTTI_TRY(wait(begun_ - 1));
+    TUTTI_TRY(await_done(begun_ - 1));
+  }
+  // What this rank has passed, all have, or none.
+  return inner_->barrier("end of operations");
+}
+
+Status DeviceRank::await_done(Ticket ticket) {
+  ticket = std::min(ticket, last_work_);
+  if (ticket <= done_) return Status();
+  while (ticket > done_ && !at(ticket).has_work)
+    --ticket;
+  if (ticket <= done_) return Status();
+  Slot &slot = at(ticket);
+  if (enqueuing_ == &slot) TUTTI_TRY(await_enqueued());
+  TUTTI_TRY(await(slot, [&]() -> Result<bool> {
+    if (slot.done.is_done()) return true;
+    TUTTI_TRY(shared_->clique->poll(rank()).status());
+    return false;
+  }));
+  if (const Status done = slot.done.synchronize(); !done.ok()) return fail(done);
+  done_ = ticket;
+  return Status();
+}
+
+template <typename Reached>
+Status DeviceRank::await(const Slot &slot, Reached reached) {
+  base::Deadline deadline;
+  std::chrono::steady_clock::time_point begin;
+  for (bool is_first = true;; is_first = false) {
+    const Result<bool> is_reached = reached();
+    if (!is_reached.ok()) return fail(is_reached.status());
+    // An operation that was ended looks like one that is done.
+    TUTTI_TRY(inner_->error());
+    if (*is_reached) return Status();
+    if (is_first) {
+      begin = std::chrono::steady_clock::now();
+      deadline = base::Deadline::after_ms(shared_->timeout_ms);
+    }
+    if (deadline.passed() || !base::check(cancel_).ok()) return give_up(slot);
+    back_off(begin);
+  }
+}
+
+/// Gives the group up, unless somebody has before; then his reason counts.
+Status DeviceRank::fail(const Status &error) {
+  TUTTI_TRY(inner_->error());
+  const Status named = error.with_detail("rank", std::to_string(rank()));
+  abort(named);
+  return named;
+}
+
+Status DeviceRank::give_up(const Slot &slot) {
+  Status cause = base::check(cancel_);
+  if (cause.ok()) {
+    const std::string missing = shared_->board.missing(slot.number);
+    const std::string what = base::concat("rank ", rank(), " waited ", shared_->timeout_ms, " ms in ",
+                                          name(slot.operation.kind), " '", slot.label.data(), "' for ");
+    cause = missing.empty() ? base::deadline_exceeded(what, "the devices: all ranks have begun it")
+                            : base::deadline_exceeded(what, "rank ", missing).with_detail("rank", missing);
+  }
+  abort(cause);
+  return cause;
+}
+
+}  // namespace
+
+Status check(std::span<const backend::DeviceRef> devices, int32_t parts, const DeviceGroupOptions &options) {
+  if (parts != 1) {
+    return base::unimplemented("each device has ", parts, " logical replicas, whose order of additions is fixed");
+  }
+  return backend::Clique::check(devices, clique_options(options));
+}
+
+Result<std::vector<std::unique_ptr<Group>>> connect(std::vector<std::unique_ptr<Group>> ranks,
+                                                    std::span<const backend::DeviceRef> devices,
+                                                    const DeviceGroupOptions &options) {
+  if (ranks.size() != devices.size()) {
+    return base::invalid_argument("a group of ", ranks.size(), " ranks on ", devices.size(), " devices");
+  }
+  TUTTI_TRY(check(devices, ranks.empty() ? 1 : ranks.front()->parts(), options));
+  TUTTI_ASSIGN(std::unique_ptr<backend::Clique> clique,
+               backend::Clique::connect(devices, clique_options(options), options.timeout_ms));
+  const auto shared = std::make_shared<Shared>(std::move(clique), options.timeout_ms);
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    auto rank = std::make_unique<DeviceRank>(std::move(ranks[r]), shared);
+    TUTTI_TRY(rank->open(*devices[r]));
+    ranks[r] = std::move(rank);
+  }
+  return ranks;
+}
+
+}  // namespace tutti::impl::collective::device

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A group over devices that their backend connects (backend/clique.h: NCCL, RCCL): operations on memory of devices are
+// work on a stream of each rank's own, operations on memory of the host go to a group over that.
+//
+//   TUTTI_ASSIGN(auto ranks, LocalGroup::create(2, 1, options));
+//   TUTTI_ASSIGN(ranks, connect(std::move(ranks), devices, options));   // devices[r] is rank r's
+//
+//   begin       the rank's stream of collectives waits for the operation's stream; the operation is enqueued there
+//   wait        the operation's stream waits for it; the thread goes on
+//   settle      the thread waits until the devices have done it, and for all ranks to have come so far
+//
+// Exceptions to the contract of Group:
+//  * Sums are added in the order that the devices' library chooses. All ranks get the same bits; the same bits run to
+//    run when `repeatable` was asked for.
+//  * One part per rank, and no gather.
+//  * Disagreement about an operation is found by the rank that comes later, before it takes part.
+//
+// Never a hang: the thread waits in settle(), in wait() only when it is run_ahead operations ahead of the device or
+// when the library still connects. Each wait ends with the deadline, the token, an error that the library reports or an
+// abort, and then ends the operations of all ranks on their devices. Only settle() tells that data are good: an
+// operation that was ended leaves anything in memory.
+#ifndef TUTTI_COLLECTIVE_DEVICE_DEVICE_GROUP_H_
+#define TUTTI_COLLECTIVE_DEVICE_DEVICE_GROUP_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/status.h"
+#include "collective/group.h"
+
+namespace tutti::impl::collective::device {
+
+struct DeviceGroupOptions {
+  /// How long a rank waits for the others, or the devices, before it gives the group up; negative = for ever. Also for
+  /// connecting.
+  int64_t timeout_ms = 600000;
+  /// The same bits in every run on the same devices.
+  bool repeatable = false;
+};
+
+/// Operations on memory of devices that a rank's thread may be ahead of its device.
+constexpr int64_t run_ahead = 32;
+
+/// Ok when a group of so many parts per rank can be made over these devices; else UNAVAILABLE or UNIMPLEMENTED and one
+/// sentence why not.
+base::Status check(std::span<const backend::DeviceRef> devices, int32_t parts, const DeviceGroupOptions &options);
+
+/// Ranks over host memory -> ranks over memory of devices, one device for each. The ranks are new: nothing was begun.
+base::Result<std::vector<std::unique_ptr<Group>>> connect(std::vector<std::unique_ptr<Group>> ranks,
+                                                          std::span<const backend::DeviceRef> devices,
+                                                          const DeviceGroupOptions &options);
+
+}  // namespace tutti::impl::collective::device
+
+#endif  // TUTTI_COLLECTIVE_DEVICE_DEVICE_GROUP_H_

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups of connected devices: what every group must do, that all ranks or none pass a settled point, and that whatever
+// keeps a device from its end becomes an error that names it. On emulated GPUs, whose NCCL is ordered to fail.
+#include "collective/device/device_group.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "backend/backend.h"
+#include "collective/local/local_group.h"
+#include "collective/on_device.h"
+#include "conformance/group_conformance.h"
+#include "runtime/backend_list.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+namespace backend = impl::backend;
+namespace base = impl::base;
+namespace collective = impl::collective;
+using collective::Kind;
+using collective::device::DeviceGroupOptions;
+using collective::local::LocalGroup;
+
+/// While it lives, connected devices have this fault.
+class Fault {
+ public:
+  explicit Fault(const char *text) { setenv("TUTTI_EMULATED_NCCL", text, 1); }
+  ~Fault() { unsetenv("TUTTI_EMULATED_NCCL"); }
+};
+
+static Result<std::vector<backend::DeviceRef>> open_devices(int32_t count) {
+  const std::string options = "{\"logical_devices\": " + std::to_string(count) + "}";
+  TUTTI_ASSIGN(const backend::BackendRef opened,
+               impl::runtime::open_backend(std::getenv("TUTTI_TEST_BACKEND"), options, {}));
+  std::vector<backend::DeviceRef> devices(static_cast<size_t>(count));
+  for (int32_t d = 0; d < count; ++d) {
+    TUTTI_ASSIGN(devices[static_cast<size_t>(d)], opened->open_device(d));
+  }
+  return devices;
+}
+
+/// A rank with a stream of its device, a buffer there, and its group. The group goes first.
+struct Member {
+  backend::DeviceRef device;
+  backend::Stream stream;
+  backend::Buffer buffer;
+  std::unique_ptr<Group> group;
+  void *pointer = nullptr;
+
+  /// An all_reduce of `count` samples that lie on the device.
+  Operation sum(int64_t count) {
+    pointer = buffer.device_pointer();
+    Operation operation;
+    operation.kind = Kind::all_reduce;
+    operation.buffers = &pointer;
+    operation.count = count;
+    operation.label = "bucket 7";
+    operation.stream = &stream;
+    return operation;
+  }
+  Status write(int64_t count) {
+    const RankBuffers samples(*group, count);
+    TUTTI_TRY(buffer.write(0, samples.pointers[0], count * 4, &stream));
+    return stream.synchronize();
+  }
+  Result<std::vector<float>> read(int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    TUTTI_TRY(buffer.read(0, values.data(), count * 4, &stream));
+    TUTTI_TRY(stream.synchronize());
+    return values;
+  }
+};
+
+constexpr int64_t kCount = 300;
+
+static Result<std::vector<Member>> connect(int32_t size, int64_t timeout_ms = 60000) {
+  TUTTI_ASSIGN(const auto devices, open_devices(size));
+  collective::local::LocalGroupOptions on_host;
+  on_host.timeout_ms = timeout_ms;
+  DeviceGroupOptions options;
+  options.timeout_ms = timeout_ms;
+  TUTTI_ASSIGN(Groups groups, LocalGroup::create(size, 1, on_host));
+  TUTTI_ASSIGN(groups, collective::device::connect(std::move(groups), devices, options));
+  std::vector<Member> members(static_cast<size_t>(size));
+  for (size_t r = 0; r < members.size(); ++r) {
+    members[r].device = devices[r];
+    TUTTI_ASSIGN(members[r].stream, devices[r]->create_stream());
+    TUTTI_ASSIGN(members[r].buffer, devices[r]->allocate(kCount * 4));
+    members[r].group = std::move(groups[r]);
+  }
+  return members;
+}
+
+static std::vector<Status> run_members(std::vector<Member> &members, const std::function<Status(Member &)> &body) {
+  std::vector<Status> statuses(members.size());
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < members.size(); ++r)
+    threads.emplace_back([&, r] { statuses[r] = body(members[r]); });
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+static Status sum_and_settle(Member &member) {
+  TUTTI_TRY(member.write(kCount));
+  TUTTI_TRY(member.group->run(member.sum(kCount)));
+  return member.group->settle();
+}
+
+const GroupFactory &group_factory() {
+  static const GroupFactory factory = [](int32_t size, int32_t) -> Result<Groups> {
+    TUTTI_ASSIGN(const auto devices, open_devices(size));
+    TUTTI_ASSIGN(Groups groups, LocalGroup::create(size, 1));
+    TUTTI_ASSIGN(groups, collective::device::connect(std::move(groups), devices, {}));
+    for (size_t r = 0; r < groups.size(); ++r)
+      groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
+    return groups;
+  };
+  return factory;
+}
+
+static void test_all_ranks_get_the_same_bits(void **) {
+  auto members = assert_ok_value(connect(3));
+  assert_all_ok(run_members(members, sum_and_settle));
+  const auto first = assert_ok_value(members[0].read(kCount));
+  bool is_ordered = true;
+  for (int64_t i = 0; i < kCount; ++i)
+    is_ordered = is_ordered && first[static_cast<size_t>(i)] == ordered_sum(3, i);
+  assert_false(is_ordered);  // else the emulated NCCL proves less than it should
+  for (Member &member : members)
+    assert_true(assert_ok_value(member.read(kCount)) == first);
+}
+
+/// What is issued after wait() finds the sums, and the thread does not wait: hundreds of operations in a row, and words
+/// in memory of the host among them.
+static void test_streams_wait(void **) {
+  auto members = assert_ok_value(connect(4));
+  assert_all_ok(run_members(members, [](Member &member) -> Status {
+    for (int round = 0; round < 300; ++round) {
+      const std::vector<float> ones(kCount, static_cast<float>(round));
+      TUTTI_TRY(member.buffer.write(0, ones.data(), kCount * 4, &member.stream));
+      const Operation sums = member.sum(kCount);
+      TUTTI_ASSIGN(const Ticket first, member.group->begin(sums));
+      TUTTI_TRY(member.group->wait(first));
+      TUTTI_TRY(member.group->run(sums));
+      int64_t word = member.group->rank() + round;
+      void *const pointer = &word;
+      if (round % 50 == 0) {
+        TUTTI_TRY(member.group->all_reduce({&pointer, 1}, 1, DType::i64, Reduction::max, "word"));
+        if (word != 3 + round) return base::internal_error("word ", word, " in round ", round);
+      }
+      if (round % 100 != 99) {
+        TUTTI_TRY(member.stream.synchronize());  // the source of the copy goes
+        continue;
+      }
+      TUTTI_TRY(member.group->settle());
+      TUTTI_ASSIGN(const std::vector<float> values, member.read(kCount));
+      TUTTI_TRY(differs("sum", round, values[17], static_cast<float>(16 * round)));
+    }
+    return Status();
+  }));
+}
+
+static void test_run_ahead(void **) {
+  auto members = assert_ok_value(connect(2));
+  assert_all_ok(run_members(members, [](Member &member) -> Status {
+    TUTTI_TRY(member.write(kCount));
+    for (int64_t i = 0; i < 6 * collective::max_pending_operations; ++i) {
+      Operation largest = member.sum(kCount);
+      largest.reduction = Reduction::max;
+      TUTTI_TRY(member.group->run(largest));
+    }
+    return member.group->settle();
+  }));
+  const auto values = assert_ok_value(members[1].read(kCount));
+  for (int64_t i = 0; i < kCount; ++i)
+    assert_true(values[static_cast<size_t>(i)] == std::max(sample(0, i), sample(1, i)));
+}
+
+static void test_slices_of_any_length(void **) {
+  auto members = assert_ok_value(connect(3));
+  const std::vector<Slice> uneven = {{3, 10, 2}, {10, 10, 0}, {11, 200, 0}, {201, 300, 1}};
+  for (const bool even : {false, true}) {
+    const std::vector<Slice> slices = even ? even_slices(kCount, 3) : uneven;
+    assert_all_ok(run_members(members, [&](Member &member) -> Status {
+      TUTTI_TRY(member.write(kCount));
+      Operation operation = member.sum(kCount);
+      operation.slices = slices.data();
+      operation.slice_count = static_cast<int32_t>(slices.size());
+      operation.kind = Kind::reduce_scatter;
+      TUTTI_TRY(member.group->run(operation));
+      operation.kind = Kind::all_gather;
+      TUTTI_TRY(member.group->run(operation));
+      TUTTI_TRY(member.group->settle());
+      TUTTI_ASSIGN(const std::vector<float> values, member.read(kCount));
+      for (const Slice &slice : slices) {
+        for (int64_t i = slice.begin; i < slice.end; ++i)
+          TUTTI_TRY(differs_from_sum("slice", i, values[static_cast<size_t>(i)], ordered_sum(3, i)));
+      }
+      return Status();
+    }));
+  }
+}
+
+// ---- faults -------------------------------------------------------------------------------------------------------
+
+static void assert_code(const Status &status, base::Code code) {
+  assert_int_equal(static_cast<int>(status.code()), static_cast<int>(code));
+}
+
+/// After one rank has found out, all others know, and streams that waited end.
+static void assert_all_fail(std::vector<Member> &members, const std::vector<Status> &statuses, const char *text) {
+  for (size_t r = 0; r < members.size(); ++r) {
+    assert_false(statuses[r].ok());
+    assert_error_contains(statuses[r], text);
+    assert_false(members[r].group->begin(members[r].sum(kCount)).ok());
+    assert_ok(members[r].stream.synchronize());
+  }
+}
+
+static void test_a_rank_that_does_not_come_is_named(void **) {
+  // In its first operation NCCL still connects, later a device waits.
+  for (const int before : {0, 2}) {
+    auto members = assert_ok_value(connect(3, 300));
+    const auto statuses = run_members(members, [&](Member &member) -> Status {
+      for (int i = 0; i < before; ++i)
+        TUTTI_TRY(sum_and_settle(member));
+      if (member.group->rank() == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(450));
+        return member.group->error();
+      }
+      return sum_and_settle(member);
+    });
+    assert_all_fail(members, statuses, "300 ms in all_reduce 'bucket 7' for rank 1");
+    bool is_deadline = false;
+    for (const Status &status : statuses)
+      is_deadline = is_deadline || status.code() == base::Code::deadline_exceeded;
+    assert_true(is_deadline);
+  }
+}
+
+static void test_a_device_that_hangs(void **) {
+  const Fault fault("stall 1 3");
+  auto members = assert_ok_value(connect(2, 300));
+  const auto statuses = run_members(members, [](Member &member) -> Status {
+    for (;;)
+      TUTTI_TRY(sum_and_settle(member));
+  });
+  assert_all_fail(members, statuses, "for the devices: all ranks have begun it");
+}
+
+static void test_an_error_of_the_library(void **) {
+  const Fault fault("error 1 2");
+  auto members = assert_ok_value(connect(3));
+  const auto statuses = run_members(members, [](Member &member) -> Status {
+    for (;;)
+      TUTTI_TRY(sum_and_settle(member));
+  });
+  assert_all_fail(members, statuses, "NCCL says remote process exited");
+}
+
+static void test_cancel_ends_a_wait_for_devices(void **) {
+  auto members = assert_ok_value(connect(2));
+  const auto token = base::CancelToken::create();
+  members[0].group->set_cancel(token.get());
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    token->cancel();
+  });
+  const Status status = sum_and_settle(members[0]);
+  canceller.join();
+  assert_code(status, base::Code::cancelled);
+  assert_code(members[1].group->error(), base::Code::aborted);
+  assert_ok(members[0].stream.synchronize());
+}
+
+static void test_a_group_that_is_dropped(void **) {
+  auto members = assert_ok_value(connect(2, 100));
+  assert_ok(members[0].write(kCount));
+  assert_ok(members[0].group->begin(members[0].sum(kCount)).status());
+  members[0].group.reset();
+  assert_error_contains(members[1].group->error(), "for rank 1");
+}
+
+static void test_disagreement_is_found_before_taking_part(void **) {
+  auto members = assert_ok_value(connect(2));
+  const auto statuses = run_members(members, [](Member &member) -> Status {
+    TUTTI_TRY(member.group->run(member.sum(10 + member.group->rank())));
+    return member.group->settle();
+  });
+  assert_all_fail(members, statuses, "elements where rank");
+}
+
+static void test_what_cannot_be_connected(void **) {
+  const auto devices = assert_ok_value(open_devices(2));
+  assert_ok(collective::device::check(devices, 1, {}));
+  assert_error_contains(collective::device::check(devices, 2, {}), "2 logical replicas");
+  assert_error_contains(collective::device::connect(assert_ok_value(LocalGroup::create(3)), devices, {}),
+                        "3 ranks on 2");
+  {
+    const Fault fault("missing");
+    assert_error_contains(collective::device::check(devices, 1, {}), "there is no emulated NCCL");
+  }
+  {
+    const Fault fault("refuse");
+    assert_error_contains(collective::device::connect(assert_ok_value(LocalGroup::create(2)), devices, {}),
+                          "connecting devices: NCCL says an emulated error: as ordered");
+  }
+  {
+    const Fault fault("busy");
+    DeviceGroupOptions options;
+    options.timeout_ms = 50;
+    const auto status = collective::device::connect(assert_ok_value(LocalGroup::create(2)), devices, options).status();
+    assert_code(status, base::Code::deadline_exceeded);
+    assert_error_contains(status, "rank 0 (GPU 0) is not ready in time");
+  }
+  const auto five = assert_ok_value(open_devices(5));  // on four GPUs
+  const Status twice = collective::device::check(five, 1, {});
+  assert_code(twice, base::Code::unimplemented);
+  assert_error_contains(twice, "emulated:0 and emulated:4 are both on GPU 0");
+  const auto reference = assert_ok_value(impl::runtime::open_backend("reference", "{}", {}));
+  const std::vector<backend::DeviceRef> none = {assert_ok_value(reference->open_device(0))};
+  assert_error_contains(collective::device::check(none, 1, {}), "'reference' does not connect its devices");
+}
+
+}  // namespace tutti::testing
+
+int main() {
+  tutti::testing::group_traits = {.most_parts = 1, .adds_in_order = false, .gathers = false};
+  const CMUnitTest tests[] = {
+      TUTTI_GROUP_CONFORMANCE_TESTS,
+      cmocka_unit_test(tutti::testing::test_all_ranks_get_the_same_bits),
+      cmocka_unit_test(tutti::testing::test_streams_wait),
+      cmocka_unit_test(tutti::testing::test_run_ahead),
+      cmocka_unit_test(tutti::testing::test_slices_of_any_length),
+      cmocka_unit_test(tutti::testing::test_a_rank_that_does_not_come_is_named),
+      cmocka_unit_test(tutti::testing::test_a_device_that_hangs),
+      cmocka_unit_test(tutti::testing::test_an_error_of_the_library),
+      cmocka_unit_test(tutti::testing::test_cancel_ends_a_wait_for_devices),
+      cmocka_unit_test(tutti::testing::test_a_group_that_is_dropped),
+      cmocka_unit_test(tutti::testing::test_disagreement_is_found_before_taking_part),
+      cmocka_unit_test(tutti::testing::test_what_cannot_be_connected),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
