@@ -35,9 +35,11 @@ DeviceInputs::~DeviceInputs() {
 
 Status DeviceInputs::begin(int32_t slot, int32_t batch, const data::Element &element, int64_t rows,
                            const InputBinding &binding) {
+  if (slot == 1) second_slot_is_new_ = false;
   for (Replica &replica : replicas_) {
     Batch &to = replica.slots[static_cast<size_t>(slot)][static_cast<size_t>(batch)];
-    const Status status = copy(replica, to, element, rows, binding);
+    Batch *const twin = second_slot_is_new_ ? &replica.slots[1][static_cast<size_t>(batch)] : nullptr;
+    const Status status = copy(replica, to, twin, element, rows, binding);
     if (status.ok()) continue;
     settle(slot);
     (void)replica.stream.synchronize();
@@ -46,12 +48,16 @@ Status DeviceInputs::begin(int32_t slot, int32_t batch, const data::Element &ele
   return Status();
 }
 
-Status DeviceInputs::copy(Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
+Status DeviceInputs::copy(Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
                           const InputBinding &binding) {
   for (int32_t p = 0; p < parts_; ++p) {
     const RowRange range = share_of_rows(rows, replica.target.first_contributor + p, contributors_);
     for (const int32_t component : binding.components()) {
-      TUTTI_TRY(copy_part(replica, batch.parts[static_cast<size_t>(p)], element, range, component));
+      std::vector<backend::Buffer> &buffers = batch.parts[static_cast<size_t>(p)];
+      TUTTI_TRY(copy_part(replica, buffers, element, range, component));
+      if (twin == nullptr) continue;
+      TUTTI_TRY(reserve(replica.target, twin->parts[static_cast<size_t>(p)], component,
+                        buffers[static_cast<size_t>(component)].size_bytes()));
     }
   }
   TUTTI_TRY(batch.copied.record(replica.stream));
@@ -60,17 +66,23 @@ Status DeviceInputs::copy(Replica &replica, Batch &batch, const data::Element &e
   return Status();
 }
 
+Status DeviceInputs::reserve(const Target &target, std::vector<backend::Buffer> &buffers, int32_t component,
+                             int64_t bytes) {
+  if (buffers.size() <= static_cast<size_t>(component)) buffers.resize(static_cast<size_t>(component) + 1);
+  backend::Buffer &buffer = buffers[static_cast<size_t>(component)];
+  if (!buffer.empty() && buffer.size_bytes() >= bytes) return Status();
+  buffer = backend::Buffer();  // before the larger one, so that both need not fit
+  TUTTI_ASSIGN(buffer, target.device->allocate(std::max<int64_t>(bytes, 1)));
+  return Status();
+}
+
 Status DeviceInputs::copy_part(Replica &replica, std::vector<backend::Buffer> &buffers, const data::Element &element,
                                RowRange range, int32_t component) {
   const tensor::Tensor &tensor = element.components[static_cast<size_t>(component)];
   const int64_t row_bytes = tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows();
   const int64_t bytes = range.rows() * row_bytes;
-  if (buffers.size() <= static_cast<size_t>(component)) buffers.resize(static_cast<size_t>(component) + 1);
+  TUTTI_TRY(reserve(replica.target, buffers, component, bytes));
   backend::Buffer &buffer = buffers[static_cast<size_t>(component)];
-  if (buffer.empty() || buffer.size_bytes() < bytes) {
-    buffer = backend::Buffer();  // before the larger one, so that both need not fit
-    TUTTI_ASSIGN(buffer, replica.target.device->allocate(std::max<int64_t>(bytes, 1)));
-  }
   TUTTI_TRY(buffer.write(0, InputBinding::row_pointer(element, component, range.begin), bytes, &replica.stream));
   bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return Status();

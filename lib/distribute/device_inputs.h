@@ -70,12 +70,19 @@ class DeviceInputs {
 
   DeviceInputs(int32_t parts, int32_t contributors) : parts_(parts), contributors_(contributors) {}
 
-  base::Status copy(Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
+  base::Status copy(Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
                     const InputBinding &binding);
   base::Status copy_part(Replica &replica, std::vector<backend::Buffer> &buffers, const data::Element &element,
                          RowRange range, int32_t component);
 
+  /// Memory for at least so many bytes; what it held is lost where it grows.
+  static base::Status reserve(const Target &target, std::vector<backend::Buffer> &buffers, int32_t component,
+                              int64_t bytes);
+
   const int32_t parts_, contributors_;
+  /// Until the second slot is used both get the memory of the first: devices that combine must not wait for an
+  /// allocation in the middle of the first step.
+  bool second_slot_is_new_ = true;
   std::vector<Replica> replicas_;
   std::atomic<int64_t> batches_{0}, bytes_{0}, in_time_{0};
 };

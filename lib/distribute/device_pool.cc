@@ -9,12 +9,12 @@ namespace tutti::impl::distribute {
 using base::Result;
 using base::Status;
 
-Result<std::unique_ptr<DevicePool>> DevicePool::create(int32_t devices) {
-  std::unique_ptr<DevicePool> pool(new DevicePool);
+Result<std::unique_ptr<DevicePool>> DevicePool::create(int32_t devices, int32_t lanes_per_device) {
+  std::unique_ptr<DevicePool> pool(new DevicePool(devices, lanes_per_device));
   DevicePool *self = pool.get();
-  for (int32_t d = 0; d < devices; ++d) {
-    TUTTI_ASSIGN(base::Thread thread,
-                 base::Thread::start("tutti-device" + std::to_string(d), [self, d] { self->loop(d); }));
+  for (int32_t lane = 0; lane < devices * lanes_per_device; ++lane) {
+    TUTTI_ASSIGN(base::Thread thread, base::Thread::start("tutti-device" + std::to_string(lane % devices),
+                                                          [self, lane] { self->loop(lane); }));
     pool->threads_.push_back(std::move(thread));
   }
   return pool;
@@ -35,29 +35,39 @@ void DevicePool::submit(int32_t device, Job job) {
     std::lock_guard lock(mutex_);
     queue_.push_back({device, std::move(job)});
   }
-  if (device == any_device) {
+  if (device == any_device && idle_.size() == 1) {
     changed_.notify_one();
   } else {
     changed_.notify_all();
   }
 }
 
-void DevicePool::loop(int32_t device) {
+DevicePool::Queue::iterator DevicePool::next_job(int32_t lane) {
+  // A second lane leaves jobs for any device to first lanes that wait.
+  const auto order = static_cast<size_t>(lane / devices_);
+  const bool takes_any = closing_ || std::all_of(idle_.begin(), idle_.begin() + static_cast<std::ptrdiff_t>(order),
+                                                 [](int32_t waiting) { return waiting == 0; });
+  return std::find_if(queue_.begin(), queue_.end(), [&](const Queued &queued) {
+    return queued.device == any_device ? takes_any : queued.device == lane % devices_;
+  });
+}
+
+void DevicePool::loop(int32_t lane) {
+  int32_t &idle = idle_[static_cast<size_t>(lane / devices_)];
   std::unique_lock lock(mutex_);
   for (;;) {
-    const auto mine = [&] {
-      return std::find_if(queue_.begin(), queue_.end(),
-                          [&](const Queued &queued) { return queued.device == any_device || queued.device == device; });
-    };
-    changed_.wait(lock, [&] { return closing_ || mine() != queue_.end(); });
-    const auto found = mine();
+    changed_.wait(lock, [&] { return closing_ || next_job(lane) != queue_.end(); });
+    const auto found = next_job(lane);
     if (found == queue_.end()) return;
+    --idle;
     Job job = std::move(found->job);
     queue_.erase(found);
     lock.unlock();
-    job(device);
+    if (idle_.size() > 1) changed_.notify_all();  // the lanes that left jobs to this one
+    job(lane);
     job = nullptr;
     lock.lock();
+    ++idle;
   }
 }
 

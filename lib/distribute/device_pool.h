@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread per device and a queue of jobs, each for a certain device or for whichever is free first. Internal to this
-// folder. Threads: submit() from any thread.
+// Threads of devices and a queue of jobs, each for a certain device or for whichever is free first. A device has as
+// many lanes as jobs may be under way on it, each a thread: with two, one copies while the other computes. Jobs for any
+// device go to where the fewest are under way. Internal to this folder. Threads: submit() from any thread.
 #ifndef TUTTI_DISTRIBUTE_DEVICE_POOL_H_
 #define TUTTI_DISTRIBUTE_DEVICE_POOL_H_
 
@@ -21,10 +22,10 @@ namespace tutti::impl::distribute {
 class DevicePool {
  public:
   static constexpr int32_t any_device = -1;
-  /// Gets the number of the device whose thread runs it.
-  using Job = std::function<void(int32_t device)>;
+  /// Gets the number of the lane whose thread runs it: lane % devices is the device.
+  using Job = std::function<void(int32_t lane)>;
 
-  static base::Result<std::unique_ptr<DevicePool>> create(int32_t devices);
+  static base::Result<std::unique_ptr<DevicePool>> create(int32_t devices, int32_t lanes_per_device = 1);
   /// Runs what was submitted, then joins.
   ~DevicePool();
 
@@ -36,13 +37,20 @@ class DevicePool {
     Job job;
   };
 
-  DevicePool() = default;
-  void loop(int32_t device);
+  using Queue = std::deque<Queued>;
+
+  DevicePool(int32_t devices, int32_t lanes_per_device)
+      : devices_(devices), idle_(static_cast<size_t>(lanes_per_device), devices) {}
+  void loop(int32_t lane);
+  /// The first job that the lane is to do now. With the mutex held.
+  Queue::iterator next_job(int32_t lane);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Queued> queue_;  // guarded by mutex_
-  bool closing_ = false;      // guarded by mutex_
+  const int32_t devices_;
+  Queue queue_;                // guarded by mutex_
+  std::vector<int32_t> idle_;  // first, second, ... lanes without a job; guarded by mutex_
+  bool closing_ = false;       // guarded by mutex_
   std::vector<base::Thread> threads_;
 };
 

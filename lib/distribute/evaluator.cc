@@ -170,7 +170,7 @@ Status EvaluatorSession::add_up(Evaluation &evaluation) const {
   std::vector<std::vector<std::byte>> sums(evaluation.devices.size());
   for (size_t d = 0; d < sums.size(); ++d) {
     sums[d].resize(static_cast<size_t>(bytes));
-    TUTTI_TRY(evaluation.devices[d]->partials.read(0, sums[d].data(), bytes));
+    TUTTI_TRY(evaluation.devices[d]->buffers->partials.read(0, sums[d].data(), bytes));
   }
   for (const backend::StateEntry &entry : plan_.entries()) {
     if (entry.arena != static_cast<int32_t>(Arena::partials)) continue;
@@ -180,7 +180,7 @@ Status EvaluatorSession::add_up(Evaluation &evaluation) const {
     collective::reduce_range(entry.dtype, collective::Reduction::sum, sources.data(),
                              static_cast<int32_t>(sources.size()), 0, entry.storage_elements(), sources.front());
   }
-  return evaluation.devices.front()->partials.write(0, sums.front().data(), bytes);
+  return evaluation.devices.front()->buffers->partials.write(0, sums.front().data(), bytes);
 }
 
 Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report) {
@@ -198,7 +198,7 @@ Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateRe
   for (const std::string &name : metrics_) {
     const backend::StateEntry *entry = plan_.find(name == "loss" ? "report/loss" : "report/metric/" + name);
     std::array<std::byte, 8> bytes{};
-    TUTTI_TRY(first.report.read(entry->offset, bytes.data(), entry->storage_bytes));
+    TUTTI_TRY(first.buffers->report.read(entry->offset, bytes.data(), entry->storage_bytes));
     double value = 0;
     tensor::visit_dtype(entry->dtype, [&]<typename T>(T) {
       if constexpr (std::is_arithmetic_v<T>) value = static_cast<double>(*reinterpret_cast<const T *>(bytes.data()));

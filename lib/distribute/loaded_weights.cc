@@ -29,16 +29,27 @@ Status write_all(const StatePlan &plan, const graph::Model &model, const checkpo
     if (entry.name.rfind(weight_prefix, 0) == 0) {
       const int64_t found = version.find(checkpoint::StateRole::weight, entry.name.substr(weight_prefix.size()));
       TUTTI_ASSIGN(const Tensor value, version.read(static_cast<size_t>(found)));
-      TUTTI_TRY(write_entry(entry, value, backend, loaded.weights));
+      TUTTI_TRY(write_entry(entry, value, backend, loaded.buffers->weights));
     }
     if (entry.name.rfind(host_prefix, 0) == 0) {
       for (const graph::HostScalarSpec &scalar : model.host_scalars) {
         if (scalar.name != entry.name.substr(host_prefix.size())) continue;
         TUTTI_ASSIGN(const Tensor value, filled(entry.dtype, entry.dims, scalar.initial));
-        TUTTI_TRY(write_entry(entry, value, backend, loaded.host));
+        TUTTI_TRY(write_entry(entry, value, backend, loaded.buffers->host));
       }
     }
   }
+  return Status();
+}
+
+/// What a lane has for itself.
+Status make_programs(LoadedWeights &loaded, ExecutableCache &executables, size_t cache_capacity) {
+  TUTTI_ASSIGN(loaded.stream, loaded.device->create_stream());
+  loaded.programs = std::make_unique<ProgramCache>(executables, loaded.device, cache_capacity);
+  loaded.programs->set_arenas(loaded.arenas);
+  loaded.finish_programs = std::make_unique<ProgramCache>(executables, loaded.device, 1);
+  loaded.finish_programs->set_arenas(loaded.arenas);
+  loaded.ports = std::make_unique<DevicePorts>(loaded.device);
   return Status();
 }
 
@@ -64,23 +75,30 @@ Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan, const
                                                     size_t cache_capacity) {
   auto loaded = std::make_shared<LoadedWeights>();
   loaded->device = device;
-  TUTTI_ASSIGN(loaded->stream, device->create_stream());
-  TUTTI_ASSIGN(loaded->weights, allocate_zeros(*device, plan.arena_bytes(Arena::weights)));
-  TUTTI_ASSIGN(loaded->partials, allocate_zeros(*device, plan.arena_bytes(Arena::partials)));
-  TUTTI_ASSIGN(loaded->report, allocate_zeros(*device, plan.arena_bytes(Arena::report)));
-  TUTTI_ASSIGN(loaded->host, allocate_zeros(*device, plan.arena_bytes(Arena::host)));
-  TUTTI_TRY(write_all(plan, model, version, *loaded));
+  auto buffers = std::make_shared<WeightBuffers>();
+  TUTTI_ASSIGN(buffers->weights, allocate_zeros(*device, plan.arena_bytes(Arena::weights)));
+  TUTTI_ASSIGN(buffers->partials, allocate_zeros(*device, plan.arena_bytes(Arena::partials)));
+  TUTTI_ASSIGN(buffers->report, allocate_zeros(*device, plan.arena_bytes(Arena::report)));
+  TUTTI_ASSIGN(buffers->host, allocate_zeros(*device, plan.arena_bytes(Arena::host)));
   ArenaPointers &arenas = loaded->arenas;
-  arenas[static_cast<size_t>(Arena::weights)] = loaded->weights.device_pointer();
-  arenas[static_cast<size_t>(Arena::partials)] = loaded->partials.device_pointer();
-  arenas[static_cast<size_t>(Arena::report)] = loaded->report.device_pointer();
-  arenas[static_cast<size_t>(Arena::host)] = loaded->host.device_pointer();
-  loaded->programs = std::make_unique<ProgramCache>(executables, device, cache_capacity);
-  loaded->programs->set_arenas(arenas);
-  loaded->finish_programs = std::make_unique<ProgramCache>(executables, device, 1);
-  loaded->finish_programs->set_arenas(arenas);
-  loaded->ports = std::make_unique<DevicePorts>(device);
+  arenas[static_cast<size_t>(Arena::weights)] = buffers->weights.device_pointer();
+  arenas[static_cast<size_t>(Arena::partials)] = buffers->partials.device_pointer();
+  arenas[static_cast<size_t>(Arena::report)] = buffers->report.device_pointer();
+  arenas[static_cast<size_t>(Arena::host)] = buffers->host.device_pointer();
+  loaded->buffers = std::move(buffers);
+  TUTTI_TRY(write_all(plan, model, version, *loaded));
+  TUTTI_TRY(make_programs(*loaded, executables, cache_capacity));
   return loaded;
+}
+
+Result<std::shared_ptr<LoadedWeights>> make_lane(const LoadedWeights &first, ExecutableCache &executables,
+                                                 size_t cache_capacity) {
+  auto lane = std::make_shared<LoadedWeights>();
+  lane->device = first.device;
+  lane->buffers = first.buffers;
+  lane->arenas = first.arenas;
+  TUTTI_TRY(make_programs(*lane, executables, cache_capacity));
+  return lane;
 }
 
 Status compute_derived(const GraphSource &prepare, ExecutableCache &executables, LoadedWeights &loaded) {

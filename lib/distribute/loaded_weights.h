@@ -15,11 +15,16 @@
 
 namespace tutti::impl::distribute {
 
+/// Memory of a device.
+struct WeightBuffers {
+  backend::Buffer weights, partials, report, host;
+};
+
 /// One device with the weights it computes with.
 struct LoadedWeights {
   backend::DeviceRef device;
   backend::Stream stream;
-  backend::Buffer weights, partials, report, host;
+  std::shared_ptr<WeightBuffers> buffers;
   ArenaPointers arenas{};  ///< of the buffers
   std::unique_ptr<ProgramCache> programs, finish_programs;
   std::unique_ptr<DevicePorts> ports;  ///< what `programs` run with
@@ -33,6 +38,11 @@ base::Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan,
                                                           const checkpoint::WeightVersion &version,
                                                           const backend::DeviceRef &device,
                                                           ExecutableCache &executables, size_t cache_capacity);
+
+/// Another lane of the same device: its own stream, programs and ports, the same weights. For programs that only read
+/// them.
+base::Result<std::shared_ptr<LoadedWeights>> make_lane(const LoadedWeights &first, ExecutableCache &executables,
+                                                       size_t cache_capacity);
 
 /// Fills the derived entries (PredictGraph::prepare). On the device's thread, before any program reads them.
 base::Status compute_derived(const GraphSource &prepare, ExecutableCache &executables, LoadedWeights &loaded);

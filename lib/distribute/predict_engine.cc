@@ -22,10 +22,11 @@ using base::Result;
 using base::Status;
 using tensor::Tensor;
 
-/// One version on all devices. Immutable but for the programs, which belong to the devices' threads.
+/// One version on all devices. Immutable but for the programs, which belong to the lanes' threads.
 struct LoadedVersion {
   int64_t step = 0;
-  std::vector<std::shared_ptr<LoadedWeights>> devices;
+  std::vector<std::shared_ptr<LoadedWeights>>
+      lanes;  ///< as DevicePool counts them: the first ones of all devices first
 };
 
 /// One call under way: everything its jobs touch, so that it outlives a caller who leaves early.
@@ -70,6 +71,7 @@ class Engine : public PredictEngine {
   Result<base::Json> plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) override;
 
   int32_t device_count() const { return static_cast<int32_t>(devices_.size()); }
+  int32_t lane_count() const { return device_count() * lanes_per_device(); }
   Result<std::shared_ptr<const LoadedVersion>> current() const;
   /// Starts a call of `pieces` jobs over the rows of the batch. The binding outlives the call.
   Result<std::shared_ptr<Call>> start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
@@ -79,7 +81,10 @@ class Engine : public PredictEngine {
  private:
   Status compute_derived_on_devices(const LoadedVersion &version);
   Status allocate_outputs(Call &call, const InputBinding &binding) const;
-  Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t device);
+  Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane);
+  /// Batches under way on a device. Where rows are copied to and from its memory: one is copied while another is
+  /// computed.
+  int32_t lanes_per_device() const { return strategy_->backend()->has_host_memory() ? 1 : 2; }
 
   const graph::Model model_;
   const StrategyRef strategy_;
@@ -207,7 +212,7 @@ Status Engine::open() {
   }
   TUTTI_ASSIGN(InputBinding binding, InputBinding::make(model_.features, spec));
   own_binding_ = std::make_shared<const InputBinding>(std::move(binding));
-  TUTTI_ASSIGN(pool_, DevicePool::create(device_count()));
+  TUTTI_ASSIGN(pool_, DevicePool::create(device_count(), lanes_per_device()));
   return Status();
 }
 
@@ -216,12 +221,17 @@ Status Engine::set_weights(const base::Ref<checkpoint::WeightVersion> &version) 
   TUTTI_TRY(check_weights(plan_, *version));
   auto loaded = std::make_shared<LoadedVersion>();
   loaded->step = version->step();
+  const auto cache_size = static_cast<size_t>(options_.program_cache_size);
   for (const backend::DeviceRef &device : devices_) {
-    TUTTI_ASSIGN(
-        std::shared_ptr<LoadedWeights> weights,
-        load_weights(plan_, model_, *version, device, executables_, static_cast<size_t>(options_.program_cache_size)));
-    loaded->devices.push_back(std::move(weights));
+    TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> weights,
+                 load_weights(plan_, model_, *version, device, executables_, cache_size));
+    loaded->lanes.push_back(std::move(weights));
     packed_.fetch_add(1, std::memory_order_relaxed);
+  }
+  for (int32_t lane = device_count(); lane < lane_count(); ++lane) {
+    const LoadedWeights &first = *loaded->lanes[static_cast<size_t>(lane % device_count())];
+    TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> another, make_lane(first, executables_, cache_size));
+    loaded->lanes.push_back(std::move(another));
   }
   TUTTI_TRY(compute_derived_on_devices(*loaded));
   std::lock_guard lock(mutex_);
@@ -234,8 +244,8 @@ Status Engine::compute_derived_on_devices(const LoadedVersion &version) {
   JobGroup jobs;
   jobs.add(device_count());
   for (int32_t i = 0; i < device_count(); ++i) {
-    pool_->submit(i, [&](int32_t device) {
-      jobs.done(compute_derived(*prepare_, executables_, *version.devices[static_cast<size_t>(device)]));
+    pool_->submit(i, [&](int32_t lane) {
+      jobs.done(compute_derived(*prepare_, executables_, *version.lanes[static_cast<size_t>(lane)]));
     });
   }
   return jobs.wait(nullptr);
@@ -274,17 +284,17 @@ Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion>
   call->jobs.add(pieces);
   for (int32_t piece = 0; piece < pieces; ++piece) {
     const RowRange rows = share_of_rows(call->rows, piece, pieces);
-    pool_->submit(DevicePool::any_device, [this, call, binding, rows](int32_t device) {
+    pool_->submit(DevicePool::any_device, [this, call, binding, rows](int32_t lane) {
       const bool wanted = !call->abandoned.load();
-      call->jobs.done(wanted ? run_rows(*call, *binding, rows, device) : base::cancelled("the call was abandoned"));
+      call->jobs.done(wanted ? run_rows(*call, *binding, rows, lane) : base::cancelled("the call was abandoned"));
       if (call->reading != nullptr) call->reading->set_deadline(base::Deadline::after_ms(0));
     });
   }
   return call;
 }
 
-Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t device) {
-  LoadedWeights &loaded = *call.version->devices[static_cast<size_t>(device)];
+Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane) {
+  LoadedWeights &loaded = *call.version->lanes[static_cast<size_t>(lane)];
   ShapeKey key;
   binding.fill_key(call.batch, rows.rows(), key);
   const GraphSource *source = &source_;
@@ -345,7 +355,7 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
   TUTTI_ASSIGN(InputBinding made, InputBinding::make(model_.features, iterator->spec()));
   auto binding = std::make_shared<const InputBinding>(std::move(made));
-  const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * device_count() + 2;
+  const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * lane_count() + 2;
   auto self = std::static_pointer_cast<Engine>(shared_from_this());
   return std::unique_ptr<PredictStream>(std::make_unique<Stream>(std::move(self), std::move(version),
                                                                  std::move(iterator), std::move(binding),
@@ -369,8 +379,8 @@ Result<base::Json> Engine::plan(int64_t rows, int64_t timed_runs, const base::Ca
   TUTTI_ASSIGN(const std::shared_ptr<const LoadedVersion> version, current());
   const auto answer = std::make_shared<Answer>();
   answer->job.add(1);
-  pool_->submit(0, [this, version, answer, bindings, rows, timed_runs](int32_t device) {
-    LoadedWeights &loaded = *version->devices[static_cast<size_t>(device)];
+  pool_->submit(0, [this, version, answer, bindings, rows, timed_runs](int32_t lane) {
+    LoadedWeights &loaded = *version->lanes[static_cast<size_t>(lane)];
     Result<base::Json> plan = describe_predict_plan(source_, bindings, loaded, rows, timed_runs);
     if (plan.ok()) answer->plan = std::move(plan).value();
     answer->job.done(plan.status());

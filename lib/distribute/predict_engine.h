@@ -13,7 +13,8 @@
 //   }
 //
 // Threads: run, stream and set_weights may be called from any number of threads; one stream from one thread at a time.
-// The engine has one thread per device. A stream may be destroyed early and keeps the engine alive.
+// The engine has one thread per device, two where rows are copied to the device's memory: one batch is copied while
+// another is computed. A stream may be destroyed early and keeps the engine alive.
 #ifndef TUTTI_DISTRIBUTE_PREDICT_ENGINE_H_
 #define TUTTI_DISTRIBUTE_PREDICT_ENGINE_H_
 
@@ -42,7 +43,7 @@ struct PredictOptions {
   backend::Precision precision = backend::Precision::f32;
   int32_t program_cache_size = 16;
   int64_t typical_rows = 64;
-  /// Batches of a stream that may be under way or waiting to be taken; 0 = 2 per device + 2.
+  /// Batches of a stream that may be under way or waiting to be taken; 0 = 2 per thread + 2.
   int32_t stream_depth = 0;
 };
 

@@ -270,7 +270,6 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   micro_batch_ = m;
   for (const auto &contributor : contributors_) {
     contributor->rows = share_of_rows(rows, contributor->index, programs_.contributors);
-    TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), feeder.binding(), m > 0));
     contributor->arguments[static_cast<size_t>(m)]
         .scalars.set(RunScalar::step, step_)
         .set(RunScalar::iteration, step_ + 1)
@@ -280,8 +279,22 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
         .set(RunScalar::step_rows, input.step_rows)
         .set(RunScalar::first_flag, contributor->index == 0 && m == 0 ? 1 : 0);
   }
+  TUTTI_TRY(prepare_all(batch, rows, feeder.binding(), m > 0));
   TUTTI_TRY(point_to_rows(input, m, feeder.device_inputs()));
   return run_segments(false, m + 1 == input.count);
+}
+
+Status Replica::prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, bool add) {
+  binding.fill_key(batch, rows, batch_key_);
+  const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_;
+  if (is_new) TUTTI_TRY(group_->settle());
+  for (const auto &contributor : contributors_)
+    TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), binding, add));
+  if (!is_new) return Status();
+  TUTTI_TRY(group_->settle());
+  last_batch_key_ = batch_key_;
+  last_binding_ = binding.number();
+  return Status();
 }
 
 Status Replica::prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
@@ -337,7 +350,8 @@ Status Replica::run_external(int32_t position, bool finishing, bool last) {
   operation.label = external.label.c_str();
   operation.stream = device_stream();
   if (operation.stream == nullptr) TUTTI_TRY(stream_.synchronize());
-  return group_->run(operation);
+  TUTTI_TRY(group_->run(operation));
+  return finishing ? group_->settle() : Status();  // updates come next
 }
 
 Status Replica::begin_buckets(int32_t end) {
@@ -354,14 +368,17 @@ Status Replica::reduce_buckets() {
     // Only now it shows what was wrong with the data of this rank; nobody updates without its last operation.
     TUTTI_TRY(begin_buckets(early_buckets()));
     if (last_ticket_ >= 0) TUTTI_TRY(group_->wait(last_ticket_));
+    TUTTI_TRY(group_->settle());  // the stream waits for other ranks, and only that wait has an end
     TUTTI_TRY(stream_.synchronize());
   }
   TUTTI_TRY(begin_buckets(static_cast<int32_t>(bucket_operations_.size())));
-  return last_ticket_ < 0 ? Status() : group_->wait(last_ticket_);
+  if (last_ticket_ < 0) return Status();
+  TUTTI_TRY(group_->wait(last_ticket_));
+  return group_->settle();
 }
 
-Status Replica::finish() {
-  if (programs_.finish.empty()) return Status();
+Status Replica::prepare_finish() {
+  if (finish_is_prepared_) return Status();
   for (size_t c = 0; c < contributors_.size(); ++c) {
     Contributor &contributor = *contributors_[c];
     if (c > 0 && !programs_.every_contributor_finishes) continue;
@@ -372,6 +389,14 @@ Status Replica::finish() {
     TUTTI_TRY(contributor.finish_programs->prepare({&source, 1}, programs_.finish_keys[slice], bindings,
                                                    {&contributor.finish, 1}));
   }
+  TUTTI_TRY(group_->settle());
+  finish_is_prepared_ = true;
+  return Status();
+}
+
+Status Replica::finish() {
+  if (programs_.finish.empty()) return Status();
+  TUTTI_TRY(prepare_finish());
   return run_segments(true, true);
 }
 

@@ -116,8 +116,12 @@ class Replica {
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
   /// Lets the contributors' inputs point to their rows of a batch.
   base::Status point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies);
+  /// Finds or builds the programs for a batch. While devices combine, nothing is built or allocated: where the batch is
+  /// of another shape than the last, all ranks build before any goes on.
+  base::Status prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, bool add);
   base::Status prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
                        bool add);
+  base::Status prepare_finish();
   base::Status run_segments(bool finishing, bool last);
   base::Status run_external(int32_t position, bool finishing, bool last);
   base::Status begin_buckets(int32_t end);
@@ -147,6 +151,11 @@ class Replica {
   int32_t next_bucket_ = 0;
   collective::Ticket last_ticket_ = -1;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
+
+  // The whole batch that the programs were last prepared for, which is equal on all ranks.
+  ShapeKey batch_key_, last_batch_key_;
+  int64_t last_binding_ = -1;
+  bool finish_is_prepared_ = false;  // on all ranks
 
   std::vector<void *> external_buffers_;
   std::vector<int64_t> words_;  // control words, one group per contributor

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/strategy.h"
 
+#include <cstdlib>
+
+#include "collective/device/device_group.h"
 #include "collective/local/local_group.h"
 #include "collective/staged/staged_group.h"
 
@@ -10,20 +13,66 @@ namespace {
 using base::Result;
 using base::Status;
 
+/// What the environment says about devices whose memory the host does not reach.
+enum class GroupChoice { automatic, staged, device };
+
+Result<GroupChoice> chosen_group() {
+  const char *const value = secure_getenv("TUTTI_GROUP");
+  const std::string_view choice = value == nullptr ? "" : value;
+  if (choice.empty()) return GroupChoice::automatic;
+  if (choice == "staged") return GroupChoice::staged;
+  if (choice == "device") return GroupChoice::device;
+  return base::invalid_argument("the environment's TUTTI_GROUP is ", base::quoted(choice),
+                                ", expected \"staged\" or \"device\"");
+}
+
 /// Replicas of one process on the devices of one backend.
 class LocalStrategy : public Strategy {
  public:
   LocalStrategy(std::string name, std::vector<DeviceChoice> devices) : Strategy(std::move(name), std::move(devices)) {}
 
-  Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices, int32_t parts,
-                                    int64_t timeout_ms) const override {
-    collective::local::LocalGroupOptions options;
-    options.timeout_ms = timeout_ms;
+  Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
+                                    const GroupOptions &options) const override {
+    collective::local::LocalGroupOptions on_host;
+    on_host.timeout_ms = options.timeout_ms;
     ReplicaGroups groups;
-    TUTTI_ASSIGN(groups.ranks, collective::local::LocalGroup::create(replica_count(), parts, options));
-    if (backend()->has_host_memory() || replica_count() * parts == 1) return groups;
-    TUTTI_ASSIGN(groups.ranks, collective::staged::stage(std::move(groups.ranks), devices));
+    groups.description = "host memory";
+    TUTTI_ASSIGN(groups.ranks, collective::local::LocalGroup::create(replica_count(), options.parts, on_host));
+    if (backend()->has_host_memory() || replica_count() * options.parts == 1) return groups;
+    TUTTI_TRY(reach_devices(devices, options, groups));
     return groups;
+  }
+
+ private:
+  static Status reach_devices(std::span<const backend::DeviceRef> devices, const GroupOptions &options,
+                              ReplicaGroups &groups) {
+    TUTTI_ASSIGN(const GroupChoice choice, chosen_group());
+    Status unconnected = base::unavailable("the environment's TUTTI_GROUP says so");
+    if (choice != GroupChoice::staged) {
+      collective::device::DeviceGroupOptions between;
+      between.timeout_ms = options.timeout_ms;
+      between.repeatable = options.level != backend::Level::fast;
+      unconnected = check_connected(devices, options, between);
+      if (unconnected.ok()) {
+        groups.description = "connected devices";
+        TUTTI_ASSIGN(groups.ranks, collective::device::connect(std::move(groups.ranks), devices, between));
+        return Status();
+      }
+    }
+    if (choice == GroupChoice::device) {
+      return unconnected.wrap("the environment's TUTTI_GROUP asks for connected devices, and they cannot be connected");
+    }
+    groups.description = "copies on the host: " + unconnected.message();
+    TUTTI_ASSIGN(groups.ranks, collective::staged::stage(std::move(groups.ranks), devices));
+    return Status();
+  }
+
+  static Status check_connected(std::span<const backend::DeviceRef> devices, const GroupOptions &options,
+                                const collective::device::DeviceGroupOptions &between) {
+    if (options.level == backend::Level::invariant) {
+      return base::unimplemented("level invariant adds in the order of the logical replicas");
+    }
+    return collective::device::check(devices, options.parts, between);
   }
 };
 

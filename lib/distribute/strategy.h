@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/executable.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "collective/group.h"
@@ -35,6 +36,15 @@ using StrategyRef = std::shared_ptr<const Strategy>;
 /// The groups of one training run: one handle per local replica, in order.
 struct ReplicaGroups {
   std::vector<std::unique_ptr<collective::Group>> ranks;
+  /// How they combine, for people: "host memory", "connected devices", "copies on the host: <why>".
+  std::string description;
+};
+
+/// What a training run asks of its groups.
+struct GroupOptions {
+  int32_t parts = 1;  ///< contributors of each replica
+  int64_t timeout_ms = 600000;
+  backend::Level level = backend::Level::fast;
 };
 
 class Strategy {
@@ -55,10 +65,12 @@ class Strategy {
   /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}
   base::Json describe() const;
 
-  /// A new group over the replicas, each of which brings `parts` contributors. `devices`: those of the strategy, open;
-  /// operations may be on memory of theirs where the host does not reach it.
-  virtual base::Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices, int32_t parts,
-                                                  int64_t timeout_ms) const = 0;
+  /// A new group over the replicas. `devices`: those of the strategy, open; operations may be on memory of theirs where
+  /// the host does not reach it. Such devices are connected where their backend does that, else the host combines
+  /// copies. The environment's TUTTI_GROUP decides: "staged" takes copies, "device" makes it an error that devices
+  /// cannot be connected.
+  virtual base::Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
+                                                  const GroupOptions &options) const = 0;
 
  protected:
   Strategy(std::string name, std::vector<DeviceChoice> devices)

@@ -109,6 +109,7 @@ class TrainerSession : public Trainer {
   WeightStore weights_;
   std::unique_ptr<StepFeeder> feeder_;
   std::unique_ptr<ReplicaSet> replicas_;
+  std::string group_description_;
   std::atomic<bool> running_{false};
   bool has_weights_ = false;
   int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0, examples_run_ = 0;
@@ -166,7 +167,10 @@ Status TrainerSession::open_replicas() {
 
 Status TrainerSession::renew_groups() {
   TUTTI_ASSIGN(ReplicaGroups groups,
-               strategy_->make_groups(setup_->devices, setup_->parts, options_.collective_timeout_ms));
+               strategy_->make_groups(
+                   setup_->devices,
+                   {.parts = setup_->parts, .timeout_ms = options_.collective_timeout_ms, .level = options_.level}));
+  group_description_ = std::move(groups.description);
   for (size_t r = 0; r < replicas_->size(); ++r)
     replicas_->replica(r).set_group(std::move(groups.ranks[r]));
   return Status();
@@ -353,8 +357,10 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   steps_run_ += outcome.steps;
   examples_run_ += outcome.examples;
   batch_counter_ += outcome.batches;
-  if (!replicas_->replica(0).group().error().ok()) TUTTI_TRY(renew_groups());
+  Status renewed;
+  if (!replicas_->replica(0).group().error().ok()) renewed = renew_groups();
   TUTTI_TRY(status);
+  TUTTI_TRY(renewed);
   RunReport report;
   report.reason = outcome.reason;
   report.steps = outcome.steps;
@@ -398,6 +404,7 @@ base::Json TrainerSession::describe() const {
   }
   const DeviceInputCounters inputs = counters().device_inputs;
   return base::JsonObject{{"strategy", strategy_->describe()},
+                          {"group", group_description_},
                           {"contributors", setup_->programs.contributors},
                           {"copies_input", feeder_->device_inputs() != nullptr},
                           {"input_batches_copied", inputs.batches},

@@ -11,6 +11,7 @@
 #include "collective/fake/fake_group.h"
 #include "collective/local/local_group.h"
 #include "collective/staged/staged_group.h"
+#include "distribute/fault_case.h"
 #include "distribute/plan_agreement.h"
 #include "distribute/training_case.h"
 #include "testing.h"
@@ -32,15 +33,15 @@ class FaultyStrategy : public Strategy {
   FaultyStrategy(std::vector<DeviceChoice> devices, const FakeGroupOptions &first)
       : Strategy("faulty", std::move(devices)), first_(first) {}
 
-  Result<ReplicaGroups> make_groups(std::span<const impl::backend::DeviceRef> devices, int32_t parts,
-                                    int64_t) const override {
+  Result<ReplicaGroups> make_groups(std::span<const impl::backend::DeviceRef> devices,
+                                    const impl::distribute::GroupOptions &asked) const override {
     FakeGroupOptions options = first_;
     if (made_++ > 0) {
       options.abort_at = -1;
       options.max_delay_us = 20;
     }
     ReplicaGroups groups;
-    TUTTI_ASSIGN(groups.ranks, FakeGroup::create(replica_count(), parts, options));
+    TUTTI_ASSIGN(groups.ranks, FakeGroup::create(replica_count(), asked.parts, options));
     if (backend()->has_host_memory()) return groups;
     TUTTI_ASSIGN(groups.ranks, collective::staged::stage(std::move(groups.ranks), devices));
     return groups;
@@ -57,52 +58,6 @@ static StrategyRef faulty(int32_t replicas, const FakeGroupOptions &options) {
   for (int32_t i = 0; i < replicas; ++i)
     devices.push_back({backend, i});
   return std::make_shared<FaultyStrategy>(std::move(devices), options);
-}
-
-static NetworkCase clipped_network() {
-  NetworkCase network;
-  network.optimizer = Optimizer::adam;
-  network.learning_rate = 0.01;
-  network.loss = Loss::weighted_mean_with_penalty;
-  network.batch_norm = true;
-  network.clip = 0.1;
-  return network;
-}
-
-/// One batch again and again, so that a step given up leaves no gap.
-static std::unique_ptr<Trainer> open_trainer(const Model &model, StrategyRef strategy, const NetworkCase &network,
-                                             const TrainerOptions &options) {
-  std::unique_ptr<Trainer> trainer = assert_ok_value(Trainer::open(model, std::move(strategy), options));
-  assert_ok(trainer->initialize());
-  const auto rows = make_endless_batch(23, network.features, network.classes, network.dtype);
-  assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
-  return trainer;
-}
-
-using State = std::map<std::string, std::string>;
-
-/// Weights, statistics and slots, byte by byte.
-static State state_of(Trainer &trainer) {
-  State state;
-  const auto version = assert_ok_value(trainer.publish_weights(true));
-  for (size_t i = 0; i < version->entries().size(); ++i) {
-    const Tensor value = assert_ok_value(version->read(i));
-    const size_t bytes = static_cast<size_t>(value.elements()) * impl::tensor::size_bytes(value.dtype());
-    state[version->entries()[i].name] = std::string(static_cast<const char *>(value.data()), bytes);
-  }
-  return state;
-}
-
-/// The states after 0, 1, 2, ... steps.
-static std::vector<State> clean_states(const Model &model, int32_t replicas, const NetworkCase &network,
-                                       const TrainerOptions &options, int steps) {
-  auto trainer = open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, options);
-  std::vector<State> states{state_of(*trainer)};
-  for (int i = 0; i < steps; ++i) {
-    assert_ok(trainer->run(1, nullptr));
-    states.push_back(state_of(*trainer));
-  }
-  return states;
 }
 
 static void test_buckets_under_way(void **) {

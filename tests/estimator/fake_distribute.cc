@@ -33,8 +33,8 @@ namespace {
 class FakeStrategy : public distribute::Strategy {
  public:
   FakeStrategy() : Strategy("fake", {distribute::DeviceChoice{}}) {}
-  base::Result<distribute::ReplicaGroups> make_groups(std::span<const backend::DeviceRef>, int32_t,
-                                                      int64_t) const override {
+  base::Result<distribute::ReplicaGroups> make_groups(std::span<const backend::DeviceRef>,
+                                                      const distribute::GroupOptions &) const override {
     return base::unimplemented("a fake has no groups");
   }
 };

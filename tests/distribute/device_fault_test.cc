@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training on connected devices of which one hangs or fails at any operation: the error names it, every replica stands
+// at the last complete step, and the next run goes on from there. On emulated GPUs.
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "base/cancel.h"
+#include "distribute/fault_case.h"
+#include "distribute/training_case.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+namespace base = impl::base;
+using impl::backend::Level;
+using impl::distribute::RunReport;
+
+/// A trainer whose first groups have this fault; later ones have none.
+static std::unique_ptr<Trainer> open_faulty(const std::string &fault, const Model &model, int32_t replicas,
+                                            const NetworkCase &network, const TrainerOptions &options) {
+  setenv("TUTTI_EMULATED_NCCL", fault.c_str(), 1);
+  auto trainer = open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, options);
+  unsetenv("TUTTI_EMULATED_NCCL");
+  return trainer;
+}
+
+static std::string group_of(Trainer &trainer) { return trainer.describe().find("group")->string(); }
+
+/// Over many small buckets, until a run has fewer operations than the number of the one that fails. `text` is in each
+/// error.
+static void check_faults(const std::string &kind, int64_t every, int64_t timeout_ms, const char *text) {
+  const NetworkCase network = clipped_network();
+  const Model model = assert_ok_value(build_network(network));
+  TrainerOptions options;
+  options.bucket_bytes = 64;
+  options.collective_timeout_ms = timeout_ms;
+  TrainerOptions patient = options;
+  patient.collective_timeout_ms = 60000;
+  const auto expected = clean_states(model, 3, network, patient, 3);
+  int64_t last_step = 0;
+  for (int64_t at = 0;; at += every) {
+    const auto trainer = open_faulty(kind + " 1 " + std::to_string(at), model, 3, network, options);
+    assert_string_equal(group_of(*trainer).c_str(), "connected devices");
+    const Result<RunReport> ran = trainer->run(3, nullptr);
+    const int64_t step = trainer->step();
+    if (ran.ok()) {
+      assert_int_equal(step, 3);
+      assert_true(state_of(*trainer) == expected[3]);
+      break;
+    }
+    assert_contains(ran.status().to_string().c_str(), text);
+    assert_true(step < 3 && step >= last_step);
+    last_step = step;
+    assert_true(assert_ok_value(trainer->replicas_are_identical()));
+    assert_true(state_of(*trainer) == expected[static_cast<size_t>(step)]);
+    assert_ok(trainer->run(3 - step, nullptr));
+    assert_true(state_of(*trainer) == expected[3]);
+  }
+  assert_int_equal(last_step, 2);  // every step had its faults
+}
+
+static void test_an_error_at_any_operation(void **) {
+  check_faults("error", 1, 60000, "NCCL says remote process exited");
+}
+
+static void test_a_device_that_hangs_at_any_operation(void **) { check_faults("stall", 7, 1000, "ms in all_reduce '"); }
+
+static void test_cancel_while_a_device_hangs(void **) {
+  const NetworkCase network = clipped_network();
+  const Model model = assert_ok_value(build_network(network));
+  TrainerOptions options;
+  options.bucket_bytes = 64;
+  options.cancel_grace_ms = 20;
+  const auto expected = clean_states(model, 2, network, options, 2);
+  const auto trainer = open_faulty("stall 0 2", model, 2, network, options);
+  const auto token = base::CancelToken::create();
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    token->cancel();
+  });
+  const Result<RunReport> ran = trainer->run(2, token.get());
+  canceller.join();
+  assert_int_equal(static_cast<int>(ran.status().code()), static_cast<int>(base::Code::cancelled));
+  assert_int_equal(trainer->step(), 0);
+  assert_true(state_of(*trainer) == expected[0]);
+  assert_ok(trainer->run(2, nullptr));
+  assert_true(state_of(*trainer) == expected[2]);
+}
+
+/// Buckets, micro-batches and odd batches of changing size over connected devices, against the host's group.
+static void test_shapes_change(void **) {
+  NetworkCase network;
+  network.optimizer = Optimizer::adam;
+  const Model model = assert_ok_value(build_network(network));
+  RunCase run;
+  run.replicas = 3;
+  run.rows = 23;
+  run.batch = 5;
+  run.passes = 2;
+  run.options.accumulation = 2;
+  run.options.bucket_bytes = 64;
+  const Trained connected = assert_ok_value(train(model, run, network));
+  setenv("TUTTI_GROUP", "staged", 1);
+  const Trained staged = assert_ok_value(train(model, run, network));
+  unsetenv("TUTTI_GROUP");
+  assert_true(connected.replicas_identical && staged.replicas_identical);
+  assert_true(relative_difference(connected, staged) <= 1e-5);
+}
+
+static void test_which_group_is_taken(void **) {
+  const NetworkCase network;
+  const Model model = assert_ok_value(build_network(network));
+  const auto open = [&](Level level, int32_t replicas) {
+    TrainerOptions options;
+    options.level = level;
+    return group_of(*open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, options));
+  };
+  assert_string_equal(open(Level::fast, 2).c_str(), "connected devices");
+  assert_string_equal(open(Level::repeatable, 2).c_str(), "connected devices");
+  assert_contains(open(Level::invariant, 2).c_str(), "copies on the host: level invariant");
+  assert_contains(open(Level::fast, 5).c_str(), "are both on GPU 0");  // five devices on four GPUs
+  assert_string_equal(open(Level::fast, 1).c_str(), "host memory");
+  assert_contains(group_of(*open_faulty("missing", model, 2, network, {})).c_str(), "there is no emulated NCCL");
+  setenv("TUTTI_GROUP", "staged", 1);
+  assert_contains(open(Level::fast, 2).c_str(), "TUTTI_GROUP");
+  const auto fails = [&](int32_t replicas, const char *text) {
+    assert_error_contains(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), {}), text);
+  };
+  setenv("TUTTI_GROUP", "device", 1);
+  fails(5, "are both on GPU 0");
+  setenv("TUTTI_GROUP", "gossip", 1);
+  fails(2, "expected \"staged\" or \"device\"");
+  unsetenv("TUTTI_GROUP");
+  setenv("TUTTI_EMULATED_NCCL", "refuse", 1);
+  fails(2, "connecting devices: NCCL says");
+  unsetenv("TUTTI_EMULATED_NCCL");
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tutti::testing::test_which_group_is_taken),
+    cmocka_unit_test(tutti::testing::test_shapes_change),
+    cmocka_unit_test(tutti::testing::test_an_error_at_any_operation),
+    cmocka_unit_test(tutti::testing::test_a_device_that_hangs_at_any_operation),
+    cmocka_unit_test(tutti::testing::test_cancel_while_a_device_hangs),
+};
+TEST_MAIN(tests)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What tests of faults in training share: a network whose step has all sorts of collective operations, and the states
+// that a trainer goes through when nothing happens.
+#ifndef TUTTI_TESTS_DISTRIBUTE_FAULT_CASE_H_
+#define TUTTI_TESTS_DISTRIBUTE_FAULT_CASE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "distribute/training_case.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+inline NetworkCase clipped_network() {
+  NetworkCase network;
+  network.optimizer = Optimizer::adam;
+  network.learning_rate = 0.01;
+  network.loss = Loss::weighted_mean_with_penalty;
+  network.batch_norm = true;
+  network.clip = 0.1;
+  return network;
+}
+
+/// One batch again and again, so that a step given up leaves no gap.
+inline std::unique_ptr<Trainer> open_trainer(const Model &model, StrategyRef strategy, const NetworkCase &network,
+                                             const TrainerOptions &options) {
+  std::unique_ptr<Trainer> trainer = assert_ok_value(Trainer::open(model, std::move(strategy), options));
+  assert_ok(trainer->initialize());
+  const auto rows = make_endless_batch(23, network.features, network.classes, network.dtype);
+  assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
+  return trainer;
+}
+
+using State = std::map<std::string, std::string>;
+
+/// Weights, statistics and slots, byte by byte.
+inline State state_of(Trainer &trainer) {
+  State state;
+  const auto version = assert_ok_value(trainer.publish_weights(true));
+  for (size_t i = 0; i < version->entries().size(); ++i) {
+    const Tensor value = assert_ok_value(version->read(i));
+    const size_t bytes = static_cast<size_t>(value.elements()) * impl::tensor::size_bytes(value.dtype());
+    state[version->entries()[i].name] = std::string(static_cast<const char *>(value.data()), bytes);
+  }
+  return state;
+}
+
+/// The states after 0, 1, 2, ... steps.
+inline std::vector<State> clean_states(const Model &model, int32_t replicas, const NetworkCase &network,
+                                       const TrainerOptions &options, int steps) {
+  auto trainer = open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, options);
+  std::vector<State> states{state_of(*trainer)};
+  for (int i = 0; i < steps; ++i) {
+    assert_ok(trainer->run(1, nullptr));
+    states.push_back(state_of(*trainer));
+  }
+  return states;
+}
+
+}  // namespace tutti::testing
+
+#endif  // TUTTI_TESTS_DISTRIBUTE_FAULT_CASE_H_
