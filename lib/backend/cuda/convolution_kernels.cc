@@ -9,6 +9,7 @@
 #include "backend/cuda/cudnn_convolution.h"
 #include "backend/cuda/device_transpose.h"
 #include "backend/cuda/library_kernels.h"
+#include "backend/cuda/library_tail.h"
 #include "backend/gpu/device_elementwise.h"
 #include "graph/ops/op_attributes.h"
 
@@ -95,10 +96,14 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
                               ConvolutionPass pass) {
   ProductShape product_of = product_shape(shape, pass);
   product_of.allows_rounding = request.lowered.allows_bf16();
+  LibraryTail tail;
+  if (!tail.read(request, product_of)) return Kernel();
   TUTTI_ASSIGN(auto product, make_product(request, handles, product_of));
   if (product == nullptr) return Kernel();
-  return Kernel([handles, product](const Frame &frame) {
-    return issue_product(*product, frame, frame.input(0), frame.input(1), frame.output(0));
+  tail.reserve(request);
+  return Kernel([handles, product, tail](const Frame &frame) -> Status {
+    TUTTI_ASSIGN(const void *const bias, tail.bias(frame));
+    return issue_product(*product, frame, {frame.input(0), frame.input(1), frame.output(0), tail.addend(frame), bias});
   });
 }
 
@@ -194,6 +199,7 @@ Status to_filters_last(const ConvolutionShape &shape, void *to, const void *from
 
 Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
                             ConvolutionPass pass) {
+  if (request.tail != nullptr) return Kernel();
   TUTTI_ASSIGN(const PreparedConvolution prepared, prepare(request, handles, shape, pass));
   if (prepared.convolution == nullptr) return Kernel();
   return Kernel([pass, prepared](const Frame &frame) -> Status {
@@ -255,6 +261,8 @@ Result<Kernel> make_kernel(KernelRequest &request, const Handles &handles, const
 }  // namespace
 
 Result<Kernel> make_conv2d(KernelRequest &request, const Handles &handles) {
+  // A bias of the node's own is added behind all else.
+  if (request.tail != nullptr && request.has_input(2)) return Kernel();
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
   const ConvolutionShape shape = shape_of(attributes, request, request.input(0), request.input(1), y);

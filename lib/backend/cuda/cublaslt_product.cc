@@ -27,9 +27,16 @@ cudaDataType_t data_type(DType dtype) {
   }
 }
 
+cudaDataType_t scale_type(const ProductShape &shape) { return shape.dtype == DType::f64 ? CUDA_R_64F : CUDA_R_32F; }
+
 cublasComputeType_t compute_type(const ProductShape &shape) {
   if (shape.dtype == DType::f64) return CUBLAS_COMPUTE_64F;
   return shape.dtype == DType::f32 && shape.allows_rounding ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+cublasLtEpilogue_t epilogue(const ProductShape &shape) {
+  if (shape.has_gelu) return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  return shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 bool fits(const ProductShape &shape) {
@@ -58,10 +65,11 @@ CublasLtProduct::~CublasLtProduct() {
   if (operation_ != nullptr) (void)lt_.cublasLtMatmulDescDestroy(operation_);
 }
 
-Status CublasLtProduct::describe_matrix(cublasLtMatrixLayout_t *layout, int64_t rows, int64_t columns, int64_t step) {
+Status CublasLtProduct::describe_matrix(cublasLtMatrixLayout_t *layout, DType dtype, int64_t rows, int64_t columns,
+                                        int64_t step) {
   // The row-major matrix is a column-major one with as many rows as this one has columns.
   TUTTI_TRY(status_of(lt_,
-                      lt_.cublasLtMatrixLayoutCreate(layout, data_type(shape_.dtype), static_cast<uint64_t>(columns),
+                      lt_.cublasLtMatrixLayoutCreate(layout, data_type(dtype), static_cast<uint64_t>(columns),
                                                      static_cast<uint64_t>(rows), columns),
                       "describing a matrix"));
   if (shape_.batches == 1) return Status();
@@ -75,23 +83,36 @@ Status CublasLtProduct::describe_matrix(cublasLtMatrixLayout_t *layout, int64_t 
       "describing a batch of matrices");
 }
 
-Status CublasLtProduct::describe() {
-  const cudaDataType_t scale = shape_.dtype == DType::f64 ? CUDA_R_64F : CUDA_R_32F;
-  TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulDescCreate(&operation_, compute_type(shape_), scale),
-                      "describing a matrix product"));
+Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const void *bias) const {
   // The first factor of cuBLASLt is b.
   const cublasOperation_t transpositions[] = {shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
                                               shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N};
   const cublasLtMatmulDescAttributes_t names[] = {CUBLASLT_MATMUL_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSB};
   for (size_t i = 0; i < 2; ++i)
     TUTTI_TRY(status_of(
-        lt_, lt_.cublasLtMatmulDescSetAttribute(operation_, names[i], &transpositions[i], sizeof(transpositions[i])),
+        lt_, lt_.cublasLtMatmulDescSetAttribute(operation, names[i], &transpositions[i], sizeof(transpositions[i])),
         "describing a matrix product"));
-  TUTTI_TRY(shape_.transpose_a ? describe_matrix(&a_, shape_.k, shape_.m, shape_.a_step)
-                               : describe_matrix(&a_, shape_.m, shape_.k, shape_.a_step));
-  TUTTI_TRY(shape_.transpose_b ? describe_matrix(&b_, shape_.n, shape_.k, shape_.b_step)
-                               : describe_matrix(&b_, shape_.k, shape_.n, shape_.b_step));
-  return describe_matrix(&y_, shape_.m, shape_.n, shape_.y_step);
+  const cublasLtEpilogue_t finish = epilogue(shape_);
+  if (finish == CUBLASLT_EPILOGUE_DEFAULT) return Status();
+  TUTTI_TRY(status_of(
+      lt_, lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &finish, sizeof(finish)),
+      "describing what follows a matrix product"));
+  if (!shape_.has_bias) return Status();
+  return status_of(
+      lt_, lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)),
+      "describing what follows a matrix product");
+}
+
+Status CublasLtProduct::describe() {
+  TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulDescCreate(&operation_, compute_type(shape_), scale_type(shape_)),
+                      "describing a matrix product"));
+  // To be chosen for, a bias is somewhere, and aligned as others are.
+  TUTTI_TRY(describe_operation(operation_, reinterpret_cast<const void *>(uintptr_t{kAlignment})));
+  TUTTI_TRY(shape_.transpose_a ? describe_matrix(&a_, shape_.dtype, shape_.k, shape_.m, shape_.a_step)
+                               : describe_matrix(&a_, shape_.dtype, shape_.m, shape_.k, shape_.a_step));
+  TUTTI_TRY(shape_.transpose_b ? describe_matrix(&b_, shape_.dtype, shape_.n, shape_.k, shape_.b_step)
+                               : describe_matrix(&b_, shape_.dtype, shape_.k, shape_.n, shape_.b_step));
+  return describe_matrix(&y_, shape_.result_dtype(), shape_.m, shape_.n, shape_.y_step);
 }
 
 Result<bool> CublasLtProduct::choose(cublasLtHandle_t handle, int64_t most_scratch) {
@@ -127,16 +148,30 @@ Result<bool> CublasLtProduct::ask(cublasLtHandle_t handle, cublasLtMatmulPrefere
   return true;
 }
 
-Status CublasLtProduct::issue(cublasLtHandle_t handle, const void *a, const void *b, void *y, void *scratch,
+Status CublasLtProduct::issue(cublasLtHandle_t handle, const Operands &operands, void *scratch,
                               cudaStream_t stream) const {
-  const float ones[] = {1, 0};
-  const double double_ones[] = {1, 0};
+  if (!shape_.has_bias) return multiply(handle, operation_, operands, scratch, stream);
+  // A description of its own: it has the pointer, and others may issue the product on other devices meanwhile.
+  cublasLtMatmulDesc_t operation = nullptr;
+  TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulDescCreate(&operation, compute_type(shape_), scale_type(shape_)),
+                      "describing a matrix product"));
+  Status status = describe_operation(operation, operands.bias);
+  if (status.ok()) status = multiply(handle, operation, operands, scratch, stream);
+  (void)lt_.cublasLtMatmulDescDestroy(operation);
+  return status;
+}
+
+Status CublasLtProduct::multiply(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const Operands &operands,
+                                 void *scratch, cudaStream_t stream) const {
+  const float factors[] = {1, shape_.has_addend ? 1.0f : 0.0f};
+  const double double_factors[] = {1, shape_.has_addend ? 1.0 : 0.0};
   const bool is_double = shape_.dtype == DType::f64;
-  const void *const alpha = is_double ? static_cast<const void *>(&double_ones[0]) : &ones[0];
-  const void *const beta = is_double ? static_cast<const void *>(&double_ones[1]) : &ones[1];
+  const void *const alpha = is_double ? static_cast<const void *>(&double_factors[0]) : &factors[0];
+  const void *const beta = is_double ? static_cast<const void *>(&double_factors[1]) : &factors[1];
+  const void *const c = shape_.has_addend ? operands.addend : operands.y;
   return status_of(lt_,
-                   lt_.cublasLtMatmul(handle, operation_, alpha, b, b_, a, a_, beta, y, y_, y, y_, &algorithm_, scratch,
-                                      static_cast<size_t>(scratch_bytes_), stream),
+                   lt_.cublasLtMatmul(handle, operation, alpha, operands.b, b_, operands.a, a_, beta, c, y_, operands.y,
+                                      y_, &algorithm_, scratch, static_cast<size_t>(scratch_bytes_), stream),
                    "multiplying matrices");
 }
 

@@ -3,7 +3,7 @@
 // Products of row-major matrices by cuBLASLt: the algorithm is chosen once, when the product is made.
 //
 //   TUTTI_ASSIGN(auto product, CublasLtProduct::make(lt, handle, shape, most_scratch));
-//   if (product != nullptr) product->issue(handle, a, b, y, scratch, stream);
+//   if (product != nullptr) product->issue(handle, {a, b, y}, scratch, stream);
 //
 // cuBLASLt's matrices are column-major, and a row-major matrix is its own transposed: y' = b' a' is what is computed.
 //
@@ -30,13 +30,22 @@ class CublasLtProduct {
   CublasLtProduct &operator=(const CublasLtProduct &) = delete;
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  base::Status issue(cublasLtHandle_t handle, const void *a, const void *b, void *y, void *scratch,
-                     cudaStream_t stream) const;
+  /// Where the operands lie; what the shape does not have is null.
+  struct Operands {
+    const void *a, *b;
+    void *y;
+    const void *addend = nullptr, *bias = nullptr;
+  };
+  base::Status issue(cublasLtHandle_t handle, const Operands &operands, void *scratch, cudaStream_t stream) const;
 
  private:
   CublasLtProduct(const CublasLt &lt, const ProductShape &shape) : lt_(lt), shape_(shape) {}
   base::Status describe();
-  base::Status describe_matrix(cublasLtMatrixLayout_t *layout, int64_t rows, int64_t columns, int64_t step);
+  base::Status describe_matrix(cublasLtMatrixLayout_t *layout, tensor::DType dtype, int64_t rows, int64_t columns,
+                               int64_t step);
+  base::Status describe_operation(cublasLtMatmulDesc_t operation, const void *bias) const;
+  base::Status multiply(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const Operands &operands,
+                        void *scratch, cudaStream_t stream) const;
   /// Whether there is an algorithm.
   base::Result<bool> choose(cublasLtHandle_t handle, int64_t most_scratch);
   base::Result<bool> ask(cublasLtHandle_t handle, cublasLtMatmulPreference_t preference, int64_t most_scratch);

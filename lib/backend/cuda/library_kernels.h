@@ -22,8 +22,8 @@ base::Result<gpu::Kernel> make_matmul(gpu::KernelRequest &request, const Handles
 base::Result<std::shared_ptr<const CublasLtProduct>> make_product(gpu::KernelRequest &request, const Handles &handles,
                                                                   const ProductShape &shape);
 /// On the current device, with the scratch memory of the frame.
-base::Status issue_product(const CublasLtProduct &product, const gpu::Frame &frame, const void *a, const void *b,
-                           void *y);
+base::Status issue_product(const CublasLtProduct &product, const gpu::Frame &frame,
+                           const CublasLtProduct::Operands &operands);
 
 // convolution_kernels.cc
 base::Result<gpu::Kernel> make_conv2d(gpu::KernelRequest &request, const Handles &handles);

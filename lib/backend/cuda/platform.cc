@@ -4,6 +4,7 @@
 #include "backend/gpu/platform.h"
 
 #include "backend/cuda/cuda_library.h"
+#include "backend/cuda/nvrtc_compiler.h"
 #include "backend/gpu/runtime.h"
 
 namespace tutti::impl::backend::gpu::platform {
@@ -46,6 +47,7 @@ Result<DeviceFacts> describe(int32_t ordinal) {
   DeviceFacts facts;
   facts.kind = base::concat("cuda sm_", properties.major, properties.minor);
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  facts.multiplies_bf16 = properties.major >= 8;
   facts.description = base::concat(static_cast<const char *>(properties.name), ", compute capability ",
                                    properties.major, ".", properties.minor, ", ", properties.multiProcessorCount,
                                    " multiprocessors, ", facts.memory_bytes >> 20, " MiB");
@@ -53,5 +55,14 @@ Result<DeviceFacts> describe(int32_t ordinal) {
 }
 
 Result<std::unique_ptr<Library>> open_library(int32_t ordinal) { return cuda::CudaLibrary::open(ordinal); }
+
+bool generates_kernels() { return true; }
+
+Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t ordinal) {
+  int major = 0, minor = 0;
+  TUTTI_TRY(status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal), "asking for a GPU"));
+  TUTTI_TRY(status_of(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal), "asking for a GPU"));
+  return cuda::open_nvrtc(major * 10 + minor);
+}
 
 }  // namespace tutti::impl::backend::gpu::platform

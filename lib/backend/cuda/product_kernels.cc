@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/cuda/library_kernels.h"
+#include "backend/cuda/library_tail.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::cuda {
@@ -28,11 +29,11 @@ Result<std::shared_ptr<const CublasLtProduct>> make_product(KernelRequest &reque
   return product;
 }
 
-Status issue_product(const CublasLtProduct &product, const Frame &frame, const void *a, const void *b, void *y) {
+Status issue_product(const CublasLtProduct &product, const Frame &frame, const CublasLtProduct::Operands &operands) {
   TUTTI_ASSIGN(const Handles handles, DeviceHandles::of_current_device());
   const DeviceHandles::Use use(*handles);
   if (handles->cublaslt(use) == nullptr) return base::internal_error("cuBLASLt cannot be used on this device");
-  return product.issue(handles->cublaslt_handle(), a, b, y, frame.scratch(), frame.stream());
+  return product.issue(handles->cublaslt_handle(), operands, frame.scratch(), frame.stream());
 }
 
 Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
@@ -43,15 +44,24 @@ Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
                                                  attributes.transpose_a, attributes.transpose_b);
   if (!plan) return Kernel();
   plan->shape.allows_rounding = request.lowered.allows_bf16();
+  LibraryTail tail;
+  if (!tail.read(request, plan->shape)) return Kernel();
   TUTTI_ASSIGN(auto product, make_product(request, handles, plan->shape));
   if (product == nullptr) return Kernel();
+  tail.reserve(request);
   const auto bytes = static_cast<int64_t>(tensor::size_bytes(y.dtype));
-  return Kernel([handles, product, bytes, calls = std::move(plan->calls)](const Frame &frame) -> Status {
-    for (const auto &[at_a, at_b, at_y] : calls)
-      TUTTI_TRY(issue_product(*product, frame, frame.input_as<char>(0) + at_a * bytes,
-                              frame.input_as<char>(1) + at_b * bytes, frame.output_as<char>(0) + at_y * bytes));
-    return Status();
-  });
+  const auto result_bytes = static_cast<int64_t>(tensor::size_bytes(plan->shape.result_dtype()));
+  return Kernel(
+      [handles, product, bytes, result_bytes, tail, calls = std::move(plan->calls)](const Frame &frame) -> Status {
+        TUTTI_ASSIGN(const void *const bias, tail.bias(frame));
+        const char *const addend = tail.addend(frame);
+        for (const auto &[at_a, at_b, at_y] : calls)
+          TUTTI_TRY(issue_product(*product, frame,
+                                  {frame.input_as<char>(0) + at_a * bytes, frame.input_as<char>(1) + at_b * bytes,
+                                   frame.output_as<char>(0) + at_y * result_bytes,
+                                   addend == nullptr ? nullptr : addend + at_y * result_bytes, bias}));
+        return Status();
+      });
 }
 
 }  // namespace tutti::impl::backend::cuda

@@ -24,6 +24,14 @@ struct ProductShape {
   int64_t a_step = 0, b_step = 0, y_step = 0;
   /// May factors of f32 products be rounded?
   bool allows_rounding = false;
+
+  /// Of y, if it is another than that of the factors.
+  std::optional<tensor::DType> result = {};
+  /// y = gelu(a b + addend + bias): an addend that lies as y does, a bias of n elements, both of y's dtype; gelu is the
+  /// approximate one.
+  bool has_addend = false, has_bias = false, has_gelu = false;
+
+  tensor::DType result_dtype() const { return result.value_or(dtype); }
 };
 
 /// Calls of one shape, each with the elements from the beginning of a, b and y at which its matrices begin.

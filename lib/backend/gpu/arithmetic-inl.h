@@ -10,8 +10,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "backend/gpu/device-inl.h"
-#include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/element_program.h"
+#include "backend/gpu/elements-inl.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -52,80 +52,78 @@ __device__ inline C gelu_tanh_gradient_of(C dy, C x) {
 }
 
 /// Unary ops of floats.
-template <typename C>
-__device__ inline C float_unary(ElementOp op, C x, C number) {
-  switch (op) {
-    case ElementOp::exp:
-      return std::exp(x);
-    case ElementOp::log:
-      return std::log(x);
-    case ElementOp::log1p:
-      return std::log1p(x);
-    case ElementOp::expm1:
-      return std::expm1(x);
-    case ElementOp::sqrt:
-      return std::sqrt(x);
-    case ElementOp::rsqrt:
-      return 1 / std::sqrt(x);
-    case ElementOp::reciprocal:
-      return 1 / x;
-    case ElementOp::sin:
-      return std::sin(x);
-    case ElementOp::cos:
-      return std::cos(x);
-    case ElementOp::tanh:
-      return std::tanh(x);
-    case ElementOp::sigmoid:
-      return sigmoid_of(x);
-    case ElementOp::gelu:
-      return gelu_of(x);
-    case ElementOp::gelu_tanh:
-      return gelu_tanh_of(x);
-    case ElementOp::silu:
-      return x * sigmoid_of(x);
-    case ElementOp::softplus:
-      return (x > 0 ? x : C(0)) + std::log1p(std::exp(-std::fabs(x)));
-    case ElementOp::elu:
-      return x > 0 ? x : number * std::expm1(x);
-    case ElementOp::leaky_relu:
-      return x < 0 ? number * x : x;
-    case ElementOp::floor:
-      return std::floor(x);
-    case ElementOp::ceil:
-      return std::ceil(x);
-    case ElementOp::round:
-      return std::rint(x);
-    case ElementOp::erf:
-      return std::erf(x);
-    case ElementOp::is_finite:
-      return C(x - x == 0);
-    case ElementOp::to_f16:
-      return static_cast<C>(gpu_half_to_float(gpu_float_to_half(static_cast<float>(x))));
-    case ElementOp::to_bf16:
-      return static_cast<C>(bfloat16_to_float(float_to_bfloat16(static_cast<float>(x))));
-    default:
-      return C(0);
+template <ElementOp op, typename C>
+__device__ inline C float_unary(C x, C number) {
+  if constexpr (op == ElementOp::exp) {
+    return std::exp(x);
+  } else if constexpr (op == ElementOp::log) {
+    return std::log(x);
+  } else if constexpr (op == ElementOp::log1p) {
+    return std::log1p(x);
+  } else if constexpr (op == ElementOp::expm1) {
+    return std::expm1(x);
+  } else if constexpr (op == ElementOp::sqrt) {
+    return std::sqrt(x);
+  } else if constexpr (op == ElementOp::rsqrt) {
+    return 1 / std::sqrt(x);
+  } else if constexpr (op == ElementOp::reciprocal) {
+    return 1 / x;
+  } else if constexpr (op == ElementOp::sin) {
+    return std::sin(x);
+  } else if constexpr (op == ElementOp::cos) {
+    return std::cos(x);
+  } else if constexpr (op == ElementOp::tanh) {
+    return std::tanh(x);
+  } else if constexpr (op == ElementOp::sigmoid) {
+    return sigmoid_of(x);
+  } else if constexpr (op == ElementOp::gelu) {
+    return gelu_of(x);
+  } else if constexpr (op == ElementOp::gelu_tanh) {
+    return gelu_tanh_of(x);
+  } else if constexpr (op == ElementOp::silu) {
+    return x * sigmoid_of(x);
+  } else if constexpr (op == ElementOp::softplus) {
+    return (x > 0 ? x : C(0)) + std::log1p(std::exp(-std::fabs(x)));
+  } else if constexpr (op == ElementOp::elu) {
+    return x > 0 ? x : number * std::expm1(x);
+  } else if constexpr (op == ElementOp::leaky_relu) {
+    return x < 0 ? number * x : x;
+  } else if constexpr (op == ElementOp::floor) {
+    return std::floor(x);
+  } else if constexpr (op == ElementOp::ceil) {
+    return std::ceil(x);
+  } else if constexpr (op == ElementOp::round) {
+    return std::rint(x);
+  } else if constexpr (op == ElementOp::erf) {
+    return std::erf(x);
+  } else if constexpr (op == ElementOp::is_finite) {
+    return C(x - x == 0);
+  } else if constexpr (op == ElementOp::to_f16) {
+    return static_cast<C>(gpu_half_to_float(gpu_float_to_half(static_cast<float>(x))));
+  } else if constexpr (op == ElementOp::to_bf16) {
+    return static_cast<C>(bfloat16_to_float(float_to_bfloat16(static_cast<float>(x))));
+  } else {
+    return C(0);
   }
 }
 
 /// Ops of two floats that integers do not have.
-template <typename C>
-__device__ inline C float_binary(ElementOp op, C a, C b) {
-  switch (op) {
-    case ElementOp::div:
-      return a / b;
-    case ElementOp::sigmoid_gradient:
-      return a * b * (1 - b);
-    case ElementOp::tanh_gradient:
-      return a * (1 - b * b);
-    case ElementOp::gelu_gradient:
-      return gelu_gradient_of(a, b);
-    case ElementOp::gelu_tanh_gradient:
-      return gelu_tanh_gradient_of(a, b);
-    case ElementOp::sigmoid_cross_entropy:  // of logit a and label b
-      return (a > 0 ? a : C(0)) - a * b + std::log1p(std::exp(-std::fabs(a)));
-    default:
-      return C(0);
+template <ElementOp op, typename C>
+__device__ inline C float_binary(C a, C b) {
+  if constexpr (op == ElementOp::div) {
+    return a / b;
+  } else if constexpr (op == ElementOp::sigmoid_gradient) {
+    return a * b * (1 - b);
+  } else if constexpr (op == ElementOp::tanh_gradient) {
+    return a * (1 - b * b);
+  } else if constexpr (op == ElementOp::gelu_gradient) {
+    return gelu_gradient_of(a, b);
+  } else if constexpr (op == ElementOp::gelu_tanh_gradient) {
+    return gelu_tanh_gradient_of(a, b);
+  } else if constexpr (op == ElementOp::sigmoid_cross_entropy) {  // of logit a and label b
+    return (a > 0 ? a : C(0)) - a * b + std::log1p(std::exp(-std::fabs(a)));
+  } else {
+    return C(0);
   }
 }
 
@@ -194,71 +192,69 @@ __device__ inline C power_of(C a, C b) {
   }
 }
 
-/// `op` of a, b, c; cheap where op is a constant of the compiler.
-template <typename C>
-__device__ __forceinline__ C apply(ElementOp op, C a, C b, C c, C number) {
-  switch (op) {
-    case ElementOp::identity:
-      return a;
-    case ElementOp::neg:
-      return sub_of(is_integer_v<C> ? C(0) : C(-0.0), a);
-    case ElementOp::abs:
-      return a < 0 ? sub_of(C(0), a) : (a == 0 ? C(0) : a);
-    case ElementOp::sign:
-      return static_cast<C>(a > 0) - static_cast<C>(a < 0);
-    case ElementOp::square:
-      return mul_of(a, a);
-    case ElementOp::relu:
-      return a < 0 ? C(0) : a;
-    case ElementOp::logical_not:
-      return C(a == 0);
-    case ElementOp::to_boolean:
-      return C(a != 0);
-    case ElementOp::add:
-      return add_of(a, b);
-    case ElementOp::sub:
-      return sub_of(a, b);
-    case ElementOp::mul:
-      return mul_of(a, b);
-    case ElementOp::pow:
-      return power_of(a, b);
-    case ElementOp::maximum:
-      return maximum_of(a, b);
-    case ElementOp::minimum:
-      return minimum_of(a, b);
-    case ElementOp::mod:
-      return mod_of(a, b);
-    case ElementOp::floor_divide:
-      return floor_divide_of(a, b);
-    case ElementOp::equal:
-      return C(a == b);
-    case ElementOp::not_equal:
-      return C(a != b);
-    case ElementOp::less:
-      return C(a < b);
-    case ElementOp::less_equal:
-      return C(a <= b);
-    case ElementOp::greater:
-      return C(a > b);
-    case ElementOp::greater_equal:
-      return C(a >= b);
-    case ElementOp::logical_and:
-      return C(a != 0 && b != 0);
-    case ElementOp::logical_or:
-      return C(a != 0 || b != 0);
-    case ElementOp::logical_xor:
-      return C((a != 0) != (b != 0));
-    case ElementOp::relu_gradient:
-      return b > 0 ? a : C(0);
-    case ElementOp::select:
-      return a != 0 ? b : c;
-    default:
-      break;
-  }
-  if constexpr (is_integer_v<C>) {
+/// `op` of a, b, c.
+template <ElementOp op, typename C>
+__device__ __forceinline__ C apply(C a, C b, C c, C number) {
+  if constexpr (op == ElementOp::identity) {
+    return a;
+  } else if constexpr (op == ElementOp::neg) {
+    return sub_of(is_integer_v<C> ? C(0) : C(-0.0), a);
+  } else if constexpr (op == ElementOp::abs) {
+    return a < 0 ? sub_of(C(0), a) : (a == 0 ? C(0) : a);
+  } else if constexpr (op == ElementOp::sign) {
+    return static_cast<C>(a > 0) - static_cast<C>(a < 0);
+  } else if constexpr (op == ElementOp::square) {
+    return mul_of(a, a);
+  } else if constexpr (op == ElementOp::relu) {
+    return a < 0 ? C(0) : a;
+  } else if constexpr (op == ElementOp::logical_not) {
+    return C(a == 0);
+  } else if constexpr (op == ElementOp::to_boolean) {
+    return C(a != 0);
+  } else if constexpr (op == ElementOp::add) {
+    return add_of(a, b);
+  } else if constexpr (op == ElementOp::sub) {
+    return sub_of(a, b);
+  } else if constexpr (op == ElementOp::mul) {
+    return mul_of(a, b);
+  } else if constexpr (op == ElementOp::pow) {
+    return power_of(a, b);
+  } else if constexpr (op == ElementOp::maximum) {
+    return maximum_of(a, b);
+  } else if constexpr (op == ElementOp::minimum) {
+    return minimum_of(a, b);
+  } else if constexpr (op == ElementOp::mod) {
+    return mod_of(a, b);
+  } else if constexpr (op == ElementOp::floor_divide) {
+    return floor_divide_of(a, b);
+  } else if constexpr (op == ElementOp::equal) {
+    return C(a == b);
+  } else if constexpr (op == ElementOp::not_equal) {
+    return C(a != b);
+  } else if constexpr (op == ElementOp::less) {
+    return C(a < b);
+  } else if constexpr (op == ElementOp::less_equal) {
+    return C(a <= b);
+  } else if constexpr (op == ElementOp::greater) {
+    return C(a > b);
+  } else if constexpr (op == ElementOp::greater_equal) {
+    return C(a >= b);
+  } else if constexpr (op == ElementOp::logical_and) {
+    return C(a != 0 && b != 0);
+  } else if constexpr (op == ElementOp::logical_or) {
+    return C(a != 0 || b != 0);
+  } else if constexpr (op == ElementOp::logical_xor) {
+    return C((a != 0) != (b != 0));
+  } else if constexpr (op == ElementOp::relu_gradient) {
+    return b > 0 ? a : C(0);
+  } else if constexpr (op == ElementOp::select) {
+    return a != 0 ? b : c;
+  } else if constexpr (is_integer_v<C>) {
     return op == ElementOp::is_finite ? C(1) : C(0);
+  } else if constexpr (op < ElementOp::add) {
+    return float_unary<op>(a, number);
   } else {
-    return op < ElementOp::add ? float_unary(op, a, number) : float_binary(op, a, b);
+    return float_binary<op>(a, b);
   }
 }
 

@@ -37,10 +37,10 @@ Result<Block> Block::compile(KernelRequest &request, const graph::Region &region
   for (const NodeId id : region.nodes) {
     const Node &node = request.lowered.graph().node(id);
     if (node.op == "constant") continue;
-    int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call, make_call(request.lowered, node, request.library, request.fault_texts, &scratch));
+    KernelRequest inner{request.lowered, node, request.library, request.fault_texts, request.batch};
+    TUTTI_ASSIGN(KernelCall call, make_call(inner));
     block.calls_.push_back(std::move(call));
-    call_scratch.push_back(scratch);
+    call_scratch.push_back(inner.scratch_bytes);
   }
   block.plan(request.lowered, region, call_scratch);
   return block;

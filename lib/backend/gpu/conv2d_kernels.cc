@@ -8,6 +8,7 @@
 #include "backend/gpu/device_grouped_conv2d.h"
 #include "backend/gpu/device_matmul.h"
 #include "backend/gpu/kernels.h"
+#include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::gpu {
@@ -68,9 +69,11 @@ Matmul pointwise(KernelRequest &request, const Convolution &convolution, const P
   return matmul;
 }
 
-Status issue(Matmul matmul, const void *a, const void *b, const void *addend, const Frame &frame) {
-  matmul.a.data = a;
-  matmul.b.data = b;
+Status issue(Matmul matmul, const KeptTail &tail, const void *addend, const Frame &frame) {
+  Epilogue epilogue;
+  matmul.epilogue = tail.place(frame, epilogue);
+  matmul.a.data = frame.input(0);
+  matmul.b.data = frame.input(1);
   matmul.addend = addend;
   matmul.y = frame.output(0);
   matmul.scratch = frame.scratch();
@@ -93,7 +96,9 @@ Result<Kernel> make_conv2d(KernelRequest &request) {
   const auto bias_of = [has_bias = request.has_input(2)](const Frame &frame) {
     return has_bias ? frame.input(2) : nullptr;
   };
+  const KeptTail tail(request);
   if (goes_by_results(convolution)) {
+    if (request.tail != nullptr) return Kernel();
     request.kernel_name = "simt_results";
     return Kernel([=](const Frame &frame) {
       return status_of(launch_grouped_conv2d(convolution, frame.input(0), frame.input(1), bias_of(frame),
@@ -103,11 +108,14 @@ Result<Kernel> make_conv2d(KernelRequest &request) {
   }
   const ProductSize size = conv2d_size(convolution);
   if (is_pointwise(convolution))
-    return Kernel([matmul = pointwise(request, convolution, size, false, false), bias_of](const Frame &frame) {
-      return issue(matmul, frame.input(0), frame.input(1), bias_of(frame), frame);
+    return Kernel([matmul = pointwise(request, convolution, size, false, false), bias_of, tail](const Frame &frame) {
+      return issue(matmul, tail, bias_of(frame), frame);
     });
-  return Kernel([convolution, plan = plan_patches(request, size), bias_of](const Frame &frame) {
-    return status_of(launch_conv2d(convolution, frame.input(0), frame.input(1), bias_of(frame), frame.output(0), plan,
+  return Kernel([convolution, plan = plan_patches(request, size), bias_of, tail](const Frame &frame) {
+    Convolution own = convolution;
+    Epilogue epilogue;
+    own.epilogue = tail.place(frame, epilogue);
+    return status_of(launch_conv2d(own, frame.input(0), frame.input(1), bias_of(frame), frame.output(0), plan,
                                    frame.scratch(), frame.stream()),
                      "launching conv2d");
   });
@@ -117,7 +125,9 @@ Result<Kernel> make_conv2d_input_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dInputGradientAttributes::from(request.node));
   TUTTI_ASSIGN(const Convolution convolution,
                convolution_of(attributes, request.output(0), request.input(1), request.input(0)));
+  const KeptTail tail(request);
   if (goes_by_results(convolution)) {
+    if (request.tail != nullptr) return Kernel();
     request.kernel_name = "simt_results";
     return Kernel([convolution](const Frame &frame) {
       return status_of(launch_grouped_conv2d_input_gradient(convolution, frame.input(0), frame.input(1),
@@ -127,11 +137,14 @@ Result<Kernel> make_conv2d_input_gradient(KernelRequest &request) {
   }
   const ProductSize size = conv2d_input_gradient_size(convolution);
   if (is_pointwise(convolution))
-    return Kernel([matmul = pointwise(request, convolution, size, false, true)](const Frame &frame) {
-      return issue(matmul, frame.input(0), frame.input(1), nullptr, frame);
+    return Kernel([matmul = pointwise(request, convolution, size, false, true), tail](const Frame &frame) {
+      return issue(matmul, tail, nullptr, frame);
     });
-  return Kernel([convolution, plan = plan_patches(request, size)](const Frame &frame) {
-    return status_of(launch_conv2d_input_gradient(convolution, frame.input(0), frame.input(1), frame.output(0), plan,
+  return Kernel([convolution, plan = plan_patches(request, size), tail](const Frame &frame) {
+    Convolution own = convolution;
+    Epilogue epilogue;
+    own.epilogue = tail.place(frame, epilogue);
+    return status_of(launch_conv2d_input_gradient(own, frame.input(0), frame.input(1), frame.output(0), plan,
                                                   frame.scratch(), frame.stream()),
                      "launching conv2d_input_gradient");
   });
@@ -153,9 +166,8 @@ Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request) {
   }
   const ProductSize size = conv2d_kernel_gradient_size(convolution);
   if (is_pointwise(convolution))
-    return Kernel([matmul = pointwise(request, convolution, size, true, false)](const Frame &frame) {
-      return issue(matmul, frame.input(0), frame.input(1), nullptr, frame);
-    });
+    return Kernel([matmul = pointwise(request, convolution, size, true, false),
+                   tail = KeptTail(request)](const Frame &frame) { return issue(matmul, tail, nullptr, frame); });
   return Kernel([convolution, plan = plan_patches(request, size)](const Frame &frame) {
     return status_of(launch_conv2d_kernel_gradient(convolution, frame.input(0), frame.input(1), frame.output(0), plan,
                                                    frame.scratch(), frame.stream()),

@@ -117,7 +117,7 @@ struct FilterTarget {
 
   __device__ FilterTarget at_batch(int64_t group) const {
     FilterTarget made = *this;
-    made.first = made.array.addend_first = group * columns;
+    made.first = made.array.first_column = group * columns;
     return made;
   }
   __device__ int64_t row(int64_t row) const { return first + row * filters; }
@@ -258,6 +258,7 @@ struct GradientTarget {
     const int64_t line = plan.x.input * plan.channels;
     PhasePixels made;
     made.array = array;
+    made.array.first_column = part.group * plan.group_channels;
     made.rows = plan.images * part.y.pixels * part.x.pixels;
     made.columns = plan.group_channels;
     made.first = part.y.number * line + part.x.number * plan.channels + part.group * plan.group_channels;
@@ -305,7 +306,8 @@ FactorArray factor(const Convolution &convolution, const void *data, int64_t in_
   return {data, convolution.dtype, is_wide(data, convolution.dtype, in_group | in_all)};
 }
 ResultArray result(const Convolution &convolution, void *data, int64_t in_group, int64_t in_all) {
-  return {data, convolution.dtype, is_wide(data, convolution.dtype, in_group | in_all), nullptr, 0, 0, 0};
+  const DType dtype = convolution.epilogue == nullptr ? convolution.dtype : convolution.epilogue->dtype;
+  return {data, dtype, is_wide(data, dtype, in_group | in_all), nullptr, convolution.dtype, 0, 0, 0};
 }
 
 template <typename AnyProduct>
@@ -351,7 +353,7 @@ gpuError_t launch_conv2d(const Convolution &convolution, const void *x, const vo
   product.target.array.addend = bias;
   product.target.array.addend_column = 1;
   set_size(size, product);
-  return launch_product<float>(product, plan, scratch, stream);
+  return launch_finished(product, convolution.epilogue, plan, scratch, stream);
 }
 
 gpuError_t launch_conv2d_input_gradient(const Convolution &convolution, const void *dy, const void *kernel, void *dx,
@@ -370,7 +372,7 @@ gpuError_t launch_conv2d_input_gradient(const Convolution &convolution, const vo
   product.b = {factor(convolution, kernel, group_filters, filters), gradient};
   product.target = {result(convolution, dx, group_channels, channels), gradient};
   set_size(conv2d_input_gradient_size(convolution), product);
-  return launch_product<float>(product, plan, scratch, stream);
+  return launch_finished(product, convolution.epilogue, plan, scratch, stream);
 }
 
 gpuError_t launch_conv2d_kernel_gradient(const Convolution &convolution, const void *x, const void *dy, void *dkernel,

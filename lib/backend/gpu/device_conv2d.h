@@ -19,6 +19,7 @@
 
 #include <cstdint>
 
+#include "backend/gpu/device_epilogue.h"
 #include "backend/gpu/product_plan.h"
 #include "backend/image_window.h"
 #include "tensor/element_type.h"
@@ -29,6 +30,9 @@ struct Convolution {
   tensor::DType dtype;
   ImageWindow window;
   int64_t channels, filters, groups;
+  /// Null, or what is done with the results of a convolution or of its input's gradient, which then have its dtype. On
+  /// the host; not for what device_grouped_conv2d.h does.
+  const Epilogue *epilogue;
 
   constexpr int64_t group_channels() const { return channels / groups; }
   constexpr int64_t group_filters() const { return filters / groups; }

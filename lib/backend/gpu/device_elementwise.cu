@@ -3,6 +3,7 @@
 
 #include "backend/gpu/arithmetic-inl.h"
 #include "backend/gpu/device-inl.h"
+#include "backend/gpu/fours-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
@@ -26,6 +27,8 @@ __device__ inline int64_t position_of(const ElementProgram &program, const Eleme
   return position + element * operand.strides[0];
 }
 
+__device__ inline bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
 template <typename C>
 __device__ inline Lanes<C> load_lanes(const ElementProgram &program, const ElementOperand &operand, int64_t first) {
   Lanes<C> lanes;
@@ -33,6 +36,10 @@ __device__ inline Lanes<C> load_lanes(const ElementProgram &program, const Eleme
   if constexpr (sizeof(C) == 4) {
     if (operand.access == ElementAccess::dense && operand.dtype == DType::f32 && operand.is_aligned && is_whole)
       return *reinterpret_cast<const Lanes<C> *>(static_cast<const float *>(operand.data) + first);
+    if (operand.access == ElementAccess::dense && is_half(operand.dtype) && operand.is_aligned && is_whole) {
+      load_four(operand.dtype, operand.data, first / kLanes, lanes.lane);
+      return lanes;
+    }
   }
   if (operand.access == ElementAccess::scalar) {
     const C value = load_element<C>(operand.dtype, operand.data, 0);
@@ -56,6 +63,8 @@ __device__ inline void store_lanes(const ElementProgram &program, const ElementO
       *reinterpret_cast<Lanes<C> *>(static_cast<float *>(operand.data) + first) = lanes;
       return;
     }
+    if (is_half(operand.dtype) && operand.is_aligned && first + kLanes <= program.elements)
+      return store_four(operand.dtype, operand.data, first / kLanes, lanes.lane);
   }
   for (int32_t i = 0; i < kLanes && first + i < program.elements; ++i)
     store_element<C>(operand.dtype, operand.data, first + i, lanes.lane[i]);
@@ -65,7 +74,7 @@ template <ElementOp op, typename C>
 __device__ inline Lanes<C> apply_lanes(const Lanes<C> &a, const Lanes<C> &b, const Lanes<C> &c, C number) {
   Lanes<C> result;
   for (int32_t i = 0; i < kLanes; ++i)
-    result.lane[i] = apply<C>(op, a.lane[i], b.lane[i], c.lane[i], number);
+    result.lane[i] = apply<op, C>(a.lane[i], b.lane[i], c.lane[i], number);
   return result;
 }
 

@@ -68,20 +68,23 @@ MatrixSource source(const Matmul &matmul, const void *data, int64_t lines, int64
 
 gpuError_t launch_matmul(const Matmul &matmul, gpuStream_t stream) {
   Product<MatrixSource, MatrixSource, MatrixTarget> product{};
+  const DType dtype = matmul.epilogue == nullptr ? matmul.dtype : matmul.epilogue->dtype;
   product.a = source(matmul, matmul.a.data, matmul.m, matmul.a.row_stride, matmul.a.column_stride, matmul.a_strides);
   product.b = source(matmul, matmul.b.data, matmul.n, matmul.b.column_stride, matmul.b.row_stride, matmul.b_strides);
   product.target.array = {matmul.y,
-                          matmul.dtype,
-                          is_wide(matmul.y, matmul.dtype, matmul.n),
+                          dtype,
+                          is_wide(matmul.y, dtype, matmul.n),
                           matmul.addend,
+                          matmul.dtype,
                           matmul.addend_row,
                           matmul.addend_column,
                           0};
   product.target.rows = product.m = matmul.m;
   product.target.columns = product.n = matmul.n;
   product.batches = matmul.batches;
-  return matmul.dtype == DType::f64 ? launch_product<double>(product, matmul.plan, matmul.scratch, stream)
-                                    : launch_product<float>(product, matmul.plan, matmul.scratch, stream);
+  if (matmul.dtype != DType::f64) return launch_finished(product, matmul.epilogue, matmul.plan, matmul.scratch, stream);
+  if (matmul.epilogue != nullptr) return gpuErrorInvalidValue;
+  return launch_product<double>(product, matmul.plan, matmul.scratch, stream);
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "backend/gpu/device_epilogue.h"
 #include "backend/gpu/product_plan.h"
 #include "tensor/element_type.h"
 
@@ -35,6 +36,9 @@ struct Matmul {
   /// Null, or what is added, as addend[row * addend_row + column * addend_column].
   const void *addend;
   int64_t addend_row, addend_column;
+
+  /// Null, or what is done with the results, which then have its dtype; not for f64. On the host.
+  const Epilogue *epilogue;
 
   ProductPlan plan;
   void *scratch;

@@ -20,6 +20,7 @@
 #include "backend/gpu/floats-inl.h"
 #include "backend/gpu/image_places-inl.h"
 #include "backend/gpu/product_plan.h"
+#include "backend/gpu/product_results-inl.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -29,20 +30,8 @@ struct FactorArray {
   int32_t is_wide;  ///< do four neighbours lie together, aligned?
 };
 
-/// addend[addend_first + row * addend_row + column * addend_column] is added to the results, unless it is null.
-struct ResultArray {
-  void *data;
-  DType dtype;
-  int32_t is_wide;
-  const void *addend;
-  int64_t addend_row, addend_column, addend_first;
-
-  __device__ int64_t addend_at(int64_t row, int64_t column) const {
-    return addend_first + row * addend_row + column * addend_column;
-  }
-};
-
-template <typename SourceA, typename SourceB, typename Target>
+/// `Finish`: an Epilogue, or NoEpilogue.
+template <typename SourceA, typename SourceB, typename Target, typename Finish = NoEpilogue>
 struct Product {
   SourceA a;
   SourceB b;
@@ -50,20 +39,10 @@ struct Product {
   int64_t batches, m, n;  ///< m is the most rows that any batch has
   int64_t splits, split_depth;
   void *parts;  ///< [splits, batches, m, n] of C; null where sums are not split
+  Finish finish;
 };
-
-/// Are runs of four elements aligned, if they begin at multiples of these offsets?
-inline bool is_wide(const void *data, DType dtype, int64_t offsets) {
-  const uintptr_t bytes = dtype == DType::f32 ? 16 : 8;  // f64 is read one by one
-  return offsets % 4 == 0 && reinterpret_cast<uintptr_t>(data) % bytes == 0;
-}
 
 // ---- four neighbours ----
-
-template <typename C>
-struct alignas(16) Quad {
-  C values[4];
-};
 
 /// As they lie in memory: to convert them at once would be to wait for them.
 template <typename C>
@@ -73,10 +52,6 @@ struct Fetched {
 template <>
 struct Fetched<double> {
   double values[4];
-};
-
-struct alignas(8) Bytes8 {
-  uint32_t words[2];
 };
 
 // Elements have numbers known when this is compiled, loops would leave them in memory until they are unrolled.
@@ -215,50 +190,7 @@ struct Piece {
   }
 };
 
-// ---- results ----
-
-__device__ inline void store_four(DType dtype, void *data, int64_t position, const Quad<float> &quad) {
-  if (dtype == DType::f32) {
-    *reinterpret_cast<Quad<float> *>(static_cast<float *>(data) + position) = quad;
-  } else {
-    Bytes8 packed;
-    TUTTI_UNROLL
-    for (int i = 0; i < 2; ++i)
-      packed.words[i] = static_cast<uint32_t>(float_to_half(dtype, quad.values[2 * i])) |
-                        static_cast<uint32_t>(float_to_half(dtype, quad.values[2 * i + 1])) << 16;
-    *reinterpret_cast<Bytes8 *>(static_cast<uint16_t *>(data) + position) = packed;
-  }
-}
-__device__ inline void store_four(DType, void *data, int64_t position, const Quad<double> &quad) {
-  TUTTI_UNROLL
-  for (int i = 0; i < 4; ++i)
-    static_cast<double *>(data)[position + i] = quad.values[i];
-}
-
-/// Neighbours in a row, those that there are.
-template <typename C, typename Target>
-__device__ inline void put_results(const Target &target, int64_t row, int64_t column, Quad<C> quad) {
-  const ResultArray &array = target.array;
-  if (row >= target.rows || column >= target.columns) return;
-  TUTTI_UNROLL
-  for (int i = 0; i < 4 && array.addend != nullptr; ++i) {
-    if (column + i < target.columns)
-      quad.values[i] += load_float<C>(array.dtype, array.addend, array.addend_at(row, column + i));
-  }
-  const int64_t position = target.row(row) + column;
-  if (array.is_wide) return store_four(array.dtype, array.data, position, quad);
-  TUTTI_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    if (column + i < target.columns) store_float<C>(array.dtype, array.data, position + i, quad.values[i]);
-  }
-}
-
-/// One split of one batch in the memory for parts.
-struct PartTarget {
-  ResultArray array;
-  int64_t rows, columns, first;
-  __device__ int64_t row(int64_t row) const { return first + row * columns; }
-};
+// ---- tiles ----
 
 /// The squares of 4 x 4 results that a thread has.
 template <typename C, int kQuads>
@@ -286,8 +218,8 @@ struct Sums {
     }
   }
 
-  template <typename Target>
-  __device__ void store(const Target &target, int64_t first_row, int64_t first_column) const {
+  template <typename Target, typename Finish>
+  __device__ void store(const Target &target, const Finish &finish, int64_t first_row, int64_t first_column) const {
     TUTTI_UNROLL
     for (int p = 0; p < kQuads; ++p) {
       TUTTI_UNROLL
@@ -298,8 +230,8 @@ struct Sums {
           TUTTI_UNROLL
           for (int j = 0; j < 4; ++j)
             quad.values[j] = values[p][i][q][j];
-          put_results<C>(target, first_row + p * TileShape::kDown * 4 + i, first_column + q * TileShape::kAcross * 4,
-                         quad);
+          put_results<C>(target, finish, first_row + p * TileShape::kDown * 4 + i,
+                         first_column + q * TileShape::kAcross * 4, quad);
         }
       }
     }
@@ -373,7 +305,7 @@ __global__ void __launch_bounds__(kBlockThreads, 2) multiply_tiles(const AnyProd
   sum_tile<C, kQuads>(a, b, place, begin, sums);
   const int64_t row = place.row + static_cast<int64_t>(threadIdx.x) / TileShape::kAcross * 4;
   const int64_t column = place.column + static_cast<int64_t>(threadIdx.x) % TileShape::kAcross * 4;
-  if (product.parts == nullptr) return sums.store(product.target.at_batch(place.batch), row, column);
+  if (product.parts == nullptr) return sums.store(product.target.at_batch(place.batch), product.finish, row, column);
   PartTarget part{};
   part.array.data = product.parts;
   part.array.dtype = sizeof(C) == sizeof(double) ? DType::f64 : DType::f32;
@@ -381,7 +313,7 @@ __global__ void __launch_bounds__(kBlockThreads, 2) multiply_tiles(const AnyProd
   part.rows = product.m;
   part.columns = product.n;
   part.first = (place.split * product.batches + place.batch) * product.m * product.n;
-  sums.store(part, row, column);
+  sums.store(part, NoEpilogue{}, row, column);
 }
 
 /// Results from their parts, part by part.
@@ -396,8 +328,10 @@ __global__ void add_parts(const AnyProduct product) {
     const int64_t row = i % matrix / product.n, column = i % product.n;
     if (row >= target.rows) continue;
     const ResultArray &array = target.array;
-    if (array.addend != nullptr) sum += load_float<C>(array.dtype, array.addend, array.addend_at(row, column));
-    store_float<C>(array.dtype, array.data, target.row(row) + column, sum);
+    if (array.addend != nullptr) sum += load_float<C>(array.addend_dtype, array.addend, array.addend_at(row, column));
+    const int64_t position = target.row(row) + column;
+    finish_one(product.finish, position, array.first_column + column, sum);
+    store_float<C>(array.dtype, array.data, position, sum);
   }
 }
 
@@ -425,6 +359,22 @@ gpuError_t launch_product(AnyProduct product, const ProductPlan &plan, void *scr
     if (plan.quads == 2) return launch_tiles<C, 2>(product, stream);
   }
   return launch_tiles<C, 1>(product, stream);
+}
+
+/// The product with an epilogue, or without one (null), in float.
+template <typename SourceA, typename SourceB, typename Target>
+gpuError_t launch_finished(const Product<SourceA, SourceB, Target> &product, const Epilogue *epilogue,
+                           const ProductPlan &plan, void *scratch, gpuStream_t stream) {
+  if (epilogue == nullptr) return launch_product<float>(product, plan, scratch, stream);
+  Product<SourceA, SourceB, Target, Epilogue> finished{};
+  finished.a = product.a;
+  finished.b = product.b;
+  finished.target = product.target;
+  finished.batches = product.batches;
+  finished.m = product.m;
+  finished.n = product.n;
+  finished.finish = *epilogue;
+  return launch_product<float>(finished, plan, scratch, stream);
 }
 
 }  // namespace tutti::impl::backend::gpu

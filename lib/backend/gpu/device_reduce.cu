@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_reduce.h"
 
+#include "backend/gpu/reduce_work-inl.h"
 #include "backend/gpu/reduction-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
 
 // ---- what is read ----
-
-__device__ inline int64_t position_of(const ReduceWalk &walk, int64_t index) {
-  if (walk.rank == 0) return 0;
-  int64_t position = 0;
-  for (int32_t axis = walk.rank - 1; axis > 0; --axis) {
-    const int64_t next = index / walk.dims[axis];
-    position += (index - next * walk.dims[axis]) * walk.strides[axis];
-    index = next;
-  }
-  return position + index * walk.strides[0];
-}
 
 /// Packs of V floats of type T.
 template <typename T, int V>
@@ -35,114 +25,6 @@ struct AnySource {
   static constexpr int kWidth = 1;
   AnyArray array;
   __device__ void load(int64_t index, C (&x)[1]) const { x[0] = load_any<C>(array, index); }
-};
-
-// ---- what is done with it ----
-
-struct Sum {
-  template <typename C>
-  __device__ static C combine(C a, C b) {
-    return a + b;
-  }
-  __device__ static int64_t combine(int64_t a, int64_t b) {  // wraps
-    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  }
-  template <typename C>
-  __device__ static C taken(C x) {
-    return x;
-  }
-};
-
-struct Product {
-  template <typename C>
-  __device__ static C combine(C a, C b) {
-    return a * b;
-  }
-  __device__ static int64_t combine(int64_t a, int64_t b) {  // wraps
-    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  }
-  template <typename C>
-  __device__ static C taken(C x) {
-    return x;
-  }
-};
-
-/// A NaN wins.
-struct Max {
-  template <typename C>
-  __device__ static C combine(C a, C b) {
-    return b > a || b != b ? b : a;
-  }
-  template <typename C>
-  __device__ static C taken(C x) {
-    return x;
-  }
-};
-
-struct Min {
-  template <typename C>
-  __device__ static C combine(C a, C b) {
-    return b < a || b != b ? b : a;
-  }
-  template <typename C>
-  __device__ static C taken(C x) {
-    return x;
-  }
-};
-
-struct AllFinite {
-  template <typename C>
-  __device__ static C combine(C a, C b) {
-    return a * b;
-  }
-  template <typename C>
-  __device__ static C taken(C x) {
-    return x - x == 0 ? C(1) : C(0);
-  }
-};
-
-template <typename Op, typename C>
-struct ReduceFinish {
-  using Total = C;
-  C start, divisor;
-  DType dtype;
-  void *y;
-  int64_t columns;
-
-  __device__ Total none() const { return start; }
-  __device__ static Total combine(Total a, Total b) { return Op::combine(a, b); }
-  __device__ void write(int64_t outer, int64_t column, const Total &total) const {
-    store_element<C>(dtype, y, outer * columns + column, total / divisor);
-  }
-};
-
-template <typename Op, typename Source>
-struct Reduction {
-  static constexpr int kWidth = Source::kWidth;
-  using C = typename Source::C;
-  using Finish = ReduceFinish<Op, C>;
-  struct State {
-    int64_t origin;
-    C totals[kWidth];
-  };
-  Finish finish;
-  Source source;
-  ReduceWalk outer_walk, row_walk;
-
-  __device__ State begin(int64_t outer, int64_t, bool, int64_t column) const {
-    State state;
-    state.origin = position_of(outer_walk, outer) + column;
-    for (int v = 0; v < kWidth; ++v)
-      state.totals[v] = finish.start;
-    return state;
-  }
-  __device__ void add(State &state, int64_t, int64_t row, int64_t) const {
-    C x[kWidth];
-    source.load(state.origin + position_of(row_walk, row), x);
-    for (int v = 0; v < kWidth; ++v)
-      state.totals[v] = Op::combine(state.totals[v], Op::taken(x[v]));
-  }
-  __device__ C total(const State &state, int v) const { return state.totals[v]; }
 };
 
 // ---- the place of an extreme ----
@@ -255,7 +137,21 @@ gpuError_t launch_choice(const ReduceWork &what, gpuStream_t stream) {
   return what.dtype == DType::u64 ? with(uint64_t{0}) : with(int64_t{0});
 }
 
+template <typename Op>
+gpuError_t launch_partials_of(const ReduceWork &what, float start, gpuStream_t stream) {
+  const ReduceFinish<Op, float> finish{start, static_cast<float>(what.divisor), what.result, what.y, what.columns};
+  const float *const partials = static_cast<const float *>(what.scratch);
+  if (what.columns == 1) return launch_line_partials(finish, what.outer, what.layout.splits, partials, stream);
+  return launch_column_partials(finish, what.outer, what.columns, what.layout.splits, partials, stream);
+}
+
 }  // namespace
+
+gpuError_t launch_reduce_partials(const ReduceWork &work, gpuStream_t stream) {
+  if (work.op == ReduceOp::max) return launch_partials_of<Max>(work, -HUGE_VALF, stream);
+  if (work.op == ReduceOp::min) return launch_partials_of<Min>(work, HUGE_VALF, stream);
+  return launch_partials_of<Sum>(work, 0, stream);
+}
 
 int64_t reduce_scratch_bytes(const ReduceWork &work) {
   const int64_t total = work.op == ReduceOp::argmax || work.op == ReduceOp::argmin ? 16 : 8;

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "backend/gpu/reduction_data.h"
 #include "tensor/element_type.h"
 
 namespace tutti::impl::backend::gpu {
@@ -25,12 +26,6 @@ enum class ReduceOp : int32_t {
   argmin,
 };
 
-/// Positions of the elements of a box: index i, row-major over dims, lies at the sum of its coordinates times strides.
-struct ReduceWalk {
-  int32_t rank;
-  int64_t dims[4], strides[4];
-};
-
 struct ReduceWork {
   ReduceOp op;
   tensor::DType dtype, result;  ///< of x and of y
@@ -41,12 +36,16 @@ struct ReduceWork {
   int64_t integer_start;  ///< extremes of integers: the lowest or highest value, as 64 bits
   const void *x;
   void *y, *scratch;
+  ReductionLayout layout;  ///< of a first pass that is a generated kernel's
 };
 
 /// What scratch must have.
 int64_t reduce_scratch_bytes(const ReduceWork &work);
 
 gpuError_t launch_reduce(const ReduceWork &work, gpuStream_t stream);
+
+/// The second pass of a sum, max or min in float whose first has left layout.splits partial results in scratch.
+gpuError_t launch_reduce_partials(const ReduceWork &work, gpuStream_t stream);
 
 }  // namespace tutti::impl::backend::gpu
 

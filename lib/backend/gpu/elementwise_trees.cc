@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
-#include "backend/gpu/elementwise.h"
+#include "backend/gpu/program_maker.h"
 
 namespace tutti::impl::backend::gpu {
 
 using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
+using tensor::DType;
 
 namespace {
 
@@ -32,8 +33,9 @@ class TreeMaker {
       users_[static_cast<size_t>(port.value)].push_back(lowered.step_count());
   }
 
-  /// The tree of a root: producers are taken in, one after the other, as long as everything fits.
-  std::vector<int32_t> grow(int32_t root, const std::vector<int32_t> &turns) const {
+  /// The tree of a root: producers are taken in, one after the other, as long as everything fits. It is computed at
+  /// `turn`.
+  std::vector<int32_t> grow(int32_t root, int32_t turn, const std::vector<int32_t> &turns, ProgramResult result) const {
     std::vector<int32_t> tree{root};
     if (!fuses(lowered_, lowered_.step(root))) return tree;
     for (size_t next = 0; next < tree.size(); ++next) {
@@ -43,50 +45,111 @@ class TreeMaker {
         const int32_t producer = input == kNoValue ? -1 : producer_[static_cast<size_t>(input)];
         if (producer < 0 || turns[static_cast<size_t>(producer)] != producer) continue;
         if (std::find(tree.begin(), tree.end(), producer) != tree.end()) continue;
-        if (!joins(producer, tree, root)) continue;
+        if (!joins(producer, tree, root, turn)) continue;
         std::vector<int32_t> larger = tree;
         larger.push_back(producer);
         std::vector<int32_t> in_order = larger;
         std::sort(in_order.begin(), in_order.end());
-        if (fits_program(lowered_, in_order)) tree = std::move(larger);
+        if (make_tree_program(lowered_, in_order, result).ok()) tree = std::move(larger);
       }
     }
     std::sort(tree.begin(), tree.end());
     return tree;
   }
 
+  /// A reduction with the tree that it reduces, if nobody else reads that; else empty.
+  std::vector<int32_t> grow_reduction(int32_t root, const std::vector<int32_t> &turns, int64_t least_bytes) const {
+    const Node &node = lowered_.step(root);
+    if (!reduces_trees(node.op)) return {};
+    const LoweredValue &value = lowered_.value(node.inputs[0]);
+    const int32_t producer = producer_[static_cast<size_t>(node.inputs[0])];
+    const bool is_float = value.dtype == DType::f32 || value.dtype == DType::f16 || value.dtype == DType::bf16;
+    if (!is_float || producer < 0 || turns[static_cast<size_t>(producer)] != producer) return {};
+    if (value.bytes == 0 || value.bytes < least_bytes) return {};
+    if (!joins(producer, {root}, producer, root) ||
+        segments_[static_cast<size_t>(producer)] != segments_[static_cast<size_t>(root)])
+      return {};
+    const int32_t alone[] = {producer};
+    if (!make_tree_program(lowered_, alone, ProgramResult::consumed).ok()) return {};
+    std::vector<int32_t> tree = grow(producer, root, turns, ProgramResult::consumed);
+    tree.push_back(root);
+    return tree;
+  }
+
+  /// The last product that only the tree reads; -1 for none.
+  int32_t product_of(int32_t root, const std::vector<int32_t> &tree) const {
+    int32_t found = -1;
+    const bool writes = is_written(lowered_.step(root).outputs.empty() ? kNoValue : lowered_.step(root).outputs[0]);
+    for (const int32_t step : tree) {
+      if (!fuses(lowered_, lowered_.step(step))) continue;
+      for (const ValueId input : lowered_.step(step).inputs) {
+        const int32_t producer = input == kNoValue ? -1 : producer_[static_cast<size_t>(input)];
+        if (producer <= found || !is_product(lowered_.step(producer))) continue;
+        // Every block reads all of a factor: an entry cannot be written meanwhile.
+        if (writes && reads_state(lowered_.step(producer))) continue;
+        if (moves(producer, tree, root, root)) found = producer;
+      }
+    }
+    return found;
+  }
+
  private:
+  static bool is_product(const Node &node) {
+    return node.op == "matmul" || node.op == "conv2d" || node.op == "conv2d_input_gradient";
+  }
+
+  static bool is_alias(const Node &node) {
+    return node.op == "reshape" || node.op == "identity" || node.op == "stop_gradient";
+  }
+
+  bool reads_state(const Node &node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId input) { return input != kNoValue && is_state_[static_cast<size_t>(input)] != 0; });
+  }
+
+  /// Does the value go to state as it is?
+  bool is_written(ValueId value) const {
+    if (value == kNoValue) return false;
+    const std::vector<int32_t> &users = users_[static_cast<size_t>(value)];
+    return std::any_of(users.begin(), users.end(), [&](int32_t user) {
+      if (user == lowered_.step_count()) return false;
+      const Node &node = lowered_.step(user);
+      return node.op == "state_write" || (is_alias(node) && is_written(node.outputs[0]));
+    });
+  }
+
   void note_values(int32_t step, const Node &node) {
     for (const ValueId input : node.inputs) {
       if (input != kNoValue) users_[static_cast<size_t>(input)].push_back(step);
     }
     for (const ValueId output : node.outputs) {
       producer_[static_cast<size_t>(output)] = step;
-      const bool is_alias = node.op == "reshape" || node.op == "identity" || node.op == "stop_gradient";
       is_state_[static_cast<size_t>(output)] =
-          node.op == "state_read" || (is_alias && is_state_[static_cast<size_t>(node.inputs[0])] != 0) ? 1 : 0;
+          node.op == "state_read" || (is_alias(node) && is_state_[static_cast<size_t>(node.inputs[0])] != 0) ? 1 : 0;
     }
   }
 
-  bool joins(int32_t step, const std::vector<int32_t> &tree, int32_t root) const {
+  /// Inside a tree nobody else may read the value.
+  bool joins(int32_t step, const std::vector<int32_t> &tree, int32_t root, int32_t turn) const {
+    return fuses(lowered_, lowered_.step(step)) && moves(step, tree, root, turn);
+  }
+
+  /// May the node be computed at `turn`, as far as its readers and its operands go?
+  bool moves(int32_t step, const std::vector<int32_t> &tree, int32_t root, int32_t turn) const {
     const Node &node = lowered_.step(step);
-    if (!fuses(lowered_, node) || segments_[static_cast<size_t>(step)] != segments_[static_cast<size_t>(root)])
-      return false;
+    if (segments_[static_cast<size_t>(step)] != segments_[static_cast<size_t>(root)]) return false;
     const ValueId value = node.outputs[0];
     if (lowered_.value(value).dims != lowered_.value(lowered_.step(root).outputs[0]).dims) return false;
     for (const int32_t user : users_[static_cast<size_t>(value)]) {
       if (std::find(tree.begin(), tree.end(), user) == tree.end()) return false;
     }
-    return !reads_changing_state(node, step, root);
+    return !reads_changing_state(node, step, turn);
   }
 
   /// Would the node read state later than something that changes state?
-  bool reads_changing_state(const Node &node, int32_t step, int32_t root) const {
-    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-      return input != kNoValue && is_state_[static_cast<size_t>(input)] != 0;
-    });
-    return reads &&
-           std::find(changes_state_.begin() + step, changes_state_.begin() + root, 1) != changes_state_.begin() + root;
+  bool reads_changing_state(const Node &node, int32_t step, int32_t turn) const {
+    return reads_state(node) &&
+           std::find(changes_state_.begin() + step, changes_state_.begin() + turn, 1) != changes_state_.begin() + turn;
   }
 
   const LoweredGraph &lowered_;
@@ -99,18 +162,25 @@ class TreeMaker {
 
 }  // namespace
 
-ElementwiseTrees ElementwiseTrees::make(const LoweredGraph &lowered) {
+bool reduces_trees(std::string_view op) {
+  return op == "reduce_sum" || op == "reduce_mean" || op == "reduce_max" || op == "reduce_min";
+}
+
+ElementwiseTrees ElementwiseTrees::make(const LoweredGraph &lowered, std::optional<int64_t> reduced_bytes) {
   const TreeMaker maker(lowered);
   ElementwiseTrees trees;
   const auto steps = static_cast<size_t>(lowered.step_count());
   trees.trees_.resize(steps);
+  trees.products_.assign(steps, -1);
   for (int32_t step = 0; step < lowered.step_count(); ++step)
     trees.turns_.push_back(step);
   // Roots from the last on, so that a tree is as large as it can be.
   for (int32_t root = lowered.step_count() - 1; root >= 0; --root) {
     if (trees.is_inner(root)) continue;
-    std::vector<int32_t> tree = maker.grow(root, trees.turns_);
-    if (tree.size() == 1) continue;
+    std::vector<int32_t> tree = maker.grow(root, root, trees.turns_, ProgramResult::stored);
+    trees.products_[static_cast<size_t>(root)] = maker.product_of(root, tree);
+    if (tree.size() == 1 && reduced_bytes.has_value()) tree = maker.grow_reduction(root, trees.turns_, *reduced_bytes);
+    if (tree.size() <= 1) continue;
     for (const int32_t step : tree)
       trees.turns_[static_cast<size_t>(step)] = root;
     trees.trees_[static_cast<size_t>(root)] = std::move(tree);

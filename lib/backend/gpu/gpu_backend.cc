@@ -4,6 +4,8 @@
 #include <memory>
 
 #include "backend/build_id.h"
+#include "backend/cache_folder.h"
+#include "backend/gpu/collective_table.h"
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/gpu_executable.h"
 #include "backend/gpu/gpu_program.h"
@@ -43,7 +45,8 @@ Result<std::vector<int32_t>> chosen_gpus(const JsonReader &options) {
 }
 
 Status read_options(const JsonReader &options, GpuBackend &backend) {
-  TUTTI_TRY(options.only_keys({"logical_devices", "gpus", "memory_limit_bytes", "launch", "plan_cache"}));
+  TUTTI_TRY(options.only_keys(
+      {"logical_devices", "gpus", "memory_limit_bytes", "launch", "plan_cache", "generated_kernels"}));
   TUTTI_ASSIGN(const std::vector<int32_t> gpus, chosen_gpus(options));
   TUTTI_ASSIGN(int64_t count, options.get_integer("logical_devices", 0));
   if (count < 0 || count > kMostDevices)
@@ -59,8 +62,9 @@ Status read_options(const JsonReader &options, GpuBackend &backend) {
     return base::invalid_argument("launch is ", base::quoted(launch), ", expected \"graphs\" or \"kernels\"");
   backend.replays_graphs = launch == "graphs";
   TUTTI_ASSIGN(const std::string plan_cache, options.get_string("plan_cache", ""));
-  if (!plan_cache.empty() && plan_cache != "off" && plan_cache.front() != '/')
-    return base::invalid_argument("plan_cache is ", base::quoted(plan_cache), ", expected an absolute path or \"off\"");
+  TUTTI_ASSIGN(backend.cache_folder, plan_cache_folder(plan_cache));
+  TUTTI_ASSIGN(const std::string generated, options.get_string("generated_kernels", "automatic"));
+  TUTTI_ASSIGN(backend.generate_kernels, parse_generate_kernels(generated));
   return Status();
 }
 
@@ -139,7 +143,8 @@ const tutti_backend_api *entry(uint32_t host_abi_version) {
                                         nullptr,
                                         &kExecutableTable,
                                         &kProgramTable,
-                                        &kTransferTable};
+                                        &kTransferTable,
+                                        collective_table()};
   return host_abi_version == TUTTI_BACKEND_ABI_VERSION ? &api : nullptr;
 }
 

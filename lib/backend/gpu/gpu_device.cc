@@ -27,6 +27,10 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t 
   TUTTI_TRY(device->make_current());
   TUTTI_TRY(status_of(gpuStreamCreateWithFlags(&device->copies, gpuStreamNonBlocking), "making a stream"));
   TUTTI_ASSIGN(device->library, platform::open_library(device->ordinal));
+  device->generator =
+      std::make_unique<KernelGenerator>(device->ordinal, backend.generate_kernels, backend.cache_folder, backend.host);
+  TUTTI_ASSIGN(const platform::DeviceFacts facts, platform::describe(device->ordinal));
+  device->multiplies_bf16 = facts.multiplies_bf16;
   return device;
 }
 
@@ -298,7 +302,8 @@ int32_t event_synchronize(tutti_event *event, tutti_error_sink *sink) {
   });
 }
 
-int32_t event_is_done(tutti_event *event) { return gpuEventQuery(event_of(event).event) == gpuSuccess ? 1 : 0; }
+/// What went wrong on the device comes from those who wait: there is nothing more to wait for.
+int32_t event_is_done(tutti_event *event) { return gpuEventQuery(event_of(event).event) == gpuErrorNotReady ? 0 : 1; }
 
 }  // namespace
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/gpu/faults.h"
+#include "backend/gpu/generated_kernels.h"
 #include "backend/gpu/library.h"
 #include "backend/gpu/runtime.h"
 #include "base/status.h"
@@ -29,6 +30,8 @@ struct GpuBackend {
   std::vector<int32_t> ordinals;  ///< GPU of each logical device
   int64_t memory_limit = 0;       ///< bytes each logical device may hold; 0 = what the GPU has
   bool replays_graphs = true;     ///< false: kernels are launched one by one, for looking at errors
+  GenerateKernels generate_kernels = GenerateKernels::automatic;
+  std::string cache_folder;  ///< "" = nothing is kept
 
   static GpuBackend &of(tutti_backend *handle) { return *reinterpret_cast<GpuBackend *>(handle); }
   std::string device_name(int32_t index) const;
@@ -40,6 +43,8 @@ struct GpuDevice {
   int32_t index = 0;
   int32_t ordinal = 0;
   std::unique_ptr<Library> library;  ///< null where the platform has none
+  std::unique_ptr<KernelGenerator> generator;
+  bool multiplies_bf16 = false;  ///< faster than f32
   std::atomic<int64_t> bytes_in_use{0};
   std::mutex copies_mutex;
   gpuStream_t copies = nullptr;  ///< for copies that are done when they return; guarded by copies_mutex

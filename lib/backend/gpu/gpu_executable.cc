@@ -7,7 +7,12 @@
 #include "backend/gpu/device_ports.h"
 #include "backend/gpu/elementwise.h"
 #include "backend/gpu/elementwise_trees.h"
+#include "backend/gpu/generated_kernels.h"
 #include "backend/gpu/library.h"
+#include "backend/gpu/mixed_graph.h"
+#include "backend/gpu/product_tails.h"
+#include "backend/gpu/program_maker.h"
+#include "backend/gpu/reduced_trees.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -45,53 +50,90 @@ Status check_layouts(const LoweredGraph &lowered, const GpuDevice &device) {
 
 Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request, GpuDevice &device) {
   TUTTI_TRY(device.make_current());
-  TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request));
+  TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request, device.multiplies_bf16 ? mixed_graph : nullptr));
   TUTTI_TRY(check_layouts(lowered, device));
   std::unique_ptr<GpuExecutable> executable(new GpuExecutable(std::move(lowered)));
   executable->host_ = device.host();
   executable->has_trace_ = (request.flags & TUTTI_COMPILE_DEBUG_NAMES) != 0;
-  const Status status = executable->add_calls(device.library.get());
+  KernelBatch batch(*device.generator);
+  const Status status = executable->add_calls(device.library.get(), batch);
   if (!status.ok()) return status.with_detail("device", device.name());
   return executable;
 }
 
-Status GpuExecutable::make_calls(Library *library, StorageWishes &wishes, std::vector<KernelCall> &by_step) {
-  const ElementwiseTrees trees = ElementwiseTrees::make(lowered_);
+Status GpuExecutable::add_tails(const ElementwiseTrees &trees, Library *library, StorageWishes &wishes,
+                                std::vector<KernelCall> &by_step) {
+  for (const ProductTail &tail : find_product_tails(lowered_, trees)) {
+    const auto root = static_cast<size_t>(tail.root());
+    int64_t scratch = 0;
+    TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, library, fault_texts_, &scratch));
+    if (!call.kernel) continue;
+    wishes.scratch[root] = scratch;
+    by_step[root] = std::move(call);
+    wishes.turn[static_cast<size_t>(tail.product)] = tail.root();
+    tail_roots_.insert(&lowered_.step(tail.root()));
+  }
+  return Status();
+}
+
+Status GpuExecutable::make_calls(Library *library, KernelBatch &batch, StorageWishes &wishes,
+                                 std::vector<KernelCall> &by_step) {
+  const ElementwiseTrees trees = ElementwiseTrees::make(lowered_, batch.reduced_bytes());
   wishes.turn = trees.turns();
-  JsonArray kernels;
+  TUTTI_TRY(add_tails(trees, library, wishes, by_step));
   for (int32_t step = 0; step < lowered_.step_count(); ++step) {
     const Node &node = lowered_.step(step);
-    if (trees.is_inner(step)) {
+    if (wishes.turn[static_cast<size_t>(step)] != step) {
       wishes.bytes[static_cast<size_t>(node.outputs[0])] = 0;
       continue;
     }
     const bool is_elsewhere = is_leaf(node) || node.op == "state_write" || node.op == "all_reduce";
     if (is_elsewhere || (!node.outputs.empty() && wishes.same_memory[static_cast<size_t>(node.outputs[0])] >= 0))
       continue;
-    int64_t scratch = 0;
     KernelCall &call = by_step[static_cast<size_t>(step)];
+    if (call.kernel) continue;  // with its product
     if (trees.tree(step).empty()) {
-      TUTTI_ASSIGN(call, make_call(lowered_, node, library, fault_texts_, &scratch));
+      KernelRequest request{lowered_, node, library, fault_texts_, &batch};
+      TUTTI_ASSIGN(call, make_call(request));
+      wishes.scratch[static_cast<size_t>(step)] = request.scratch_bytes;
+    } else if (reduces_trees(node.op)) {
+      TUTTI_ASSIGN(
+          call, make_reduced_tree_call(lowered_, trees.tree(step), batch, &wishes.scratch[static_cast<size_t>(step)]));
     } else {
-      TUTTI_ASSIGN(call, make_tree_call(lowered_, trees.tree(step)));
+      TUTTI_ASSIGN(call, make_tree_call(lowered_, trees.tree(step), &batch));
     }
-    wishes.scratch[static_cast<size_t>(step)] = scratch;
-    kernels.push_back(JsonObject{{"node", node.scope_name}, {"op", node.op}, {"kernel", call.kernel_name}});
+  }
+  return batch.compile();
+}
+
+void GpuExecutable::make_report(const Library *library, const KernelBatch &batch,
+                                const std::vector<KernelCall> &by_step) {
+  JsonArray kernels;
+  for (int32_t step = 0; step < lowered_.step_count(); ++step) {
+    const KernelCall &call = by_step[static_cast<size_t>(step)];
+    if (!call.kernel) continue;
+    const bool is_generated = call.generated != nullptr && call.generated->kernel != nullptr;
+    const Node &node = lowered_.step(step);
+    kernels.push_back(JsonObject{{"node", node.scope_name},
+                                 {"op", node.op},
+                                 {"kernel", is_generated ? "generated " + call.kernel_name : call.kernel_name}});
   }
   JsonObject report{{"kernels", std::move(kernels)}};
   if (library != nullptr) report.emplace_back("library", library->describe());
+  if (!batch.report().is_null()) report.emplace_back("generated_kernels", batch.report());
   report_ = std::move(report);
-  return Status();
 }
 
-Status GpuExecutable::add_calls(Library *library) {
+Status GpuExecutable::add_calls(Library *library, KernelBatch &batch) {
   StorageWishes wishes = StorageWishes::row_major(lowered_);
   wishes.alignment = kAlignment;
   wishes.may_overwrite = [&, updates = wishes.may_overwrite](const Node &node, int32_t output, int32_t input) {
-    return updates(node, output, input) || may_overwrite(lowered_, node, input);
+    // Where a product is computed, too, others may still read what one block has no more use for.
+    return updates(node, output, input) || (tail_roots_.count(&node) == 0 && may_overwrite(lowered_, node, input));
   };
   std::vector<KernelCall> by_step(lowered_.steps().size());
-  TUTTI_TRY(make_calls(library, wishes, by_step));
+  TUTTI_TRY(make_calls(library, batch, wishes, by_step));
+  make_report(library, batch, by_step);
   plan_ = plan_storage(lowered_, wishes);
   places_ = plan_.locations;
   place_ports();

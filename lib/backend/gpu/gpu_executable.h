@@ -12,9 +12,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "backend/gpu/elementwise_trees.h"
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/kernel.h"
 #include "backend/storage_plan.h"
@@ -38,8 +40,12 @@ class GpuExecutable {
  private:
   friend class GpuProgram;
   explicit GpuExecutable(LoweredGraph lowered) : lowered_(std::move(lowered)) {}
-  base::Status add_calls(Library *library);
-  base::Status make_calls(Library *library, StorageWishes &wishes, std::vector<KernelCall> &by_step);
+  base::Status add_calls(Library *library, KernelBatch &batch);
+  base::Status add_tails(const ElementwiseTrees &trees, Library *library, StorageWishes &wishes,
+                         std::vector<KernelCall> &by_step);
+  base::Status make_calls(Library *library, KernelBatch &batch, StorageWishes &wishes,
+                          std::vector<KernelCall> &by_step);
+  void make_report(const Library *library, const KernelBatch &batch, const std::vector<KernelCall> &by_step);
   void add_copies(int32_t step, bool into_outputs);
   base::Status add_state_write(int32_t step);
   int32_t add_place(const Location &location);
@@ -50,6 +56,7 @@ class GpuExecutable {
   LoweredGraph lowered_;
   StoragePlan plan_;
   std::vector<FaultText> fault_texts_;
+  std::set<const graph::Node *> tail_roots_;  // computed together with a product
   std::vector<KernelCall> calls_;
   std::vector<int32_t> segment_ends_;  // by segment: one past its last call
   std::vector<Location> places_;       // what the pointer table points to: the values, then targets of copies

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,7 +36,10 @@
 
 namespace tutti::impl::backend::gpu {
 
+class KernelBatch;
 class Library;
+struct ProductTail;
+struct GeneratedProgram;
 
 /// What all calls of a segment share.
 struct IssueContext {
@@ -94,10 +98,16 @@ struct KernelRequest {
   Library *library;
   /// All faults of the executable.
   std::vector<FaultText> &fault_texts;
+  /// Kernels to be compiled when all nodes have theirs; null where none are.
+  KernelBatch *batch = nullptr;
+  /// What is computed together with a product (product_tails.h), or null. A factory that cannot gives an empty kernel.
+  const ProductTail *tail = nullptr;
   /// Set by the factory: bytes of Frame::scratch().
   int64_t scratch_bytes = 0;
   /// Set by the factory where it says more than the op's name: "cublaslt", "simt_gemm", ...
   std::string kernel_name = {};
+  /// Set by the factory where there may be a generated kernel.
+  std::shared_ptr<const GeneratedProgram> generated = {};
 
   bool has_input(size_t index) const { return index < node.inputs.size() && node.inputs[index] != graph::kNoValue; }
   const LoweredValue &input(size_t index) const { return lowered.value(node.inputs[index]); }
@@ -128,6 +138,7 @@ struct KernelCall {
   std::vector<int32_t> inputs, outputs;
   int64_t scratch_offset = 0;
   std::string trace_name, kernel_name;
+  std::shared_ptr<const GeneratedProgram> generated;  ///< what may do it in place of the kernel of that name
 
   base::Status issue(void *const *table, void *workspace, const IssueContext &context) const {
     return kernel(
@@ -135,10 +146,9 @@ struct KernelCall {
   }
 };
 
-/// Makes the call of a node, of the library or of this folder: its kernel, operands by value id, scratch size in
-/// `scratch_bytes`. An error names op, dtypes and what is missing.
-base::Result<KernelCall> make_call(const LoweredGraph &lowered, const graph::Node &node, Library *library,
-                                   std::vector<FaultText> &fault_texts, int64_t *scratch_bytes);
+/// Makes the call of the request's node, of the library or of this folder: its kernel, operands by value id; scratch
+/// size in the request. An error names op, dtypes and what is missing.
+base::Result<KernelCall> make_call(KernelRequest &request);
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "backend/gpu/elementwise.h"
 #include "backend/gpu/kernels.h"
 #include "backend/gpu/library.h"
+#include "backend/gpu/product_tails.h"
+#include "backend/gpu/program_maker.h"
 #include "base/text.h"
 
 namespace tutti::impl::backend::gpu {
@@ -110,6 +111,18 @@ Result<Kernel> find(KernelRequest &request) {
   return factory(request);
 }
 
+/// An empty kernel where the tail is better left alone: whoever computes the product is not changed for it.
+Result<Kernel> find_with_tail(KernelRequest &request) {
+  if (request.library == nullptr) return find_kernel(request.node.op)(request);
+  TUTTI_ASSIGN(Kernel kernel, request.library->find(request));
+  if (kernel) return kernel;
+  KernelRequest plain{request.lowered, request.node, request.library, request.fault_texts};
+  TUTTI_ASSIGN(const Kernel without, request.library->find(plain));
+  if (without) return Kernel();
+  request.scratch_bytes = 0;
+  return find_kernel(request.node.op)(request);
+}
+
 }  // namespace
 
 KernelFactory find_kernel(std::string_view op) {
@@ -120,18 +133,35 @@ KernelFactory find_kernel(std::string_view op) {
   return is_elementwise(op) ? make_elementwise : nullptr;
 }
 
-Result<KernelCall> make_call(const LoweredGraph &lowered, const graph::Node &node, Library *library,
-                             std::vector<FaultText> &fault_texts, int64_t *scratch_bytes) {
-  KernelRequest request{lowered, node, library, fault_texts};
+Result<KernelCall> make_call(KernelRequest &request) {
+  const graph::Node &node = request.node;
   Result<Kernel> kernel = find(request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(node), ": cannot be compiled"));
-  *scratch_bytes = request.scratch_bytes;
   KernelCall call;
   call.kernel = std::move(kernel).value();
   call.inputs = node.inputs;
   call.outputs = node.outputs;
   call.trace_name = node.scope_name.empty() ? node.op : node.scope_name;
   call.kernel_name = request.kernel_name.empty() ? "gpu" : request.kernel_name;
+  call.generated = request.generated;
+  return call;
+}
+
+Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
+                                  std::vector<FaultText> &fault_texts, int64_t *scratch_bytes) {
+  const graph::Node &product = lowered.step(tail.product), &root = lowered.step(tail.root());
+  KernelRequest request{lowered, product, library, fault_texts, nullptr, &tail};
+  Result<Kernel> kernel = find_with_tail(request);
+  if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(product), ": cannot be compiled"));
+  *scratch_bytes = request.scratch_bytes;
+  KernelCall call;
+  call.kernel = std::move(kernel).value();
+  call.inputs = product.inputs;
+  call.inputs.insert(call.inputs.end(), tail.reads.begin(), tail.reads.end());
+  call.outputs = root.outputs;
+  call.trace_name = root.scope_name.empty() ? root.op : root.scope_name;
+  call.kernel_name =
+      base::concat(request.kernel_name.empty() ? product.op : request.kernel_name, "(", tail.steps.size() + 1, ")");
   return call;
 }
 

@@ -3,6 +3,7 @@
 // Batched products of matrices.
 #include "backend/gpu/device_matmul.h"
 #include "backend/gpu/kernels.h"
+#include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::gpu {
@@ -75,8 +76,10 @@ Result<Kernel> make_matmul(KernelRequest &request) {
   matmul.plan = plan_product({matmul.batches, matmul.m, matmul.n, matmul.k, matmul.dtype == DType::f64});
   const int64_t scratch = request.reserve_scratch(matmul.plan.scratch_bytes);
   request.kernel_name = "simt_product";
-  return Kernel([matmul, scratch](const Frame &frame) {
+  return Kernel([matmul, scratch, tail = KeptTail(request)](const Frame &frame) {
     Matmul own = matmul;
+    Epilogue epilogue;
+    own.epilogue = tail.place(frame, epilogue);
     own.a.data = frame.input(0);
     own.b.data = frame.input(1);
     own.y = frame.output(0);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "backend/gpu/library.h"
+#include "backend/gpu/run_time_compiler.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::gpu::platform {
@@ -26,11 +27,18 @@ struct DeviceFacts {
   std::string kind;         ///< equal for devices that run each other's executables: "cuda sm_90"
   std::string description;  ///< for people: "NVIDIA H200, compute capability 9.0, 132 multiprocessors"
   int64_t memory_bytes = 0;
+  bool multiplies_bf16 = false;  ///< are products of bf16 faster than those of f32?
 };
 base::Result<DeviceFacts> describe(int32_t ordinal);
 
 /// Kernels that the platform's libraries have for a device; null where there are none. The device is current.
 base::Result<std::unique_ptr<Library>> open_library(int32_t ordinal);
+
+/// Are kernels compiled at run time where nobody says whether?
+bool generates_kernels();
+
+/// The compiler of kernels for a device. UNAVAILABLE: one sentence that says what is missing. The device is current.
+base::Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t ordinal);
 
 }  // namespace tutti::impl::backend::gpu::platform
 

@@ -6,6 +6,7 @@
 
 #include "backend/gpu/device_reduce.h"
 #include "backend/gpu/kernels.h"
+#include "backend/gpu/reduced_trees.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::gpu {
@@ -90,25 +91,30 @@ int64_t extreme_of(DType dtype, bool is_lowest) {
 }
 
 template <typename Attributes>
-Result<Kernel> make(KernelRequest &request, ReduceOp op) {
-  TUTTI_ASSIGN(const Attributes attributes, Attributes::from(request.node));
-  ReduceWork work = shape_work(request.input(0), request.output(0), attributes.axes);
+Result<ReduceWork> work_of(const LoweredGraph &lowered, const graph::Node &node, ReduceOp op) {
+  TUTTI_ASSIGN(const Attributes attributes, Attributes::from(node));
+  ReduceWork work = shape_work(lowered.value(node.inputs[0]), lowered.value(node.outputs[0]), attributes.axes);
   work.op = op;
   if (op == ReduceOp::product) work.integer_start = 1;
   if (op == ReduceOp::max || op == ReduceOp::min) work.integer_start = extreme_of(work.dtype, op == ReduceOp::max);
-  if (request.node.op == "reduce_mean") work.divisor = static_cast<double>(work.rows);
-  return reduce_kernel(request, work);
+  if (node.op == "reduce_mean") work.divisor = static_cast<double>(work.rows);
+  return work;
 }
 
 }  // namespace
 
+Result<ReduceWork> reduce_work_of(const LoweredGraph &lowered, const graph::Node &node) {
+  using namespace graph::ops;
+  if (node.op == "reduce_mean") return work_of<ReduceMeanAttributes>(lowered, node, ReduceOp::sum);
+  if (node.op == "reduce_max") return work_of<ReduceMaxAttributes>(lowered, node, ReduceOp::max);
+  if (node.op == "reduce_min") return work_of<ReduceMinAttributes>(lowered, node, ReduceOp::min);
+  if (node.op == "reduce_prod") return work_of<ReduceProdAttributes>(lowered, node, ReduceOp::product);
+  return work_of<ReduceSumAttributes>(lowered, node, ReduceOp::sum);
+}
+
 Result<Kernel> make_reduce(KernelRequest &request) {
-  const std::string &op = request.node.op;
-  if (op == "reduce_mean") return make<graph::ops::ReduceMeanAttributes>(request, ReduceOp::sum);
-  if (op == "reduce_max") return make<graph::ops::ReduceMaxAttributes>(request, ReduceOp::max);
-  if (op == "reduce_min") return make<graph::ops::ReduceMinAttributes>(request, ReduceOp::min);
-  if (op == "reduce_prod") return make<graph::ops::ReduceProdAttributes>(request, ReduceOp::product);
-  return make<graph::ops::ReduceSumAttributes>(request, ReduceOp::sum);
+  TUTTI_ASSIGN(const ReduceWork work, reduce_work_of(request.lowered, request.node));
+  return reduce_kernel(request, work);
 }
 
 Result<Kernel> make_arg_reduce(KernelRequest &request) {

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backend/gpu/reduction_data.h"
+
 namespace tutti::impl::backend::gpu {
 
 /// Blocks that keep any GPU's memory busy.
@@ -26,16 +28,6 @@ inline int32_t power_of_two(int64_t count) {
     power *= 2;
   return power;
 }
-
-struct ReductionLayout {
-  int64_t outer, rows, columns;
-  int32_t lanes;   ///< threads that share a row: side by side along columns, or along the row if there is one column
-  int64_t tiles;   ///< blocks that share a row
-  int64_t splits;  ///< parts of the rows, each reduced to a partial result
-  int64_t split_rows;  ///< rows of a part
-
-  int64_t results() const { return outer * columns; }
-};
 
 inline void split_rows(ReductionLayout &layout, int64_t parts) {
   layout.splits = std::max<int64_t>(1, parts);

@@ -47,11 +47,6 @@ __device__ inline void narrow(float x, BFloat16 &out) { out.bits = float_to_bflo
 
 // ---- packs ----
 
-template <typename T, int V>
-struct alignas(sizeof(T) * V) Pack {
-  T items[V];
-};
-
 /// Elements index .. index + V - 1; index is a multiple of V.
 template <int V, typename T>
 __device__ inline void load_pack(const T *source, int64_t index, Computed<T> (&out)[V]) {

@@ -54,6 +54,7 @@ Result<DeviceFacts> describe(int32_t ordinal) {
   const std::string architecture = architecture_of(properties);
   facts.kind = "hip " + architecture;
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  facts.multiplies_bf16 = true;  // by the kernels of gpu/, which compute in f32 and read half as much
   facts.description =
       base::concat(static_cast<const char *>(properties.name), ", ", architecture, ", ", properties.multiProcessorCount,
                    " compute units, ", facts.memory_bytes >> 20, " MiB");
@@ -68,6 +69,12 @@ Result<std::unique_ptr<Library>> open_library(int32_t ordinal) {
     return base::unavailable("GPU ", ordinal, " is a ", architecture, ", and this plug-in is compiled for ",
                              TUTTI_HIP_ARCHITECTURES);
   return std::unique_ptr<Library>();
+}
+
+bool generates_kernels() { return false; }
+
+Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t) {
+  return base::unavailable("kernels are not compiled at run time on AMD's GPUs yet");
 }
 
 }  // namespace tutti::impl::backend::gpu::platform

@@ -92,6 +92,9 @@ __device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ush
 /// In front of a loop of a fixed count.
 #define TUTTI_UNROLL _Pragma("unroll")
 
+/// In front of a function that is called, not expanded.
+#define TUTTI_NOINLINE __attribute__((noinline))
+
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) unsigned char name[]
 

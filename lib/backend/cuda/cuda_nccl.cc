@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NCCL of CUDA, opened when GPUs are connected for the first time.
+#include <cstdlib>
+#include <string_view>
+
+#include "backend/gpu/nccl.h"
+#include "backend/gpu/opened_library.h"
+
+namespace tutti::impl::backend::gpu::platform {
+
+using base::Result;
+using base::Status;
+
+namespace {
+Result<Nccl> load() { return open_nccl("libnccl.so.2", TUTTI_GPU_TOOLKIT "/lib64"); }
+}  // namespace
+
+Result<const Nccl *> nccl() {
+  Result<const Nccl *> opened = loaded_once<Nccl, load>();
+  return opened.ok() ? opened : opened.status().wrap("GPUs cannot be connected without NCCL");
+}
+
+Status check_sums_repeat() {
+  const char *const value = secure_getenv("NCCL_NVLS_ENABLE");
+  if (value != nullptr && std::string_view(value) == "0") return Status();
+  return base::unavailable(
+      "sums of NCCL may differ from run to run where NVLink switches add them up: set the environment's "
+      "NCCL_NVLS_ENABLE to 0 before the process begins");
+}
+
+}  // namespace tutti::impl::backend::gpu::platform

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/library_tail.h"
+
+#include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/product_tails.h"
+
+namespace tutti::impl::backend::cuda {
+
+using base::Result;
+using gpu::ElementOp;
+using gpu::EpilogueAccess;
+
+bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
+  if (request.tail == nullptr) return true;
+  const gpu::Epilogue &epilogue = request.tail->epilogue;
+  const auto first = static_cast<int32_t>(request.input_count());
+  shape.result = result_ = epilogue.dtype;
+  columns_ = shape.n;
+  for (int32_t i = 0; i < epilogue.step_count; ++i) {
+    const gpu::EpilogueStep &step = epilogue.steps[i];
+    // What is not stored need not be rounded.
+    if (step.op == ElementOp::to_f16 || step.op == ElementOp::to_bf16) continue;
+    if (shape.has_gelu) return false;
+    if (step.op == ElementOp::gelu_tanh) {
+      shape.has_gelu = true;
+      continue;
+    }
+    if (step.op != ElementOp::add || step.operand < 0) return false;
+    const gpu::EpilogueOperand &operand = epilogue.operands[step.operand];
+    if (operand.access == EpilogueAccess::column && !shape.has_bias) {
+      shape.has_bias = true;
+      bias_ = first + step.operand;
+      bias_dtype_ = operand.dtype;
+    } else if (operand.access == EpilogueAccess::dense && operand.dtype == result_ && !shape.has_addend) {
+      shape.has_addend = true;
+      addend_ = first + step.operand;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+void LibraryTail::reserve(gpu::KernelRequest &request) {
+  if (bias_ >= 0 && bias_dtype_ != result_)
+    scratch_ = request.reserve_scratch(columns_ * static_cast<int64_t>(tensor::size_bytes(result_)));
+}
+
+const char *LibraryTail::addend(const gpu::Frame &frame) const {
+  return addend_ < 0 ? nullptr : frame.input_as<char>(addend_);
+}
+
+Result<const void *> LibraryTail::bias(const gpu::Frame &frame) const {
+  if (bias_ < 0) return nullptr;
+  if (bias_dtype_ == result_) return frame.input(bias_);
+  gpu::ElementProgram program{};
+  program.elements = columns_;
+  program.arithmetic = gpu::Arithmetic::f32;
+  program.input_count = program.instruction_count = 1;
+  program.inputs[0] = {const_cast<void *>(frame.input(bias_)), bias_dtype_, gpu::ElementAccess::dense, 0, {1}};
+  program.output = {frame.scratch_as<char>(scratch_), result_, gpu::ElementAccess::dense, 0, {1}};
+  program.instructions[0] = {ElementOp::identity, 0, 0, 0, 0};
+  TUTTI_TRY(gpu::status_of(gpu::launch_elements(program, frame.stream()), "launching elementwise work"));
+  return program.output.data;
+}
+
+}  // namespace tutti::impl::backend::cuda

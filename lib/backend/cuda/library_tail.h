@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What cuBLASLt can do with the results of a product before it stores them, of what the graph has behind it: an addend
+// that lies as they do, a bias, the approximate gelu, another dtype. It rounds once, at the end. Not relu: whether a
+// NaN stays one is not documented, and a loss that is not finite has to be seen.
+#ifndef TUTTI_BACKEND_CUDA_LIBRARY_TAIL_H_
+#define TUTTI_BACKEND_CUDA_LIBRARY_TAIL_H_
+
+#include <cstdint>
+
+#include "backend/cuda/product_plan.h"
+#include "backend/gpu/kernel.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::cuda {
+
+class LibraryTail {
+ public:
+  /// Sets what follows in `shape`; false where cuBLASLt has nothing like the request's tail. Without a tail nothing
+  /// follows.
+  bool read(const gpu::KernelRequest &request, ProductShape &shape);
+  /// Reserves scratch memory, behind all that the product itself needs.
+  void reserve(gpu::KernelRequest &request);
+
+  /// The addend, or null.
+  const char *addend(const gpu::Frame &frame) const;
+  /// The bias in the dtype of the results, or null: converted in the scratch memory if it is of another.
+  base::Result<const void *> bias(const gpu::Frame &frame) const;
+
+ private:
+  int32_t addend_ = -1, bias_ = -1;  // inputs of the frame
+  tensor::DType bias_dtype_{}, result_{};
+  int64_t columns_ = 0, scratch_ = 0;
+};
+
+}  // namespace tutti::impl::backend::cuda
+
+#endif  // TUTTI_BACKEND_CUDA_LIBRARY_TAIL_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/loaded_kernels.h"
+
+#include "backend/gpu/runtime.h"
+
+namespace tutti::impl::backend::cuda {
+
+using base::Result;
+using gpu::GeneratedOperands;
+using gpu::status_of;
+
+namespace {
+
+/// While it lives this thread may load modules, although it captures a stream.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture &) = delete;
+  RelaxedCapture &operator=(const RelaxedCapture &) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+/// The library that it is of is never unloaded.
+class LoadedKernel final : public gpu::GeneratedKernel {
+ public:
+  explicit LoadedKernel(cudaKernel_t kernel) : kernel_(kernel) {}
+
+  gpuError_t launch(const GeneratedOperands &operands, unsigned blocks, size_t shared_bytes,
+                    gpuStream_t stream) const override {
+    const RelaxedCapture may_load;
+    GeneratedOperands copy = operands;
+    void *arguments[] = {&copy};
+    // The runtime takes a cudaKernel_t in place of a function.
+    return cudaLaunchKernel(static_cast<const void *>(kernel_), dim3(blocks), dim3(kBlockThreads), arguments,
+                            shared_bytes, stream);
+  }
+
+ private:
+  cudaKernel_t kernel_;
+};
+
+}  // namespace
+
+Result<std::vector<std::shared_ptr<const gpu::GeneratedKernel>>> load_kernels(const std::string &image,
+                                                                              std::span<const std::string> names) {
+  cudaLibrary_t library = nullptr;
+  TUTTI_TRY(status_of(cudaLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+                      "loading generated kernels"));
+  std::vector<std::shared_ptr<const gpu::GeneratedKernel>> kernels;
+  for (const std::string &name : names) {
+    cudaKernel_t kernel = nullptr;
+    TUTTI_TRY(status_of(cudaLibraryGetKernel(&kernel, library, name.c_str()), "looking for a generated kernel"));
+    cudaFuncAttributes attributes;  // asking for them puts the kernel on the device
+    TUTTI_TRY(
+        status_of(cudaFuncGetAttributes(&attributes, static_cast<const void *>(kernel)), "loading a generated kernel"));
+    kernels.push_back(std::make_shared<LoadedKernel>(kernel));
+  }
+  return kernels;
+}
+
+}  // namespace tutti::impl::backend::cuda

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the toolkit lacks NVRTC's header, or is older than CUDA 12.8 and cannot load kernels without the driver.
+#include "backend/cuda/nvrtc_compiler.h"
+
+namespace tutti::impl::backend::cuda {
+
+base::Result<std::shared_ptr<const gpu::RunTimeCompiler>> open_nvrtc(int32_t, bool) {
+  return base::unavailable("this plug-in was built without NVRTC: it needs nvrtc.h and CUDA 12.8");
+}
+
+}  // namespace tutti::impl::backend::cuda

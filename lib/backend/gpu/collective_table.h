@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of collective operations that a GPU backend offers (<tutti/plugin/backend.h>): over NCCL or what has its
+// interface (nccl_clique.cc), or none where the build has no header of it (no_nccl.cc).
+#ifndef TUTTI_BACKEND_GPU_COLLECTIVE_TABLE_H_
+#define TUTTI_BACKEND_GPU_COLLECTIVE_TABLE_H_
+
+#include <tutti/plugin/backend.h>
+
+namespace tutti::impl::backend::gpu {
+
+/// Null: the devices cannot be connected.
+const tutti_collective_table *collective_table();
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_COLLECTIVE_TABLE_H_

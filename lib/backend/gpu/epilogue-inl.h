@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Epilogues in the kernels of products. Included by .cu files only.
+#ifndef TUTTI_BACKEND_GPU_EPILOGUE_INL_H_
+#define TUTTI_BACKEND_GPU_EPILOGUE_INL_H_
+
+#include "backend/gpu/arithmetic-inl.h"
+#include "backend/gpu/device_epilogue.h"
+#include "backend/gpu/floats-inl.h"
+
+namespace tutti::impl::backend::gpu {
+
+/// Neighbours in a row.
+template <int kCount>
+struct EpilogueLanes {
+  float lane[kCount];
+};
+
+/// Apart from the kernels, which have it in many places: they would grow by all ops in each.
+template <int kCount>
+__device__ TUTTI_NOINLINE EpilogueLanes<kCount> run_epilogue_op(ElementOp op, EpilogueLanes<kCount> a,
+                                                                EpilogueLanes<kCount> b, float number) {
+  switch (op) {
+#define TUTTI_EPILOGUE_OP(name)                                                      \
+  case ElementOp::name:                                                              \
+    TUTTI_UNROLL                                                                     \
+    for (int i = 0; i < kCount; ++i)                                                 \
+      a.lane[i] = apply<ElementOp::name, float>(a.lane[i], b.lane[i], 0.0f, number); \
+    break;
+    TUTTI_EPILOGUE_OPS(TUTTI_EPILOGUE_OP)
+#undef TUTTI_EPILOGUE_OP
+    default:
+      break;
+  }
+  return a;
+}
+
+/// The first `count` of the lanes at `position` of the results, the first in `column`.
+template <int kCount>
+__device__ inline void run_epilogue(const Epilogue &epilogue, int64_t position, int64_t column, int count,
+                                    EpilogueLanes<kCount> &value) {
+  for (int32_t i = 0; i < epilogue.step_count; ++i) {
+    const EpilogueStep &step = epilogue.steps[i];
+    EpilogueLanes<kCount> other = {};
+    if (step.operand >= 0) {
+      const EpilogueOperand &operand = epilogue.operands[step.operand];
+      const int64_t first = operand.access == EpilogueAccess::dense ? position : column;
+      TUTTI_UNROLL
+      for (int j = 0; j < kCount; ++j) {
+        const int64_t at = operand.access == EpilogueAccess::scalar ? 0 : first + j;
+        if (j < count) other.lane[j] = load_float<float>(operand.dtype, operand.data, at);
+      }
+    }
+    value = step.is_reversed != 0 ? run_epilogue_op(step.op, other, value, step.number)
+                                  : run_epilogue_op(step.op, value, other, step.number);
+  }
+}
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_EPILOGUE_INL_H_

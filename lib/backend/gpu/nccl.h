@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NCCL, or RCCL, which has the same interface: <tutti_nccl.h> of each platform includes its header. Opened when devices
+// are connected for the first time; a plug-in works without, and then the host combines. Functions have their names of
+// the header.
+//
+// Threads: all functions may be called from any thread.
+#ifndef TUTTI_BACKEND_GPU_NCCL_H_
+#define TUTTI_BACKEND_GPU_NCCL_H_
+
+#include <tutti_nccl.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu {
+
+struct Nccl {
+  decltype(&::ncclGetVersion) ncclGetVersion = nullptr;
+  decltype(&::ncclGetErrorString) ncclGetErrorString = nullptr;
+  decltype(&::ncclGetLastError) ncclGetLastError = nullptr;
+  decltype(&::ncclGetUniqueId) ncclGetUniqueId = nullptr;
+  decltype(&::ncclCommInitRankConfig) ncclCommInitRankConfig = nullptr;
+  decltype(&::ncclCommGetAsyncError) ncclCommGetAsyncError = nullptr;
+  decltype(&::ncclCommFinalize) ncclCommFinalize = nullptr;
+  decltype(&::ncclCommDestroy) ncclCommDestroy = nullptr;
+  decltype(&::ncclCommAbort) ncclCommAbort = nullptr;
+  decltype(&::ncclGroupStart) ncclGroupStart = nullptr;
+  decltype(&::ncclGroupEnd) ncclGroupEnd = nullptr;
+  decltype(&::ncclAllReduce) ncclAllReduce = nullptr;
+  decltype(&::ncclReduce) ncclReduce = nullptr;
+  decltype(&::ncclBroadcast) ncclBroadcast = nullptr;
+  decltype(&::ncclReduceScatter) ncclReduceScatter = nullptr;
+  decltype(&::ncclAllGather) ncclAllGather = nullptr;
+};
+
+/// The functions of a shared library, looked for where the loader looks, then in `folder`; never closed. UNAVAILABLE
+/// and what is missing, or that it is older than 2.14, which has communicators that do not block.
+base::Result<Nccl> open_nccl(const std::string &file, const std::string &folder);
+
+/// Ok, also while something is in progress, or what the library says while `action` ("summing over devices").
+base::Status status_of(const Nccl &nccl, ncclResult_t result, std::string_view action);
+
+namespace platform {
+
+/// The functions for the life of the process, or UNAVAILABLE.
+base::Result<const Nccl *> nccl();
+/// Ok when sums over the same devices have the same bits in every run, else UNAVAILABLE and why not.
+base::Status check_sums_repeat();
+
+}  // namespace platform
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_NCCL_H_

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/nccl_clique.h"
+
+#include <chrono>
+#include <thread>
+
+#include "backend/gpu/runtime.h"
+#include "tensor/dtype.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::Result;
+using base::Status;
+using tensor::DType;
+
+namespace {
+
+/// How long ending communicators may take.
+constexpr int64_t kEndingMs = 10000;
+
+Result<ncclDataType_t> nccl_type(int32_t number) {
+  switch (static_cast<DType>(number)) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::i32:
+      return ncclInt32;
+    case DType::i64:
+      return ncclInt64;
+    case DType::u8:
+    case DType::boolean:
+      return ncclUint8;
+    case DType::i8:
+      return ncclInt8;
+    case DType::u32:
+      return ncclUint32;
+    case DType::u64:
+      return ncclUint64;
+    default:
+      return base::unimplemented("NCCL has no elements of dtype ", tensor::name(static_cast<DType>(number)));
+  }
+}
+
+ncclRedOp_t nccl_reduction(int32_t reduction) {
+  if (reduction == TUTTI_REDUCTION_MAX) return ncclMax;
+  return reduction == TUTTI_REDUCTION_MIN ? ncclMin : ncclSum;
+}
+
+const char *action_of(int32_t kind) {
+  switch (kind) {
+    case TUTTI_COLLECTIVE_ALL_REDUCE:
+      return "reducing over devices";
+    case TUTTI_COLLECTIVE_REDUCE_SCATTER:
+      return "reducing and scattering over devices";
+    case TUTTI_COLLECTIVE_ALL_GATHER:
+      return "gathering from devices";
+    default:
+      return "copying to all devices";
+  }
+}
+
+/// Rank r owns the r-th of slices of one length that follow one another: NCCL has calls for that.
+bool are_even(const tutti_collective &operation, size_t ranks) {
+  if (static_cast<size_t>(operation.slice_count) != ranks) return false;
+  const int64_t length = operation.slices[0].end - operation.slices[0].begin;
+  for (int32_t r = 0; r < operation.slice_count; ++r) {
+    const tutti_collective_slice &slice = operation.slices[r];
+    if (slice.owner != r || slice.end - slice.begin != length || slice.begin != operation.slices[0].begin + r * length)
+      return false;
+  }
+  return length > 0;
+}
+
+}  // namespace
+
+/// A rank in a call. abort() waits for its end.
+class NcclClique::Call {
+ public:
+  Call(const NcclClique &clique, Rank &rank) : rank_(rank) {
+    rank_.in_call.store(true);
+    is_allowed_ = !clique.aborted_.load();
+  }
+  ~Call() { rank_.in_call.store(false); }
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
+
+  Status check() const { return is_allowed_ ? Status() : base::aborted("the devices were disconnected"); }
+
+ private:
+  Rank &rank_;
+  bool is_allowed_;
+};
+
+Result<std::unique_ptr<NcclClique>> NcclClique::connect(const Nccl &nccl, std::span<const int32_t> ordinals,
+                                                        int64_t timeout_ms, const tutti_backend_host *log) {
+  std::unique_ptr<NcclClique> clique(new NcclClique(nccl, ordinals.size(), log));
+  for (size_t r = 0; r < ordinals.size(); ++r)
+    clique->ranks_[r].ordinal = ordinals[r];
+  const Status status = clique->initialize(base::Deadline::after_ms(timeout_ms));
+  if (status.ok()) return clique;
+  clique->abort();
+  return status;
+}
+
+Status NcclClique::initialize(base::Deadline deadline) {
+  ncclUniqueId id;
+  TUTTI_TRY(status_of(nccl_, nccl_.ncclGetUniqueId(&id), "connecting devices"));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  TUTTI_TRY(status_of(nccl_, nccl_.ncclGroupStart(), "connecting devices"));
+  Status first;
+  for (size_t r = 0; r < ranks_.size() && first.ok(); ++r) {
+    first = status_of(gpuSetDevice(ranks_[r].ordinal), "choosing the device");
+    if (!first.ok()) break;
+    first = status_of(nccl_,
+                      nccl_.ncclCommInitRankConfig(&ranks_[r].communicator, static_cast<int>(ranks_.size()), id,
+                                                   static_cast<int>(r), &config),
+                      "connecting devices");
+  }
+  const Status ended = status_of(nccl_, nccl_.ncclGroupEnd(), "connecting devices");
+  TUTTI_TRY(first);
+  TUTTI_TRY(ended);
+  return await_all("connecting devices", deadline);
+}
+
+Result<bool> NcclClique::is_idle(const Rank &rank, std::string_view action) const {
+  ncclResult_t state = ncclSuccess;
+  TUTTI_TRY(status_of(nccl_, nccl_.ncclCommGetAsyncError(rank.communicator, &state), action));
+  TUTTI_TRY(status_of(nccl_, state, action));
+  return state == ncclSuccess;
+}
+
+Status NcclClique::await_all(std::string_view action, base::Deadline deadline) {
+  for (size_t r = 0; r < ranks_.size();) {
+    const Result<bool> idle = is_idle(ranks_[r], action);
+    if (!idle.ok()) return idle.status().with_detail("rank", std::to_string(r));
+    if (*idle) {
+      ++r;
+      continue;
+    }
+    if (deadline.passed()) {
+      return base::deadline_exceeded(action, ": rank ", r, " (GPU ", ranks_[r].ordinal, ") is not ready in time")
+          .with_detail("rank", std::to_string(r));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return Status();
+}
+
+Status NcclClique::finalize() {
+  TUTTI_TRY(status_of(nccl_, nccl_.ncclGroupStart(), "disconnecting devices"));
+  Status first;
+  for (const Rank &rank : ranks_) {
+    const Status status = status_of(nccl_, nccl_.ncclCommFinalize(rank.communicator), "disconnecting devices");
+    if (first.ok()) first = status;
+  }
+  const Status ended = status_of(nccl_, nccl_.ncclGroupEnd(), "disconnecting devices");
+  TUTTI_TRY(first);
+  TUTTI_TRY(ended);
+  return await_all("disconnecting devices", base::Deadline::after_ms(kEndingMs));
+}
+
+NcclClique::~NcclClique() {
+  if (aborted_.load()) return;
+  if (const Status status = finalize(); !status.ok()) {
+    warn(status);
+    abort();
+    return;
+  }
+  for (const Rank &rank : ranks_)
+    warn(status_of(nccl_, nccl_.ncclCommDestroy(rank.communicator), "disconnecting devices"));
+}
+
+Status NcclClique::enqueue(int32_t rank, const tutti_collective &operation, gpuStream_t stream) {
+  Rank &self = ranks_[static_cast<size_t>(rank)];
+  const Call call(*this, self);
+  TUTTI_TRY(call.check());
+  TUTTI_TRY(status_of(gpuSetDevice(self.ordinal), "choosing the device"));
+  return issue(self, rank, operation, stream);
+}
+
+Status NcclClique::issue(const Rank &rank, int32_t number, const tutti_collective &operation,
+                         gpuStream_t stream) const {
+  TUTTI_ASSIGN(const ncclDataType_t type, nccl_type(operation.dtype));
+  const auto count = static_cast<size_t>(operation.count);
+  const char *const action = action_of(operation.kind);
+  switch (operation.kind) {
+    case TUTTI_COLLECTIVE_ALL_REDUCE:
+      return status_of(nccl_,
+                       nccl_.ncclAllReduce(operation.memory, operation.memory, count, type,
+                                           nccl_reduction(operation.reduction), rank.communicator, stream),
+                       action);
+    case TUTTI_COLLECTIVE_BROADCAST:
+      return status_of(nccl_,
+                       nccl_.ncclBroadcast(operation.memory, operation.memory, count, type, operation.root,
+                                           rank.communicator, stream),
+                       action);
+    case TUTTI_COLLECTIVE_REDUCE_SCATTER:
+    case TUTTI_COLLECTIVE_ALL_GATHER:
+      break;
+    default:
+      return base::unimplemented("collective operation ", operation.kind);
+  }
+  if (!are_even(operation, ranks_.size())) return issue_slices(rank, operation, stream);
+  const auto bytes = static_cast<int64_t>(tensor::size_bytes(static_cast<DType>(operation.dtype)));
+  const int64_t length = operation.slices[0].end - operation.slices[0].begin;
+  char *const all = static_cast<char *>(operation.memory) + operation.slices[0].begin * bytes;
+  char *const own = all + number * length * bytes;
+  if (operation.kind == TUTTI_COLLECTIVE_ALL_GATHER) {
+    return status_of(nccl_, nccl_.ncclAllGather(own, all, static_cast<size_t>(length), type, rank.communicator, stream),
+                     action);
+  }
+  return status_of(nccl_,
+                   nccl_.ncclReduceScatter(all, own, static_cast<size_t>(length), type,
+                                           nccl_reduction(operation.reduction), rank.communicator, stream),
+                   action);
+}
+
+/// Slice by slice, as one call.
+Status NcclClique::issue_slices(const Rank &rank, const tutti_collective &operation, gpuStream_t stream) const {
+  TUTTI_ASSIGN(const ncclDataType_t type, nccl_type(operation.dtype));
+  const auto bytes = static_cast<int64_t>(tensor::size_bytes(static_cast<DType>(operation.dtype)));
+  const char *const action = action_of(operation.kind);
+  TUTTI_TRY(status_of(nccl_, nccl_.ncclGroupStart(), action));
+  Status first;
+  for (int32_t s = 0; s < operation.slice_count; ++s) {
+    const tutti_collective_slice &slice = operation.slices[s];
+    const auto count = static_cast<size_t>(slice.end - slice.begin);
+    char *const memory = static_cast<char *>(operation.memory) + slice.begin * bytes;
+    if (count == 0) continue;
+    const Status status =
+        status_of(nccl_,
+                  operation.kind == TUTTI_COLLECTIVE_ALL_GATHER
+                      ? nccl_.ncclBroadcast(memory, memory, count, type, slice.owner, rank.communicator, stream)
+                      : nccl_.ncclReduce(memory, memory, count, type, nccl_reduction(operation.reduction), slice.owner,
+                                         rank.communicator, stream),
+                  action);
+    if (first.ok()) first = status;
+  }
+  const Status ended = status_of(nccl_, nccl_.ncclGroupEnd(), action);
+  return first.ok() ? ended : first;
+}
+
+Result<bool> NcclClique::poll(int32_t rank) {
+  Rank &self = ranks_[static_cast<size_t>(rank)];
+  const Call call(*this, self);
+  TUTTI_TRY(call.check());
+  return is_idle(self, "combining devices");
+}
+
+void NcclClique::abort() {
+  if (aborted_.exchange(true)) return;
+  const base::Deadline deadline = base::Deadline::after_ms(kEndingMs);
+  for (Rank &rank : ranks_) {
+    while (rank.in_call.load() && !deadline.passed())
+      std::this_thread::yield();
+  }
+  // NCCL keeps the memory of all until the last was aborted: one that hangs in a call goes on with what is there.
+  for (Rank &rank : ranks_) {
+    if (rank.communicator == nullptr) continue;
+    if (rank.in_call.load()) {
+      warn(base::internal_error("aborting: GPU ", rank.ordinal, " does not return from a call of NCCL"));
+      continue;
+    }
+    warn(status_of(nccl_, nccl_.ncclCommAbort(rank.communicator), "aborting"));
+  }
+}
+
+void NcclClique::warn(const Status &status) const {
+  constexpr int32_t kWarning = 2;
+  if (!status.ok()) host_->log(host_->user, kWarning, status.to_string().c_str());
+}
+
+}  // namespace tutti::impl::backend::gpu

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GPUs of one process connected by NCCL: a communicator for each rank. Communicators do not block: NCCL carries a call
+// out in a thread of its own, and the caller asks whether it has (poll). So a rank that never comes cannot keep another
+// in a call, and everything can be aborted.
+//
+// Threads: the calls of one rank come from one thread at a time; abort() from any, also while ranks are in their calls.
+#ifndef TUTTI_BACKEND_GPU_NCCL_CLIQUE_H_
+#define TUTTI_BACKEND_GPU_NCCL_CLIQUE_H_
+
+#include <tutti/plugin/backend.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/gpu/nccl.h"
+#include "base/cancel.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu {
+
+class NcclClique {
+ public:
+  /// GPU of each rank; all different. DEADLINE_EXCEEDED after `timeout_ms`, negative = never. `log` hears what goes
+  /// wrong while communicators end; borrowed for the life of the clique.
+  static base::Result<std::unique_ptr<NcclClique>> connect(const Nccl &nccl, std::span<const int32_t> ordinals,
+                                                           int64_t timeout_ms, const tutti_backend_host *log);
+  /// Ends the communicators; the streams have done what was enqueued, unless it was aborted.
+  ~NcclClique();
+  NcclClique(const NcclClique &) = delete;
+  NcclClique &operator=(const NcclClique &) = delete;
+
+  /// As tutti_collective_table says.
+  base::Status enqueue(int32_t rank, const tutti_collective &operation, gpuStream_t stream);
+  base::Result<bool> poll(int32_t rank);
+  void abort();
+
+  const tutti_backend_host *host() const { return host_; }
+
+ private:
+  struct Rank {
+    int32_t ordinal = 0;
+    ncclComm_t communicator = nullptr;
+    std::atomic<bool> in_call{false};
+  };
+  class Call;
+
+  NcclClique(const Nccl &nccl, size_t size, const tutti_backend_host *host) : nccl_(nccl), host_(host), ranks_(size) {}
+  base::Status initialize(base::Deadline deadline);
+  /// Until no communicator is busy.
+  base::Status await_all(std::string_view action, base::Deadline deadline);
+  base::Result<bool> is_idle(const Rank &rank, std::string_view action) const;
+  base::Status finalize();
+  base::Status issue(const Rank &rank, int32_t number, const tutti_collective &operation, gpuStream_t stream) const;
+  base::Status issue_slices(const Rank &rank, const tutti_collective &operation, gpuStream_t stream) const;
+  void warn(const base::Status &status) const;
+
+  const Nccl &nccl_;
+  const tutti_backend_host *const host_;
+  std::vector<Rank> ranks_;
+  std::atomic<bool> aborted_{false};
+};
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_NCCL_CLIQUE_H_

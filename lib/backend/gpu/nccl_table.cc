@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tutti_collective_table over NCCL.
+#include <string>
+#include <vector>
+
+#include "backend/gpu/collective_table.h"
+#include "backend/gpu/gpu_device.h"
+#include "backend/gpu/nccl_clique.h"
+#include "backend/plugin_side.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+NcclClique &clique_of(tutti_clique *handle) { return *reinterpret_cast<NcclClique *>(handle); }
+
+/// NCCL, when it connects these devices.
+Result<const Nccl *> check_devices(tutti_device *const *devices, int32_t count, int32_t flags) {
+  for (int32_t a = 0; a < count; ++a) {
+    const GpuDevice &device = GpuDevice::of(devices[a]);
+    for (int32_t b = 0; b < a; ++b) {
+      const GpuDevice &other = GpuDevice::of(devices[b]);
+      if (device.ordinal == other.ordinal) {
+        return base::unimplemented("devices ", other.name(), " and ", device.name(), " are both on GPU ",
+                                   device.ordinal, ", and NCCL connects different GPUs");
+      }
+    }
+  }
+  if ((flags & ~TUTTI_CLIQUE_REPEATABLE) != 0) return base::unimplemented("cliques with flags ", flags);
+  if ((flags & TUTTI_CLIQUE_REPEATABLE) != 0) TUTTI_TRY(platform::check_sums_repeat());
+  return platform::nccl();
+}
+
+int32_t check(tutti_device *const *devices, int32_t count, int32_t flags, tutti_error_sink *sink) {
+  return guarded(GpuDevice::of(devices[0]).host(), sink,
+                 [&]() -> Status { return check_devices(devices, count, flags).status(); });
+}
+
+int32_t connect(tutti_device *const *devices, int32_t count, int32_t flags, int64_t timeout_ms, tutti_clique **clique,
+                tutti_error_sink *sink) {
+  const tutti_backend_host *const host = GpuDevice::of(devices[0]).host();
+  return guarded(host, sink, [&]() -> Status {
+    TUTTI_ASSIGN(const Nccl *const nccl, check_devices(devices, count, flags));
+    std::vector<int32_t> ordinals;
+    for (int32_t r = 0; r < count; ++r)
+      ordinals.push_back(GpuDevice::of(devices[r]).ordinal);
+    TUTTI_ASSIGN(std::unique_ptr<NcclClique> made, NcclClique::connect(*nccl, ordinals, timeout_ms, host));
+    *clique = reinterpret_cast<tutti_clique *>(made.release());
+    return Status();
+  });
+}
+
+int32_t enqueue(tutti_clique *clique, int32_t rank, const tutti_collective *operation, tutti_stream *stream,
+                tutti_error_sink *sink) {
+  NcclClique &self = clique_of(clique);
+  return guarded(self.host(), sink, [&] { return self.enqueue(rank, *operation, GpuStream::of(stream).stream); });
+}
+
+int32_t poll(tutti_clique *clique, int32_t rank, int32_t *is_enqueued, tutti_error_sink *sink) {
+  NcclClique &self = clique_of(clique);
+  return guarded(self.host(), sink, [&]() -> Status {
+    TUTTI_ASSIGN(const bool idle, self.poll(rank));
+    *is_enqueued = idle ? 1 : 0;
+    return Status();
+  });
+}
+
+void abort(tutti_clique *clique) {
+  if (clique != nullptr) clique_of(clique).abort();
+}
+
+void release(tutti_clique *clique) { delete reinterpret_cast<NcclClique *>(clique); }
+
+constexpr tutti_collective_table kCollectiveTable = {
+    sizeof(tutti_collective_table), check, connect, enqueue, poll, abort, release};
+
+}  // namespace
+
+const tutti_collective_table *collective_table() { return &kCollectiveTable; }
+
+}  // namespace tutti::impl::backend::gpu

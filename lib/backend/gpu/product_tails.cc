@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/product_tails.h"
+
+#include <algorithm>
+
+#include "backend/gpu/program_maker.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::Result;
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+using tensor::DType;
+
+namespace {
+
+bool is_narrow_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
+
+class TailMaker {
+ public:
+  TailMaker(const LoweredGraph &lowered, int32_t product, std::vector<int32_t> steps)
+      : lowered_(lowered), value_(lowered.step(product).outputs[0]) {
+    tail_.product = product;
+    tail_.steps = std::move(steps);
+  }
+
+  /// Whether the nodes are a chain that fits.
+  bool make() {
+    if (!is_narrow_float(lowered_.value(value_).dtype) || !round(value_)) return false;
+    for (const int32_t step : tail_.steps) {
+      if (!add(lowered_.step(step), step == tail_.root())) return false;
+    }
+    tail_.epilogue.dtype = lowered_.value(value_).dtype;
+    return true;
+  }
+
+  ProductTail take() { return std::move(tail_); }
+
+ private:
+  bool add(const Node &node, bool is_root) {
+    ValueId other = kNoValue;
+    size_t at = node.inputs.size();
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == value_) {
+        if (at != node.inputs.size()) return false;
+        at = i;
+      } else if (other == kNoValue) {
+        other = node.inputs[i];
+      } else {
+        return false;
+      }
+    }
+    const DType dtype = lowered_.value(node.outputs[0]).dtype;
+    if (at == node.inputs.size() || !is_narrow_float(dtype)) return false;
+    if (node.op != "cast" && !add_step(node, other, at == 1)) return false;
+    value_ = node.outputs[0];
+    return is_root || round(value_);
+  }
+
+  bool add_step(const Node &node, ValueId other, bool is_reversed) {
+    const Result<ElementInstruction> instruction = element_instruction(node);
+    if (!instruction.ok() || !has_epilogue(instruction->op)) return false;
+    int32_t operand = -1;
+    if (other != kNoValue && !add_operand(other, operand)) return false;
+    return push({instruction->op, operand, is_reversed ? 1 : 0, static_cast<float>(instruction->number)});
+  }
+
+  bool push(const EpilogueStep &step) {
+    Epilogue &epilogue = tail_.epilogue;
+    if (epilogue.step_count == Epilogue::kSteps) return false;
+    epilogue.steps[epilogue.step_count++] = step;
+    return true;
+  }
+
+  /// A value of 16 bits is rounded although it is not stored: with and without the tail results are the same.
+  bool round(ValueId value) {
+    const DType dtype = lowered_.value(value).dtype;
+    if (dtype == DType::f32) return true;
+    return push({dtype == DType::f16 ? ElementOp::to_f16 : ElementOp::to_bf16, -1, 0, 0});
+  }
+
+  bool add_operand(ValueId value, int32_t &operand) {
+    const auto known = std::find(tail_.reads.begin(), tail_.reads.end(), value);
+    operand = static_cast<int32_t>(known - tail_.reads.begin());
+    if (known != tail_.reads.end()) return true;
+    EpilogueAccess access;
+    const LoweredValue &info = lowered_.value(value);
+    if (!is_narrow_float(info.dtype) || operand == Epilogue::kOperands || !find_access(info, access)) return false;
+    tail_.epilogue.operands[operand] = {nullptr, info.dtype, access};
+    tail_.reads.push_back(value);
+    return true;
+  }
+
+  bool find_access(const LoweredValue &operand, EpilogueAccess &access) const {
+    const LoweredValue &result = lowered_.value(value_);
+    access = operand.elements == result.elements ? EpilogueAccess::dense
+             : operand.elements == 1             ? EpilogueAccess::scalar
+                                                 : EpilogueAccess::column;
+    return access != EpilogueAccess::column ||
+           (operand.dims.back() == result.dims.back() && operand.elements == operand.dims.back());
+  }
+
+  const LoweredGraph &lowered_;
+  ProductTail tail_;
+  ValueId value_;  // made so far
+};
+
+}  // namespace
+
+KeptTail::KeptTail(const KernelRequest &request) : exists_(request.tail != nullptr) {
+  if (!exists_) return;
+  first_ = static_cast<int32_t>(request.input_count());
+  count_ = static_cast<int32_t>(request.tail->reads.size());
+  epilogue_ = request.tail->epilogue;
+}
+
+const Epilogue *KeptTail::place(const Frame &frame, Epilogue &place) const {
+  if (!exists_) return nullptr;
+  place = epilogue_;
+  for (int32_t i = 0; i < count_; ++i)
+    place.operands[i].data = frame.input(first_ + i);
+  return &place;
+}
+
+std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const ElementwiseTrees &trees) {
+  std::vector<ProductTail> tails;
+  for (int32_t root = 0; root < lowered.step_count(); ++root) {
+    const int32_t product = trees.product(root);
+    if (product < 0) continue;
+    const std::vector<int32_t> &tree = trees.tree(root);
+    TailMaker maker(lowered, product, tree.empty() ? std::vector<int32_t>{root} : tree);
+    if (maker.make()) tails.push_back(maker.take());
+  }
+  return tails;
+}
+
+}  // namespace tutti::impl::backend::gpu

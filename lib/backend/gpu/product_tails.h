@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tails: elementwise nodes behind a product that nothing else reads, computed while its results are stored. A tail is
+// what ElementwiseTrees found, if it is a chain: each of its nodes is made of the one before and at most one value from
+// outside that lies as the results do, is one number for each column, or one for all.
+#ifndef TUTTI_BACKEND_GPU_PRODUCT_TAILS_H_
+#define TUTTI_BACKEND_GPU_PRODUCT_TAILS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/gpu/device_epilogue.h"
+#include "backend/gpu/elementwise_trees.h"
+#include "backend/gpu/kernel.h"
+#include "backend/lowered_graph.h"
+
+namespace tutti::impl::backend::gpu {
+
+struct ProductTail {
+  int32_t product = -1;               ///< the step; it is computed at the turn of the root
+  std::vector<int32_t> steps;         ///< the nodes behind it in order, the root last
+  Epilogue epilogue{};                ///< without pointers
+  std::vector<graph::ValueId> reads;  ///< by operand
+
+  int32_t root() const { return steps.back(); }
+};
+
+/// What a kernel keeps of the tail of its request, if there is one.
+class KeptTail {
+ public:
+  explicit KeptTail(const KernelRequest &request);
+  /// The epilogue with the pointers of a frame, in `place`; null where there is none.
+  const Epilogue *place(const Frame &frame, Epilogue &place) const;
+
+ private:
+  bool exists_;
+  int32_t first_ = 0, count_ = 0;  // inputs of the frame
+  Epilogue epilogue_{};
+};
+
+/// At most one for each product and each root.
+std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const ElementwiseTrees &trees);
+
+/// The call of a product with its tail: inputs are those of the product, then what the tail reads; the output is the
+/// root's. No kernel where whoever computes the product cannot take the tail along: then they are made one by one.
+base::Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
+                                        std::vector<FaultText> &fault_texts, int64_t *scratch_bytes);
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_PRODUCT_TAILS_H_

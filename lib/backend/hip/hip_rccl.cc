@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RCCL, opened when GPUs are connected for the first time.
+#include "backend/gpu/nccl.h"
+#include "backend/gpu/opened_library.h"
+
+namespace tutti::impl::backend::gpu::platform {
+
+using base::Result;
+using base::Status;
+
+namespace {
+Result<Nccl> load() { return open_nccl("librccl.so.1", "/opt/rocm/lib"); }
+}  // namespace
+
+Result<const Nccl *> nccl() {
+  Result<const Nccl *> opened = loaded_once<Nccl, load>();
+  return opened.ok() ? opened : opened.status().wrap("GPUs cannot be connected without RCCL");
+}
+
+Status check_sums_repeat() {
+  return base::unavailable("nobody has looked yet whether sums of RCCL have the same bits in every run");
+}
+
+}  // namespace tutti::impl::backend::gpu::platform
