@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "backend/graph_executor.h"
@@ -26,7 +27,9 @@ backend::HostOptions host_options() {
   return options;
 }
 
-Result<BackendRef> open(const std::string &name) { return runtime::open_backend(name, "{}", host_options()); }
+Result<BackendRef> open(const std::string &name, const char *options = nullptr) {
+  return runtime::open_backend(name, options != nullptr ? options : "{}", host_options());
+}
 
 bool is_optional(DType dtype) { return dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16; }
 
@@ -36,7 +39,7 @@ Result<BackendUnderTest> open_backend_under_test(int argc, char **argv) {
   if (argc < 2) return base::invalid_argument("usage: ", argv[0], " BACKEND");
   BackendUnderTest tested;
   tested.name = argv[1];
-  TUTTI_ASSIGN(const BackendRef backend, open(tested.name));
+  TUTTI_ASSIGN(const BackendRef backend, open(tested.name, std::getenv("TUTTI_TESTED_OPTIONS")));
   TUTTI_ASSIGN(tested.device, backend->open_device(0));
   TUTTI_ASSIGN(const BackendRef reference, open("reference"));
   TUTTI_ASSIGN(tested.oracle, reference->open_device(0));

@@ -6,6 +6,8 @@
 //   backend_ops_test reference            a backend of runtime/backend_list.h
 //   backend_ops_test /path/tutti-x.so     a plug-in
 //
+// TUTTI_TESTED_OPTIONS has the backend's options as JSON where they are not its defaults.
+//
 // A new backend runs the suite by one more name in tests/conformance/meson.build. Ops on f32, integers and booleans
 // must exist; on other dtypes a backend may answer UNIMPLEMENTED, which is counted and printed.
 #ifndef TUTTI_TESTS_CONFORMANCE_BACKEND_UNDER_TEST_H_

@@ -84,7 +84,7 @@ int check(const Dims &a_dims, const Dims &b_dims, const Dims &y_dims, bool trans
     const auto product = assert_ok_value(CublasLtProduct::make(lt, nullptr, plan->shape, 4096));
     assert_non_null(product.get());
     for (const auto &[at_a, at_b, at_y] : plan->calls)
-      assert_ok(product->issue(nullptr, a.data() + at_a, b.data() + at_b, y.data() + at_y, nullptr, nullptr));
+      assert_ok(product->issue(nullptr, {a.data() + at_a, b.data() + at_b, y.data() + at_y}, nullptr, nullptr));
   }
   assert_true(y == expected(a, a_dims, b, b_dims, y_dims, transpose_a, transpose_b));
   assert_int_equal(record.descriptors, 0);

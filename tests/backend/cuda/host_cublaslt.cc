@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/host_cublaslt.h"
 
+#include <cmath>
 #include <cstring>
+
+#include "tensor/half.h"
 
 namespace tutti::testing {
 
@@ -17,6 +20,8 @@ struct Operation {
   cublasComputeType_t compute;
   cudaDataType_t scale;
   cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void *bias = nullptr;
 };
 
 /// Made when it is first asked for, which may be before anything of this file is.
@@ -65,10 +70,16 @@ cublasStatus_t destroy_operation(cublasLtMatmulDesc_t operation) {
 }
 cublasStatus_t set_operation(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t name, const void *value,
                              size_t size) {
-  if (size != sizeof(cublasOperation_t)) return CUBLAS_STATUS_INVALID_VALUE;
   Operation &self = operation_of(operation);
-  std::memcpy(name == CUBLASLT_MATMUL_DESC_TRANSA ? &self.a : &self.b, value, size);
-  return CUBLAS_STATUS_SUCCESS;
+  const auto set = [&](auto &to) {
+    if (size != sizeof(to)) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&to, value, size);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  if (name == CUBLASLT_MATMUL_DESC_EPILOGUE) return set(self.epilogue);
+  if (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER) return set(self.bias);
+  if (name == CUBLASLT_MATMUL_DESC_TRANSA) return set(self.a);
+  return name == CUBLASLT_MATMUL_DESC_TRANSB ? set(self.b) : CUBLAS_STATUS_INVALID_VALUE;
 }
 cublasStatus_t create_preference(cublasLtMatmulPreference_t *preference) {
   ++record().descriptors;
@@ -95,29 +106,58 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixL
   return record().heuristic;
 }
 
-/// D = alpha op(A) op(B) + beta C.
-template <typename T>
-cublasStatus_t multiply(const Operation &operation, const void *alpha, const T *a, const Layout &layout_a, const T *b,
-                        const Layout &layout_b, const void *beta, T *d, const Layout &layout_d) {
-  const bool turned_a = operation.a == CUBLAS_OP_T, turned_b = operation.b == CUBLAS_OP_T;
-  const int64_t inner = turned_a ? layout_a.rows : layout_a.columns;
-  if ((turned_a ? layout_a.columns : layout_a.rows) != layout_d.rows ||
-      (turned_b ? layout_b.rows : layout_b.columns) != layout_d.columns ||
-      (turned_b ? layout_b.columns : layout_b.rows) != inner || *static_cast<const T *>(alpha) != 1 ||
-      *static_cast<const T *>(beta) != 0)
+double load(cudaDataType_t type, const void *array, int64_t index) {
+  if (type == CUDA_R_64F) return static_cast<const double *>(array)[index];
+  if (type == CUDA_R_32F) return static_cast<double>(static_cast<const float *>(array)[index]);
+  return static_cast<double>(impl::tensor::bfloat16_bits_to_float(static_cast<const uint16_t *>(array)[index]));
+}
+void store(cudaDataType_t type, void *array, int64_t index, double value) {
+  if (type == CUDA_R_64F) {
+    static_cast<double *>(array)[index] = value;
+  } else if (type == CUDA_R_32F) {
+    static_cast<float *>(array)[index] = static_cast<float>(value);
+  } else {
+    static_cast<uint16_t *>(array)[index] = impl::tensor::float_to_bfloat16_bits(static_cast<float>(value));
+  }
+}
+
+struct Matrix {
+  const void *data;
+  const Layout &layout;
+  bool is_turned = false;
+
+  int64_t rows() const { return is_turned ? layout.columns : layout.rows; }
+  int64_t columns() const { return is_turned ? layout.rows : layout.columns; }
+  double at(int64_t batch, int64_t row, int64_t column) const {
+    const int64_t place = is_turned ? column + row * layout.leading : row + column * layout.leading;
+    return load(layout.type, data, batch * layout.step + place);
+  }
+};
+
+/// What the header says of the epilogue: bias, one for each row of D and of D's type, then gelu.
+double finish(const Operation &operation, const Layout &d, int64_t row, double value) {
+  const int epilogue = operation.epilogue;
+  if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) value += load(d.type, operation.bias, row);
+  if ((epilogue & CUBLASLT_EPILOGUE_GELU) != 0)
+    value = 0.5 * value * (1 + std::tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));
+  return value;
+}
+
+/// D = epilogue(alpha op(A) op(B) + beta C).
+cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &a, const Matrix &b, double beta,
+                        const Matrix &c, void *d, const Layout &layout) {
+  if (a.rows() != layout.rows || b.columns() != layout.columns || a.columns() != b.rows() || alpha != 1 ||
+      a.layout.type != b.layout.type || c.layout.type != layout.type || c.rows() != layout.rows ||
+      c.columns() != layout.columns)
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (layout_a.batches != layout_d.batches || layout_b.batches != layout_d.batches) return CUBLAS_STATUS_INVALID_VALUE;
-  const auto at = [](const T *matrix, const Layout &layout, bool turned, int64_t row, int64_t column) {
-    return turned ? matrix[column + row * layout.leading] : matrix[row + column * layout.leading];
-  };
-  for (int64_t batch = 0; batch < layout_d.batches; ++batch) {
-    for (int64_t row = 0; row < layout_d.rows; ++row) {
-      for (int64_t column = 0; column < layout_d.columns; ++column) {
-        T sum = 0;
-        for (int64_t i = 0; i < inner; ++i)
-          sum += at(a + batch * layout_a.step, layout_a, turned_a, row, i) *
-                 at(b + batch * layout_b.step, layout_b, turned_b, i, column);
-        d[batch * layout_d.step + row + column * layout_d.leading] = sum;
+  if (a.layout.batches != layout.batches || b.layout.batches != layout.batches) return CUBLAS_STATUS_INVALID_VALUE;
+  for (int64_t batch = 0; batch < layout.batches; ++batch) {
+    for (int64_t row = 0; row < layout.rows; ++row) {
+      for (int64_t column = 0; column < layout.columns; ++column) {
+        double sum = beta == 0 ? 0 : beta * c.at(batch, row, column);
+        for (int64_t i = 0; i < a.columns(); ++i)
+          sum += a.at(batch, row, i) * b.at(batch, i, column);
+        store(layout.type, d, batch * layout.step + row + column * layout.leading, finish(operation, layout, row, sum));
       }
     }
   }
@@ -126,16 +166,16 @@ cublasStatus_t multiply(const Operation &operation, const void *alpha, const T *
 
 cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void *alpha, const void *a,
                       cublasLtMatrixLayout_t layout_a, const void *b, cublasLtMatrixLayout_t layout_b, const void *beta,
-                      const void *c, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t layout_d,
+                      const void *c, cublasLtMatrixLayout_t layout_c, void *d, cublasLtMatrixLayout_t layout_d,
                       const cublasLtMatmulAlgo_t *algorithm, void *, size_t scratch, cudaStream_t) {
   ++record().calls;
-  if (algorithm == nullptr || scratch != 1000 || c != d) return CUBLAS_STATUS_INVALID_VALUE;
-  const Layout &result = layout_of(layout_d);
-  if (result.type == CUDA_R_64F)
-    return multiply(operation_of(operation), alpha, static_cast<const double *>(a), layout_of(layout_a),
-                    static_cast<const double *>(b), layout_of(layout_b), beta, static_cast<double *>(d), result);
-  return multiply(operation_of(operation), alpha, static_cast<const float *>(a), layout_of(layout_a),
-                  static_cast<const float *>(b), layout_of(layout_b), beta, static_cast<float *>(d), result);
+  const Operation &self = operation_of(operation);
+  record().epilogue = self.epilogue;
+  const double factor = load(self.scale, beta, 0);
+  if (algorithm == nullptr || scratch != 1000 || (factor == 0 && c != d)) return CUBLAS_STATUS_INVALID_VALUE;
+  return multiply(self, load(self.scale, alpha, 0), {a, layout_of(layout_a), self.a == CUBLAS_OP_T},
+                  {b, layout_of(layout_b), self.b == CUBLAS_OP_T}, factor, {c, layout_of(layout_c)}, d,
+                  layout_of(layout_d));
 }
 const char *status_text(cublasStatus_t) { return "no"; }
 

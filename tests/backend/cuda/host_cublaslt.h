@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of cuBLASLt: functions that do on the host, at once, what its header promises: column-major matrices of f32
-// or f64, transpositions, batches, steps.
+// In place of cuBLASLt: functions that do on the host, at once, what its header promises: column-major matrices of f32,
+// f64 or bf16, transpositions, batches, steps, an addend, a bias and gelu behind the product.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
 
@@ -17,6 +17,7 @@ struct HostCublasLt {
   // What it was asked for.
   int descriptors = 0, calls = 0;  ///< descriptors that were not destroyed; products
   cublasComputeType_t compute{};
+  cublasLtEpilogue_t epilogue{};  ///< of the last product
   std::map<int, uint64_t> preferences;
   // What it answers.
   cublasStatus_t heuristic = CUBLAS_STATUS_SUCCESS;

@@ -3,6 +3,7 @@
 // Nodes become calls of cuBLASLt and cuDNN that compute what the ops say. The libraries, and the CUDA runtime as far as
 // it is met, are replaced by what works on the host's memory.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
 #include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/elementwise_trees.h"
+#include "backend/gpu/product_tails.h"
 #include "graph/builder.h"
 #include "graph/ops/op_attributes.h"
 #include "graph/serialize.h"
@@ -60,6 +63,8 @@ base::Result<const cuda::Cudnn *> cuda::cudnn() {
   if (!has_libraries) return base::unavailable("libcudnn.so: not here");
   return &host_cudnn().functions;
 }
+/// Nothing here copies.
+cudaError_t gpu::launch_copy(void *, const void *, int64_t, cudaStream_t) { return cudaErrorNotSupported; }
 cudaError_t cuda::launch_transpose(void *to, const void *from, int64_t rows, int64_t columns, int64_t bytes,
                                    cudaStream_t) {
   for (int64_t row = 0; row < rows; ++row)
@@ -68,8 +73,15 @@ cudaError_t cuda::launch_transpose(void *to, const void *from, int64_t rows, int
                   static_cast<char *>(to) + (column * rows + row) * bytes);
   return cudaSuccess;
 }
-/// The sum of two operands of f32 on two axes.
+/// The sum of two operands of f32 on two axes, or f32 rounded to bf16.
 cudaError_t gpu::launch_elements(const gpu::ElementProgram &program, cudaStream_t) {
+  if (program.instructions[0].op == gpu::ElementOp::identity && program.inputs[0].dtype == DType::f32 &&
+      program.output.dtype == DType::bf16) {
+    for (int64_t i = 0; i < program.elements; ++i)
+      static_cast<uint16_t *>(program.output.data)[i] =
+          tensor::float_to_bfloat16_bits(static_cast<const float *>(program.inputs[0].data)[i]);
+    return cudaSuccess;
+  }
   if (program.instructions[0].op != gpu::ElementOp::add || program.rank != 2) return cudaErrorInvalidValue;
   const auto at = [&](const gpu::ElementOperand &operand, int64_t i) -> float & {
     const int64_t row = i / program.dims[1], column = i % program.dims[1];
@@ -159,6 +171,136 @@ void products_are_cublaslts(void **) {
       }
     }
   }
+}
+
+// ---- what follows a product ----
+
+/// The kernels of a graph as GPUs compute it, with what follows the first product as its tail.
+struct TailOutcome {
+  std::string kernel;  ///< empty: the library leaves the tail alone
+  cublasLtEpilogue_t epilogue{};
+  std::vector<tensor::Tensor> inputs;
+  tensor::Tensor result;
+};
+
+tensor::Tensor allocate(const LoweredValue &value) {
+  return assert_ok_value(tensor::Tensor::allocate(value.dtype, assert_ok_value(tensor::Shape::make(value.dims))));
+}
+
+TailOutcome run_tail(GraphBuilder &builder) {
+  const LoweredGraph lowered = lower(builder);
+  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  assert_int_equal(tails.size(), 1);
+  std::vector<backend::gpu::FaultText> faults;
+  const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
+  backend::gpu::KernelRequest request{lowered,  lowered.step(tails[0].product), library.get(), faults, nullptr,
+                                      &tails[0]};
+  const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));
+  TailOutcome outcome;
+  if (!kernel) return outcome;
+  outcome.kernel = request.kernel_name;
+  std::vector<void *> table(lowered.values().size());
+  for (const auto &port : lowered.inputs()) {
+    tensor::Tensor input = allocate(lowered.value(port.value));
+    const Values values = numbers(input.elements(), static_cast<int>(outcome.inputs.size()) * 3 + 1);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (input.dtype() == DType::f32) input.mutable_data_as<float>()[i] = values[i];
+      if (input.dtype() == DType::bf16) input.mutable_data_as<tensor::BFloat16>()[i] = tensor::BFloat16(values[i]);
+    }
+    table[static_cast<size_t>(port.value)] = input.mutable_data();
+    outcome.inputs.push_back(std::move(input));
+  }
+  std::vector<graph::ValueId> operands = request.node.inputs;
+  operands.insert(operands.end(), tails[0].reads.begin(), tails[0].reads.end());
+  const graph::Node &root = lowered.step(tails[0].root());
+  outcome.result = allocate(lowered.value(root.outputs[0]));
+  table[static_cast<size_t>(root.outputs[0])] = outcome.result.mutable_data();
+  std::vector<char> scratch(static_cast<size_t>(request.scratch_bytes));
+  backend::gpu::IssueContext context;
+  assert_ok(kernel(backend::gpu::Frame(table.data(), operands.data(), root.outputs.data(), scratch.data(), context)));
+  outcome.epilogue = host_cublaslt().epilogue;
+  return outcome;
+}
+
+float element(const tensor::Tensor &tensor, int64_t i) {
+  return tensor.dtype() == DType::f32 ? tensor.data_as<float>()[i]
+                                      : static_cast<float>(tensor.data_as<tensor::BFloat16>()[i]);
+}
+
+/// y[6, 5] = x[6, 4] w[4, 5] of the first two inputs.
+float product_at(const TailOutcome &outcome, int64_t i) {
+  float sum = 0;
+  for (int64_t k = 0; k < 4; ++k)
+    sum += element(outcome.inputs[0], i / 5 * 4 + k) * element(outcome.inputs[1], k * 5 + i % 5);
+  return sum;
+}
+
+void biases_and_addends_are_part_of_the_call(void **) {
+  GraphBuilder b;
+  const ValueId first = b.input("a", DType::f32, {2, 3, 4}), second = b.input("b", DType::f32, {4, 5});
+  const ValueId y = b.matmul(first, second);
+  const ValueId bias = b.input("bias", DType::f32, {5}), addend = b.input("c", DType::f32, {2, 3, 5});
+  b.set_result("y", b.add(b.add(y, bias), addend));
+  const TailOutcome outcome = run_tail(b);
+  assert_string_equal(outcome.kernel.c_str(), "cublaslt");
+  assert_int_equal(outcome.epilogue, CUBLASLT_EPILOGUE_BIAS);
+  for (int64_t i = 0; i < 30; ++i)
+    assert_true(element(outcome.result, i) ==
+                product_at(outcome, i) + element(outcome.inputs[2], i % 5) + element(outcome.inputs[3], i));
+}
+
+void the_approximate_gelu_is_part_of_the_call(void **) {
+  for (const bool is_approximate : {true, false}) {
+    GraphBuilder b;
+    const ValueId first = b.input("a", DType::f32, {6, 4}), second = b.input("b", DType::f32, {4, 5});
+    const ValueId y = b.matmul(first, second);
+    b.set_result("y", b.op("gelu", {b.add(y, b.input("bias", DType::f32, {5}))}, {{"approximate", is_approximate}}));
+    const TailOutcome outcome = run_tail(b);
+    assert_string_equal(outcome.kernel.c_str(), is_approximate ? "cublaslt" : "");
+    for (int64_t i = 0; is_approximate && i < 30; ++i) {
+      const double x = static_cast<double>(product_at(outcome, i) + element(outcome.inputs[2], i % 5));
+      const double expected = 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+      assert_true(std::fabs(static_cast<double>(element(outcome.result, i)) - expected) < 1e-4);
+    }
+  }
+}
+
+/// As mixed precision has it: factors and results of 16 bits, a bias of f32, which is converted.
+void a_bias_of_another_dtype_is_converted(void **) {
+  GraphBuilder b;
+  const ValueId first = b.input("a", DType::bf16, {6, 4}), second = b.input("b", DType::bf16, {4, 5});
+  const ValueId y = b.matmul(first, second);
+  const ValueId sum = b.add(b.cast(y, DType::f32), b.input("bias", DType::f32, {5}));
+  b.set_result("y", b.cast(sum, DType::bf16));
+  const TailOutcome outcome = run_tail(b);
+  assert_string_equal(outcome.kernel.c_str(), "cublaslt");
+  assert_int_equal(outcome.epilogue, CUBLASLT_EPILOGUE_BIAS);
+  for (int64_t i = 0; i < 30; ++i)
+    assert_true(element(outcome.result, i) == product_at(outcome, i) + element(outcome.inputs[2], i % 5));
+}
+
+void results_have_another_dtype(void **) {
+  GraphBuilder b;
+  const ValueId first = b.input("a", DType::bf16, {6, 4}), second = b.input("b", DType::bf16, {4, 5});
+  const ValueId y = b.matmul(first, second);
+  b.set_result("y", b.cast(y, DType::f32));
+  const TailOutcome outcome = run_tail(b);
+  assert_string_equal(outcome.kernel.c_str(), "cublaslt");
+  assert_true(outcome.result.dtype() == DType::f32);
+  for (int64_t i = 0; i < 30; ++i)
+    assert_true(element(outcome.result, i) == product_at(outcome, i));
+}
+
+void other_tails_are_left_alone(void **) {
+  GraphBuilder relu;
+  relu.set_result(
+      "y", relu.unary("relu", relu.matmul(relu.input("a", DType::f32, {6, 4}), relu.input("b", DType::f32, {4, 5}))));
+  assert_string_equal(run_tail(relu).kernel.c_str(), "");
+  GraphBuilder convolution;
+  const ValueId y = convolution.op("conv2d", {convolution.input("x", DType::f32, {2, 4, 4, 3}),
+                                              convolution.input("kernel", DType::f32, {3, 3, 3, 2})});
+  convolution.set_result("y", convolution.add(y, convolution.input("bias", DType::f32, {2})));
+  assert_string_equal(run_tail(convolution).kernel.c_str(), "");
 }
 
 // ---- convolutions ----
@@ -356,10 +498,19 @@ void nothing_is_left_over(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(products_are_cublaslts),         cmocka_unit_test(convolutions_are_cudnns),
-      cmocka_unit_test(gradients_of_inputs_are_cudnns), cmocka_unit_test(gradients_of_kernels_are_cudnns),
-      cmocka_unit_test(levels_choose_engines),          cmocka_unit_test(what_libraries_have_not_is_left_to_others),
-      cmocka_unit_test(what_is_missing_is_said),        cmocka_unit_test(a_kernel_runs_on_another_gpu_of_the_kind),
+      cmocka_unit_test(biases_and_addends_are_part_of_the_call),
+      cmocka_unit_test(the_approximate_gelu_is_part_of_the_call),
+      cmocka_unit_test(a_bias_of_another_dtype_is_converted),
+      cmocka_unit_test(results_have_another_dtype),
+      cmocka_unit_test(other_tails_are_left_alone),
+      cmocka_unit_test(products_are_cublaslts),
+      cmocka_unit_test(convolutions_are_cudnns),
+      cmocka_unit_test(gradients_of_inputs_are_cudnns),
+      cmocka_unit_test(gradients_of_kernels_are_cudnns),
+      cmocka_unit_test(levels_choose_engines),
+      cmocka_unit_test(what_libraries_have_not_is_left_to_others),
+      cmocka_unit_test(what_is_missing_is_said),
+      cmocka_unit_test(a_kernel_runs_on_another_gpu_of_the_kind),
       cmocka_unit_test(nothing_is_left_over),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -3,7 +3,6 @@
 // Streams are lists of work that is done when somebody waits; kernels run block by block. The threads of a block run
 // one after the other on one stack until one of them meets a barrier: from there on it has that stack for itself, and
 // the rest of the threads run on another.
-#include <tutti_gpu.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -16,14 +15,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "streams.h"
+
+using namespace tutti_gpu_emulator;
+
 namespace {
 
-using Work = std::function<void()>;
-
-std::recursive_mutex &work_lock() {
-  static std::recursive_mutex mutex;
-  return mutex;
-}
+using Thread = std::function<void()>;
 
 // ---- threads of a block ----
 
@@ -63,7 +61,7 @@ class BlockRunner {
     return runner;
   }
 
-  void run(const Work &thread) {
+  void run(const Thread &thread) {
     threads_ = blockDim.x * blockDim.y * blockDim.z;
     thread_ = &thread;
     next_thread_ = 0;
@@ -160,7 +158,7 @@ class BlockRunner {
   std::vector<Fiber *> idle_;
   ucontext_t scheduler_;
   Fiber *current_ = nullptr;
-  const Work *thread_ = nullptr;
+  const Thread *thread_ = nullptr;
   unsigned threads_ = 0, next_thread_ = 0;
   Barrier block_;
   std::vector<Barrier> warps_;
@@ -168,12 +166,14 @@ class BlockRunner {
   bool progress_ = false;
 };
 
+thread_local int device_of_thread = 0;
+
 std::vector<unsigned char> &shared_memory() {
   static std::vector<unsigned char> memory;
   return memory;
 }
 
-void run_grid(dim3 grid, dim3 block, size_t shared_bytes, const Work &thread) {
+void run_grid(dim3 grid, dim3 block, size_t shared_bytes, const Thread &thread) {
   gridDim = grid;
   blockDim = block;
   shared_memory().resize(shared_bytes + 16);
@@ -192,52 +192,59 @@ void run_grid(dim3 grid, dim3 block, size_t shared_bytes, const Work &thread) {
 
 // ---- streams ----
 
-struct EmulatedGraph {
-  std::vector<Work> work;
-};
+namespace tutti_gpu_emulator {
 
-namespace {
+std::recursive_mutex &work_lock() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
 
-/// Work in order. Outlives its handle while events stand for positions in it.
-struct Lane {
-  std::deque<Work> pending;
-  uint64_t issued = 0, done = 0;
+std::condition_variable_any &work_changed() {
+  static std::condition_variable_any changed;
+  return changed;
+}
 
-  void add(Work work) {
-    pending.push_back(std::move(work));
-    ++issued;
+bool Lane::advance_to(uint64_t position) {
+  while (done < position) {
+    if (is_running) return false;  // it waits for something that waits for it
+    is_running = true;
+    const bool is_done = pending.front()();
+    is_running = false;
+    if (!is_done) return false;
+    pending.pop_front();
+    ++done;
   }
-  void advance_to(uint64_t position) {
-    while (done < position) {
-      const Work work = std::move(pending.front());
-      pending.pop_front();
-      ++done;
-      work();
-    }
-  }
-};
+  return true;
+}
 
-}  // namespace
+void finish(const std::shared_ptr<Lane> &lane, uint64_t position) {
+  std::unique_lock lock(work_lock());
+  while (!lane->advance_to(position))
+    work_changed().wait(lock);
+}
 
-struct EmulatedStream {
-  std::shared_ptr<Lane> lane = std::make_shared<Lane>();
-  std::unique_ptr<EmulatedGraph> capture;
-};
-
-struct EmulatedEvent {
-  std::shared_ptr<Lane> lane;  // null: never recorded
-  uint64_t position = 0;
-};
-
-namespace {
-
-gpuError_t issue(gpuStream_t stream, Work work) {
+void issue(gpuStream_t stream, Work work) {
   const std::lock_guard guard(work_lock());
   if (stream->capture) {
     stream->capture->work.push_back(std::move(work));
   } else {
     stream->lane->add(std::move(work));
+    work_changed().notify_all();
   }
+}
+
+int current_device() { return device_of_thread; }
+
+}  // namespace tutti_gpu_emulator
+
+namespace {
+
+/// Work that waits for nothing.
+gpuError_t issue_action(gpuStream_t stream, std::function<void()> action) {
+  issue(stream, [action = std::move(action)] {
+    action();
+    return true;
+  });
   return gpuSuccess;
 }
 
@@ -259,7 +266,7 @@ void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std:
                  grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes);
     std::abort();
   }
-  issue(stream, [=, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); });
+  issue_action(stream, [=, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); });
 }
 
 uint64_t exchange(uint64_t value, int source_lane) {
@@ -311,11 +318,17 @@ const char *gpuGetErrorString(gpuError_t error) {
 gpuError_t gpuGetLastError() { return gpuSuccess; }
 
 gpuError_t gpuGetDeviceCount(int *count) {
-  *count = 1;
+  const char *const wanted = std::getenv("TUTTI_EMULATED_GPUS");
+  *count = wanted == nullptr ? 1 : std::atoi(wanted);
   return gpuSuccess;
 }
 
-gpuError_t gpuSetDevice(int device) { return device == 0 ? gpuSuccess : gpuErrorInvalidValue; }
+gpuError_t gpuSetDevice(int device) {
+  int count = 0;
+  if (gpuGetDeviceCount(&count) != gpuSuccess || device < 0 || device >= count) return gpuErrorInvalidValue;
+  device_of_thread = device;
+  return gpuSuccess;
+}
 
 gpuError_t gpuMemGetInfo(size_t *available, size_t *total) {
   const std::lock_guard guard(work_lock());
@@ -361,19 +374,20 @@ gpuError_t gpuFreeHost(void *memory) {
 }
 
 gpuError_t gpuMemcpyAsync(void *to, const void *from, size_t bytes, gpuMemcpyKind, gpuStream_t stream) {
-  return issue(stream, [=] {
+  return issue_action(stream, [=] {
     if (bytes != 0) std::memmove(to, from, bytes);
   });
 }
 
 gpuError_t gpuMemsetAsync(void *to, int value, size_t bytes, gpuStream_t stream) {
-  return issue(stream, [=] {
+  return issue_action(stream, [=] {
     if (bytes != 0) std::memset(to, value, bytes);
   });
 }
 
 gpuError_t gpuStreamCreateWithFlags(gpuStream_t *stream, unsigned) {
   *stream = new EmulatedStream;
+  (*stream)->device = device_of_thread;
   return gpuSuccess;
 }
 
@@ -384,17 +398,20 @@ gpuError_t gpuStreamDestroy(gpuStream_t stream) {
 }
 
 gpuError_t gpuStreamSynchronize(gpuStream_t stream) {
-  const std::lock_guard guard(work_lock());
+  std::unique_lock lock(work_lock());
   if (stream->capture) return gpuErrorStreamCaptureUnsupported;
   const std::shared_ptr<Lane> lane = stream->lane;
-  lane->advance_to(lane->issued);
+  const uint64_t position = lane->issued;
+  lock.unlock();
+  finish(lane, position);
   return gpuSuccess;
 }
 
 gpuError_t gpuStreamWaitEvent(gpuStream_t stream, gpuEvent_t event, unsigned) {
   const std::lock_guard guard(work_lock());
   if (event->lane == nullptr) return gpuSuccess;
-  return issue(stream, [lane = event->lane, position = event->position] { lane->advance_to(position); });
+  issue(stream, [lane = event->lane, position = event->position] { return lane->advance_to(position); });
+  return gpuSuccess;
 }
 
 gpuError_t gpuEventCreateWithFlags(gpuEvent_t *event, unsigned) {
@@ -416,12 +433,14 @@ gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
 }
 
 gpuError_t gpuEventSynchronize(gpuEvent_t event) {
-  const std::lock_guard guard(work_lock());
-  if (event->lane != nullptr) event->lane->advance_to(event->position);
+  if (event->lane != nullptr) finish(event->lane, event->position);
   return gpuSuccess;
 }
 
-gpuError_t gpuEventQuery(gpuEvent_t event) { return gpuEventSynchronize(event); }
+gpuError_t gpuEventQuery(gpuEvent_t event) {
+  const std::lock_guard guard(work_lock());
+  return event->lane == nullptr || event->lane->advance_to(event->position) ? gpuSuccess : gpuErrorNotReady;
+}
 
 gpuError_t gpuStreamBeginCapture(gpuStream_t stream, gpuStreamCaptureMode) {
   const std::lock_guard guard(work_lock());
@@ -454,7 +473,8 @@ gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable) {
 
 gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream) {
   // The graph may be destroyed while it runs; its work is copied, as the real one's is.
-  return issue(stream, [work = executable->work] {
+  // Nothing in a graph waits for other streams.
+  return issue_action(stream, [work = executable->work] {
     for (const Work &one : work)
       one();
   });

@@ -4,6 +4,7 @@
 #include "backend/gpu/platform.h"
 
 #include "backend/gpu/gpu_backend.h"
+#include "host_compiler.h"
 
 namespace tutti::impl::backend::gpu::platform {
 
@@ -14,10 +15,15 @@ base::Status check() { return base::Status(); }
 base::Result<DeviceFacts> describe(int32_t) {
   size_t available = 0, total = 0;
   TUTTI_TRY(status_of(gpuMemGetInfo(&available, &total), "asking for memory"));
-  return DeviceFacts{"emulated", "GPU emulated on the host", static_cast<int64_t>(total)};
+  return DeviceFacts{"emulated", "GPU emulated on the host", static_cast<int64_t>(total), true};
 }
 
 base::Result<std::unique_ptr<Library>> open_library(int32_t) { return std::unique_ptr<Library>(); }
+
+/// The usual tests are of the interpreter: compilers take seconds.
+bool generates_kernels() { return false; }
+
+base::Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t) { return open_host_compiler(); }
 
 }  // namespace tutti::impl::backend::gpu::platform
 

@@ -20,6 +20,7 @@
 #include <cstring>
 #include <functional>
 
+#include "emulated_machine.h"
 #include "tensor/half.h"
 
 // ---- what the host calls -------------------------------------------------------------------------------------------
@@ -79,12 +80,7 @@ gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream);
 #define __shared__ static
 #define __restrict__ __restrict
 #define TUTTI_UNROLL
-
-struct dim3 {
-  unsigned x = 1, y = 1, z = 1;
-  constexpr dim3() = default;
-  constexpr dim3(unsigned x_, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
-};
+#define TUTTI_NOINLINE
 
 /// Threads of a block that has no reason to be of another size; a power of two.
 inline constexpr int kBlockThreads = 32;

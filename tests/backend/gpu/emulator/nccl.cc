@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Communicators of one process over emulated streams. Each call is a piece of work on the rank's stream: it arrives
+// when all before it on that stream is done, and the last rank to arrive carries it out for all.
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "backend/gpu/nccl.h"
+#include "streams.h"
+
+using namespace tutti_gpu_emulator;
+
+namespace {
+
+enum class Kind { all_reduce, reduce, broadcast, reduce_scatter, all_gather };
+
+[[noreturn]] void give_up(const char *what) {
+  std::fprintf(stderr, "emulated NCCL: %s\n", what);
+  std::abort();
+}
+
+/// What the environment orders: "stall 1 5".
+struct Fault {
+  std::string kind;
+  int rank = -1;
+  int64_t number = -1;
+};
+
+Fault ordered_fault() {
+  Fault fault;
+  const char *const text = std::getenv("TUTTI_EMULATED_NCCL");
+  char kind[16] = "";
+  long long number = -1;
+  if (text != nullptr && std::sscanf(text, "%15s %d %lld", kind, &fault.rank, &number) >= 1) fault.kind = kind;
+  fault.number = number;
+  return fault;
+}
+
+/// One rank's call.
+struct Call {
+  Kind kind;
+  const void *from;
+  void *to;
+  size_t count;
+  ncclDataType_t type;
+  ncclRedOp_t reduction;
+  int root;
+
+  bool agrees(const Call &other) const {
+    return kind == other.kind && count == other.count && type == other.type && reduction == other.reduction &&
+           root == other.root;
+  }
+};
+
+/// The calls of all ranks with one number.
+struct Meeting {
+  std::map<int, Call> calls;
+  std::map<int, std::pair<std::shared_ptr<Lane>, uint64_t>> places;  // of the work on their streams
+  std::map<int, bool> arrived;
+  bool is_asking = false, is_done = false;
+};
+
+struct Clique {
+  size_t ranks = 0;
+  Fault fault;
+  bool is_aborted = false;
+  std::map<int64_t, Meeting> meetings;
+
+  bool arrive(int rank, int64_t number);
+};
+
+size_t bytes_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclInt8:
+    case ncclUint8:
+      return 1;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2;
+    case ncclInt32:
+    case ncclUint32:
+    case ncclFloat32:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+size_t to_count(const Meeting &meeting, size_t ranks) {
+  const Call &call = meeting.calls.begin()->second;
+  return call.kind == Kind::all_gather ? call.count * ranks : call.count;
+}
+
+template <typename T>
+void reduce(const Meeting &meeting, size_t ranks, size_t total) {
+  const Call &first = meeting.calls.begin()->second;
+  std::vector<T> result(total);
+  for (size_t i = 0; i < total; ++i) {
+    const size_t start = i * ranks / total;  // each part of the ring begins somewhere else
+    for (size_t step = 0; step < ranks; ++step) {
+      const int rank = static_cast<int>((start + 1 + step) % ranks);
+      const T value = static_cast<const T *>(meeting.calls.at(rank).from)[i];
+      if (step == 0) {
+        result[i] = value;
+      } else if (first.reduction == ncclSum) {
+        result[i] = static_cast<T>(result[i] + value);
+      } else if ((first.reduction == ncclMax) == (value > result[i]) || value != value) {
+        result[i] = value;
+      }
+    }
+  }
+  for (const auto &[rank, call] : meeting.calls) {
+    if (call.kind == Kind::reduce && rank != call.root) continue;
+    const size_t begin = call.kind == Kind::reduce_scatter ? static_cast<size_t>(rank) * call.count : 0;
+    std::memcpy(call.to, result.data() + begin, call.count * sizeof(T));
+  }
+}
+
+void reduce_any(const Meeting &meeting, size_t ranks) {
+  const Call &call = meeting.calls.begin()->second;
+  const size_t total = call.kind == Kind::reduce_scatter ? call.count * ranks : call.count;
+  switch (call.type) {
+    case ncclFloat32:
+      return reduce<float>(meeting, ranks, total);
+    case ncclFloat64:
+      return reduce<double>(meeting, ranks, total);
+    case ncclInt32:
+      return reduce<int32_t>(meeting, ranks, total);
+    case ncclInt64:
+      return reduce<int64_t>(meeting, ranks, total);
+    case ncclUint8:
+      return reduce<uint8_t>(meeting, ranks, total);
+    default:
+      give_up("a reduction of a type that is not emulated");
+  }
+}
+
+void copy(const Meeting &meeting) {
+  const size_t bytes = meeting.calls.begin()->second.count * bytes_of(meeting.calls.begin()->second.type);
+  std::map<int, std::vector<char>> sent;
+  for (const auto &[rank, call] : meeting.calls)
+    sent[rank].assign(static_cast<const char *>(call.from), static_cast<const char *>(call.from) + bytes);
+  for (const auto &[rank, call] : meeting.calls) {
+    if (call.kind == Kind::broadcast) {
+      std::memcpy(call.to, sent[call.root].data(), bytes);
+      continue;
+    }
+    for (const auto &[from, data] : sent)
+      std::memcpy(static_cast<char *>(call.to) + static_cast<size_t>(from) * bytes, data.data(), bytes);
+  }
+}
+
+bool Clique::arrive(int rank, int64_t number) {
+  Meeting &meeting = meetings[number];
+  if (meeting.is_done) return true;
+  if (is_aborted) {
+    const Call &call = meeting.calls.at(rank);
+    std::memset(call.to, 0xFF, to_count(meeting, ranks) * bytes_of(call.type));
+    return true;
+  }
+  if (rank == fault.rank && number == fault.number) return false;
+  meeting.arrived[rank] = true;
+  if (meeting.is_asking) return false;
+  meeting.is_asking = true;
+  for (const auto &[other, place] : meeting.places) {
+    if (!meeting.arrived.contains(other)) (void)place.first->advance_to(place.second);
+  }
+  meeting.is_asking = false;
+  if (meeting.arrived.size() < ranks) return false;
+  const Kind kind = meeting.calls.begin()->second.kind;
+  if (kind == Kind::broadcast || kind == Kind::all_gather) {
+    copy(meeting);
+  } else {
+    reduce_any(meeting, ranks);
+  }
+  meeting.is_done = true;
+  work_changed().notify_all();
+  return true;
+}
+
+int64_t cliques_made = 0;
+std::map<int64_t, std::weak_ptr<Clique>> &cliques() {
+  static std::map<int64_t, std::weak_ptr<Clique>> made;
+  return made;
+}
+
+thread_local int group_depth = 0;
+thread_local std::vector<ncclComm_t> group_members;
+
+}  // namespace
+
+struct EmulatedCommunicator {
+  std::shared_ptr<Clique> clique;
+  int rank = 0, device = 0;
+  int64_t calls = 0;                              // numbers given
+  std::vector<std::pair<gpuStream_t, Call>> due;  // not yet on their streams
+  int questions = 0;                              // until it is not in progress any more
+  bool is_finalized = false;
+  std::shared_ptr<Lane> lane;
+  uint64_t position = 0;  // of its last work
+
+  bool is_busy() const { return questions > 0 || !due.empty(); }
+  bool has_failed() const { return clique->fault.kind == "error" && clique->fault.rank == rank && calls > fault_at(); }
+  int64_t fault_at() const { return clique->fault.number; }
+  /// The first call of a rank waits for all.
+  bool all_have_called() const {
+    const auto first = clique->meetings.find(0);
+    return first != clique->meetings.end() && first->second.calls.size() == clique->ranks;
+  }
+  void put_on_streams();
+};
+
+void EmulatedCommunicator::put_on_streams() {
+  const int64_t first = calls - static_cast<int64_t>(due.size());
+  for (size_t i = 0; i < due.size(); ++i) {
+    const int64_t number = first + static_cast<int64_t>(i);
+    issue(due[i].first, [kept = clique, r = rank, number] { return kept->arrive(r, number); });
+    lane = due[i].first->lane;
+    position = lane->issued;
+    clique->meetings[number].places[rank] = {lane, position};
+  }
+  due.clear();
+  work_changed().notify_all();
+}
+
+namespace {
+
+ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, const Call &made) {
+  const std::lock_guard guard(work_lock());
+  const bool same_group = group_depth > 0 && !communicator->due.empty();
+  if (communicator->is_busy() && !same_group) return ncclInvalidArgument;
+  if (stream->device != communicator->device) give_up("a stream of another device");
+  if (stream->capture) give_up("an operation that is captured");
+  if (communicator->clique->is_aborted || communicator->is_finalized) return ncclInvalidUsage;
+  Meeting &meeting = communicator->clique->meetings[communicator->calls];
+  if (!meeting.calls.empty() && !meeting.calls.begin()->second.agrees(made)) give_up("ranks that do not agree");
+  meeting.calls[communicator->rank] = made;
+  ++communicator->calls;
+  communicator->due.emplace_back(stream, made);
+  communicator->questions = 1;
+  return ncclInProgress;
+}
+
+}  // namespace
+
+ncclResult_t ncclGetVersion(int *version) {
+  *version = 21400;
+  return ncclSuccess;
+}
+const char *ncclGetErrorString(ncclResult_t result) {
+  return result == ncclRemoteError ? "remote process exited or there was a network error" : "an emulated error";
+}
+const char *ncclGetLastError(ncclComm_t) { return "as ordered"; }
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  const std::lock_guard guard(work_lock());
+  ++cliques_made;
+  std::memcpy(id->internal, &cliques_made, sizeof cliques_made);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config) {
+  const std::lock_guard guard(work_lock());
+  if (config->blocking != 0 || group_depth == 0) give_up("a communicator that blocks");
+  int64_t number = 0;
+  std::memcpy(&number, id.internal, sizeof number);
+  std::shared_ptr<Clique> clique = cliques()[number].lock();
+  if (clique == nullptr) {
+    clique = std::make_shared<Clique>();
+    clique->ranks = static_cast<size_t>(ranks);
+    clique->fault = ordered_fault();
+    cliques()[number] = clique;
+  }
+  *communicator = new EmulatedCommunicator;
+  (*communicator)->clique = clique;
+  (*communicator)->rank = rank;
+  (*communicator)->device = current_device();
+  (*communicator)->questions = 3;
+  return ncclInProgress;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error) {
+  const std::lock_guard guard(work_lock());
+  *error = ncclInProgress;
+  if (communicator->clique->fault.kind == "busy") return ncclSuccess;
+  if (communicator->clique->fault.kind == "refuse") {
+    *error = ncclSystemError;
+    return ncclSuccess;
+  }
+  if (communicator->has_failed()) {
+    *error = ncclRemoteError;
+    return ncclSuccess;
+  }
+  if (communicator->questions > 0) {
+    --communicator->questions;
+    return ncclSuccess;
+  }
+  if (!communicator->due.empty()) {
+    const bool is_first = static_cast<int64_t>(communicator->due.size()) == communicator->calls;
+    if (is_first && !communicator->all_have_called()) return ncclSuccess;
+    communicator->put_on_streams();
+  }
+  *error = ncclSuccess;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+  const std::lock_guard guard(work_lock());
+  if (communicator->is_busy()) give_up("a communicator is finalized while it is busy");
+  if (communicator->lane != nullptr && communicator->lane->done < communicator->position)
+    give_up("a communicator is finalized before its operations are done");
+  communicator->is_finalized = true;
+  communicator->questions = 2;
+  return ncclInProgress;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  const std::lock_guard guard(work_lock());
+  if (!communicator->is_finalized || communicator->is_busy()) give_up("a communicator is destroyed too early");
+  delete communicator;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  const std::lock_guard guard(work_lock());
+  communicator->clique->is_aborted = true;
+  delete communicator;
+  work_changed().notify_all();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupStart() {
+  ++group_depth;
+  return ncclSuccess;
+}
+ncclResult_t ncclGroupEnd() {
+  if (group_depth-- == 0) return ncclInvalidUsage;
+  return ncclInProgress;
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
+                           ncclComm_t communicator, gpuStream_t stream) {
+  return call(communicator, stream, {Kind::all_reduce, from, to, count, type, reduction, 0});
+}
+ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t reduction, int root,
+                        ncclComm_t communicator, gpuStream_t stream) {
+  return call(communicator, stream, {Kind::reduce, from, to, count, type, reduction, root});
+}
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t communicator, gpuStream_t stream) {
+  return call(communicator, stream, {Kind::broadcast, from, to, count, type, ncclSum, root});
+}
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
+                               ncclComm_t communicator, gpuStream_t stream) {
+  return call(communicator, stream, {Kind::reduce_scatter, from, to, count, type, reduction, 0});
+}
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t communicator,
+                           gpuStream_t stream) {
+  return call(communicator, stream, {Kind::all_gather, from, to, count, type, ncclSum, 0});
+}
+
+namespace tutti::impl::backend::gpu::platform {
+
+base::Result<const Nccl *> nccl() {
+  if (ordered_fault().kind == "missing") return base::unavailable("there is no emulated NCCL");
+  static const Nccl functions = {
+      ::ncclGetVersion,        ::ncclGetErrorString, ::ncclGetLastError, ::ncclGetUniqueId, ::ncclCommInitRankConfig,
+      ::ncclCommGetAsyncError, ::ncclCommFinalize,   ::ncclCommDestroy,  ::ncclCommAbort,   ::ncclGroupStart,
+      ::ncclGroupEnd,          ::ncclAllReduce,      ::ncclReduce,       ::ncclBroadcast,   ::ncclReduceScatter,
+      ::ncclAllGather};
+  return &functions;
+}
+
+base::Status check_sums_repeat() { return base::Status(); }
+
+}  // namespace tutti::impl::backend::gpu::platform

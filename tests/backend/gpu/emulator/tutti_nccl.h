@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of NCCL's interface that lib/backend/gpu/ uses, for emulated GPUs. TUTTI_EMULATED_GPUS says how many there
+// are (1).
+//
+// What it is strict about:
+//  * Calls are carried out later: each is in progress until it was asked about twice, the first of a communicator until
+//    all ranks have made theirs. A communicator that is used meanwhile refuses.
+//  * An operation is done when all ranks have it and somebody waits: streams are as late as ever.
+//  * Sums are added in an order that depends on the element, as in a ring; never 0, 1, 2, ... for all.
+//  * What was aborted leaves memory that is not a number.
+//  * A stream of another device, and a communicator that ends before its operations, end the process with a sentence.
+//
+// Faults, from the environment's TUTTI_EMULATED_NCCL when it is asked: "missing" (there is no such library), "refuse"
+// (connecting fails), "busy" (connecting never ends), "stall R N" (operation N of rank R, counted from 0, never arrives
+// at its device), "error R N" (and the library says so).
+#ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
+#define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
+
+#include <tutti_gpu.h>
+
+#include <cstddef>
+
+using ncclComm_t = struct EmulatedCommunicator *;
+
+enum ncclResult_t {
+  ncclSuccess = 0,
+  ncclSystemError = 2,
+  ncclInvalidArgument = 4,
+  ncclInvalidUsage = 5,
+  ncclRemoteError = 6,
+  ncclInProgress = 7,
+};
+enum ncclRedOp_t { ncclSum = 0, ncclMax = 2, ncclMin = 3 };
+enum ncclDataType_t {
+  ncclInt8 = 0,
+  ncclUint8 = 1,
+  ncclInt32 = 2,
+  ncclUint32 = 3,
+  ncclInt64 = 4,
+  ncclUint64 = 5,
+  ncclFloat16 = 6,
+  ncclFloat32 = 7,
+  ncclFloat64 = 8,
+  ncclBfloat16 = 9,
+};
+struct ncclUniqueId {
+  char internal[128];
+};
+struct ncclConfig_t {
+  int blocking;
+};
+#define NCCL_CONFIG_INITIALIZER \
+  { 1 }
+
+ncclResult_t ncclGetVersion(int *version);
+const char *ncclGetErrorString(ncclResult_t result);
+const char *ncclGetLastError(ncclComm_t communicator);
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error);
+ncclResult_t ncclCommFinalize(ncclComm_t communicator);
+ncclResult_t ncclCommDestroy(ncclComm_t communicator);
+ncclResult_t ncclCommAbort(ncclComm_t communicator);
+ncclResult_t ncclGroupStart();
+ncclResult_t ncclGroupEnd();
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
+                           ncclComm_t communicator, gpuStream_t stream);
+ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t reduction, int root,
+                        ncclComm_t communicator, gpuStream_t stream);
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t communicator, gpuStream_t stream);
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
+                               ncclComm_t communicator, gpuStream_t stream);
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t communicator,
+                           gpuStream_t stream);
+
+#endif  // TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
