@@ -95,12 +95,13 @@ class Shared {
   bool all_reached(Reached reached) const {
     return std::all_of(ranks.begin(), ranks.end(), reached);
   }
-  /// Of a group that has died: Ok where all ranks had come so far before, else why it is dead. What this tells one rank,
-  /// it tells all: a rank that saw all come while the group lived is among those that had.
+  /// Of a group that has died: Ok where all ranks had come so far before, else why it is dead. What this tells one
+  /// rank, it tells all: a rank that saw all come while the group lived is among those that had.
   template <typename Reached>
   Status outcome(Reached reached) const {
     std::lock_guard lock(error_mutex);
-    return std::all_of(last_reach.begin(), last_reach.end(), reached) ? Status() : error;
+    const bool had_reached = std::all_of(last_reach.begin(), last_reach.end(), reached);
+    return had_reached ? Status() : error;
   }
 
   const int32_t size;
