@@ -152,7 +152,7 @@ Result<std::string_view> ByteStream::peek(size_t size, size_t most_ahead) {
 }
 
 bool ByteStream::view(size_t skip, size_t size, tensor::Tensor &view) {
-  if (without_views_ > 0 || views_ == kMostViews) return false;
+  if ((without_views_ > 0 && size < capacity_ / 2) || views_ == kMostViews) return false;
   const size_t place = views_ * 2 * sizeof(int64_t);
   auto *const offsets = reinterpret_cast<int64_t *>(static_cast<char *>(buffer_->data()) + place);
   offsets[0] = static_cast<int64_t>(kFrontBytes + begin_ + skip);
@@ -165,12 +165,21 @@ bool ByteStream::view(size_t skip, size_t size, tensor::Tensor &view) {
   return true;
 }
 
-bool ByteStream::is_through_buffer(size_t size) {
+bool ByteStream::is_through_buffer(size_t size, const Framing &framing) {
   if (is_compressed_) return true;
   if (ahead_ == nullptr) return size <= kBufferBytes / 4;
-  if (size <= ReadAhead::kRoomBytes) return true;
-  if (ahead_->is_shared()) read_alone();
-  return false;
+  if (size <= std::max(ReadAhead::kRoomBytes, end_ - begin_)) return true;
+  if (!ahead_->is_shared()) return false;
+  if (size > ReadAhead::kMostFramedBytes) {
+    read_alone();
+    return false;
+  }
+  if (offset_ < next_frame_) return false;
+  next_frame_ = offset_ + kFrameOncePer;
+  ahead_->frame(offset_, framing);
+  begin_ = end_ = 0;
+  most_behind_ = ahead_->file()->size_bytes() - offset_;
+  return true;
 }
 
 void ByteStream::read_alone() {

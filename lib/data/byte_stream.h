@@ -71,18 +71,18 @@ class ByteStream {
   base::Result<std::string_view> peek(size_t size, size_t most_ahead = SIZE_MAX);
   /// What lies in the buffer; nothing is read.
   std::string_view buffered() const { return {data() + begin_, end_ - begin_}; }
-  /// Whether so many bytes should be had by peek() and view() rather than by read(). Large ones should not: to read
-  /// them straight to where they stay is faster than two threads and a copy, and in a local file nothing is read ahead
-  /// from then on.
-  bool is_through_buffer(size_t size);
+  /// Whether the record of so many bytes that comes next should be had by peek() and view() rather than by read().
+  /// Where a thread reads ahead, blocks are framed for it; very large ones, and those of a stream that is read alone,
+  /// should not: to read them straight to where they stay saves a copy.
+  bool is_through_buffer(size_t size, const Framing &framing);
   /// Moves behind `size` bytes that peek() showed.
   void consume(size_t size) {
     begin_ += size;
     offset_ += static_cast<int64_t>(size);
   }
   /// Bytes that peek() showed, `size` of them after the first `skip`, as a scalar of dtype bytes that shares the
-  /// buffer. False where a copy is better: when there are too many, and for a while after views were still held when
-  /// their buffer was used up, since each keeps all of it from being used again.
+  /// buffer. False where a copy is better: when there are too many, and, of less than half of the buffer, for a while
+  /// after views were still held when their buffer was used up, since each keeps all of it from being used again.
   bool view(size_t skip, size_t size, tensor::Tensor &view);
   /// Up to `size` bytes straight to `target`; fewer only at the end.
   base::Result<size_t> read(char *target, size_t size);
@@ -114,8 +114,10 @@ class ByteStream {
   // The offsets of views stand before the contents.
   static constexpr size_t kMostViews = 128;
   static constexpr size_t kFrontBytes = kMostViews * 2 * sizeof(int64_t);
-  // Buffers without views after one whose views were held: what is held in vain is a small part of what is held.
+  // Buffers without small views after one whose views were held: what is held in vain is a small part of what is held.
   static constexpr int kWithoutViews = 64;
+  // Blocks are framed once in so many bytes: what is read in vain then is a small part of what is read.
+  static constexpr int64_t kFrameOncePer = int64_t{16} << 20;
 
   std::string path_;
   base::Ref<tensor::Buffer> buffer_;           // kFrontBytes and the contents
@@ -127,7 +129,8 @@ class ByteStream {
   base::Status failure_;
   std::unique_ptr<ByteSource> source_;  // null where a thread reads ahead
   std::unique_ptr<ReadAhead> ahead_;
-  int64_t most_behind_;  // the buffer, as ByteSource::most_left()
+  int64_t next_frame_ = 0;  // blocks are not framed again before this offset
+  int64_t most_behind_;     // the buffer, as ByteSource::most_left()
 };
 
 }  // namespace tutti::impl::data

@@ -16,6 +16,10 @@ namespace {
 
 // With so much a block is handed over where nobody knows how long the next read takes; with less, if it is waited for.
 constexpr size_t kEnoughBytes = size_t{64} << 10;
+// Of framed records a block has as many as make up kEnoughBytes; where more would be needed, framing does not pay.
+constexpr int kMostFramed = 16;
+// Memory of framed blocks is a multiple of this, so that it serves other records too.
+constexpr size_t kMemoryStep = size_t{64} << 10;
 
 }  // namespace
 
@@ -60,35 +64,69 @@ void ReadAhead::work() {
 
 bool ReadAhead::read_one(std::unique_lock<std::mutex> &lock) {
   if (!has_room()) return false;
-  Slot &slot = slot_of(claimed_++);
-  const int64_t offset = next_offset_;
-  next_offset_ += static_cast<int64_t>(kBlockBytes);
-  slot.block = Block();
-  if (!spare_.empty()) {
-    slot.block.buffer = std::move(spare_.back());
-    spare_.pop_back();
-  }
+  const size_t size = next_size();
+  const int64_t offset = std::exchange(next_offset_, next_offset_ + static_cast<int64_t>(size));
+  const int64_t number = claimed_++, epoch = epoch_;
+  Block block;
+  block.begin = front_bytes_ + kRoomBytes;
+  block.buffer = take_spare(block.begin + size);
   lock.unlock();
-  slot.block.status = fill(slot.block, offset);
+  block.status = fill(block, offset, size);
   lock.lock();
-  slot.is_done = true;
-  ended_ = ended_ || slot.block.is_last || !slot.block.status.ok();
+  if (epoch != epoch_) {
+    keep_spare(std::move(block.buffer));
+    return true;
+  }
+  ended_ = ended_ || block.is_last || !block.status.ok();
+  slot_of(number) = {std::move(block), true};
   if (consumer_waits_) done_.notify_one();
   return true;
 }
 
-Status ReadAhead::fill(Block &block, int64_t offset) {
-  block.begin = front_bytes_ + kRoomBytes;
+size_t ReadAhead::next_size() {
+  size_t size = 0;
+  for (int records = 0; framing_ && size < kEnoughBytes; ++records) {
+    std::array<char, Framing::kMostHeaderBytes> header;
+    const int64_t offset = next_offset_ + static_cast<int64_t>(size);
+    const Result<size_t> got = file_->read_whole(offset, {header.data(), framing_->header_bytes});
+    const bool is_whole = got.ok() && *got == framing_->header_bytes;
+    const size_t record = is_whole ? framing_->record_bytes({header.data(), *got}) : 0;
+    const bool is_there = record <= static_cast<size_t>(std::max<int64_t>(file_->size_bytes() - offset, 0));
+    if (record == 0 || record > kMostFramedBytes || !is_there || records == kMostFramed) {
+      framing_.reset();
+    } else {
+      size += record;
+    }
+  }
+  return size > 0 ? size : kBlockBytes;
+}
+
+void ReadAhead::frame(int64_t offset, const Framing &framing) {
+  const std::lock_guard lock(mutex_);
+  ++epoch_;
+  for (; taken_ < claimed_; ++taken_) {
+    Slot &slot = slot_of(taken_);
+    if (slot.is_done) keep_spare(std::move(slot.block.buffer));
+    slot = Slot();
+  }
+  next_offset_ = offset;
+  framing_ = framing;
+  ended_ = false;
+  room_.notify_one();
+}
+
+Status ReadAhead::fill(Block &block, int64_t offset, size_t size) {
   if (block.buffer == nullptr) {
-    TUTTI_ASSIGN(block.buffer, Buffer::allocate(static_cast<int64_t>(block.begin + kBlockBytes)));
+    const size_t bytes = size == kBlockBytes ? size : (size + kMemoryStep - 1) / kMemoryStep * kMemoryStep;
+    TUTTI_ASSIGN(block.buffer, Buffer::allocate(static_cast<int64_t>(block.begin + bytes)));
   }
   Status status;
   char *const target = static_cast<char *>(block.buffer->data()) + block.begin;
-  const size_t enough = is_shared_ ? kBlockBytes : kEnoughBytes;
-  while (block.size < kBlockBytes && status.ok() && !block.is_last) {
+  const size_t enough = is_shared_ ? size : kEnoughBytes;
+  while (block.size < size && status.ok() && !block.is_last) {
     if (block.size > 0 && (block.size >= enough || consumer_waits_)) break;
     const Result<size_t> got =
-        read(offset + static_cast<int64_t>(block.size), {target + block.size, kBlockBytes - block.size});
+        read(offset + static_cast<int64_t>(block.size), {target + block.size, size - block.size});
     if (!got.ok()) {
       status = got.status();
     } else {
@@ -131,9 +169,26 @@ Result<ReadAhead::Block> ReadAhead::next() {
 }
 
 void ReadAhead::give_back(Ref<Buffer> buffer) {
-  if (buffer->size_bytes() != static_cast<int64_t>(front_bytes_ + kRoomBytes + kBlockBytes)) return;
   const std::lock_guard lock(mutex_);
-  if (spare_.size() < spare_.capacity()) spare_.push_back(std::move(buffer));
+  keep_spare(std::move(buffer));
+}
+
+void ReadAhead::keep_spare(Ref<Buffer> buffer) {
+  if (buffer == nullptr) return;
+  // The oldest one is of a size that is not read any more.
+  if (spare_.size() == spare_.capacity()) spare_.erase(spare_.begin());
+  spare_.push_back(std::move(buffer));
+}
+
+Ref<Buffer> ReadAhead::take_spare(size_t bytes) {
+  for (size_t i = spare_.size(); i-- > 0;) {
+    const auto size = static_cast<size_t>(spare_[i]->size_bytes());
+    if (size < bytes || size > 2 * bytes) continue;
+    Ref<Buffer> taken = std::move(spare_[i]);
+    spare_.erase(spare_.begin() + static_cast<std::ptrdiff_t>(i));
+    return taken;
+  }
+  return {};
 }
 
 }  // namespace tutti::impl::data

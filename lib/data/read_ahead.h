@@ -10,6 +10,9 @@
 // thread has begun reads the one behind it meanwhile. So the consumer sleeps only where files or inflating are slower
 // than it is.
 //
+// Large records need no copy where blocks end with them: frame() tells how long a record is by the bytes that it begins
+// with. From then on a block is one record, or as many as make one worth the hand-over.
+//
 // In each block there is room before the contents, for what the consumer has not used up of the block before.
 //
 // Errors and interrupts: those of a block come with it, behind the bytes that were read before. After an interrupt the
@@ -26,6 +29,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/cancel.h"
@@ -37,12 +42,23 @@
 
 namespace tutti::impl::data {
 
+/// How the length of a record is known from its first bytes.
+struct Framing {
+  static constexpr size_t kMostHeaderBytes = 16;
+
+  size_t header_bytes;
+  /// Of the whole record, its header included; 0 where these are not the first bytes of one.
+  size_t (*record_bytes)(std::string_view header);
+};
+
 class ReadAhead {
  public:
   /// Contents of a block, and the room before them.
   static constexpr size_t kBlockBytes = size_t{256} << 10, kRoomBytes = kBlockBytes / 4 + 64;
   /// Blocks that wait for the consumer or are being read; it holds two more at most.
   static constexpr int64_t kBlocks = 4;
+  /// Of a framed record.
+  static constexpr size_t kMostFramedBytes = size_t{4} << 20;
 
   struct Block {
     base::Ref<tensor::Buffer> buffer;
@@ -67,7 +83,10 @@ class ReadAhead {
   const base::Ref<const ReadableFile> &file() const { return file_; }
   /// Does the consumer read, too?
   bool is_shared() const { return is_shared_; }
-  /// Memory of a block that nobody needs any more; other memory is let go.
+  /// Forgets what was read and goes on with the record at an offset of the file, in blocks of whole records until
+  /// small ones follow. Where the consumer reads too.
+  void frame(int64_t offset, const Framing &framing);
+  /// Memory of a block that nobody needs any more.
   void give_back(base::Ref<tensor::Buffer> buffer);
 
  private:
@@ -82,7 +101,11 @@ class ReadAhead {
   Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number % kBlocks)]; }
   // Reads the next block that nobody reads yet; false when there is none. Called and left with the lock held.
   bool read_one(std::unique_lock<std::mutex> &lock);
-  base::Status fill(Block &block, int64_t offset);
+  // How many bytes the block at next_offset_ has.
+  size_t next_size();
+  base::Ref<tensor::Buffer> take_spare(size_t bytes);
+  void keep_spare(base::Ref<tensor::Buffer> buffer);
+  base::Status fill(Block &block, int64_t offset, size_t size);
   base::Result<size_t> read(int64_t offset, std::span<char> target);
 
   const base::Ref<const ReadableFile> file_;
@@ -97,6 +120,8 @@ class ReadAhead {
   std::vector<base::Ref<tensor::Buffer>> spare_;
   int64_t claimed_ = 0, taken_ = 0;  // blocks that somebody reads or has read; that the consumer took
   int64_t next_offset_ = 0;          // in the file, of the block after the claimed ones; where the consumer reads too
+  int64_t epoch_ = 0;                // frame() begins one; what a block of one before holds is not wanted any more
+  std::optional<Framing> framing_;   // of the blocks that follow
   bool ended_ = false;               // nothing is read behind the claimed ones
   bool stopping_ = false;
 

@@ -52,10 +52,28 @@ const Strings &records() {
   return all;
 }
 
-std::string record_file(const TemporaryDirectory &folder, Compression compression = Compression::none) {
+// Mostly so large that blocks are framed for them; between them many small ones, which end that, and one or more that
+// are too large for it.
+Strings large_records(bool with_too_large) {
+  base::RandomStream random(base::RandomKey::of(2, 7, 1));
+  Strings made;
+  for (size_t i = 0; i < 400; ++i) {
+    const size_t most[] = {70000, 150000, 800, 400000, 20000};
+    size_t size = i % 150 > 90 ? 1000 : 50 + random.next() % most[i % 5];
+    if (i == 40) size = data::ReadAhead::kMostFramedBytes - 16;
+    if (i == 350 && with_too_large) size = data::ReadAhead::kMostFramedBytes;
+    made.emplace_back(size, static_cast<char>('a' + i % 26));
+    for (size_t at = 0; at < size; at += 997)
+      made.back()[at] = static_cast<char>(random.next());
+  }
+  return made;
+}
+
+std::string record_file(const TemporaryDirectory &folder, Compression compression = Compression::none,
+                        const Strings &contents = records()) {
   const std::string path = folder / "records";
   data::RecordWriter writer = assert_ok_value(data::RecordWriter::create(path, compression));
-  for (const std::string &record : records())
+  for (const std::string &record : contents)
     assert_ok(writer.write(record));
   assert_ok(writer.close());
   assert_true(assert_ok_value(base::file_size_bytes(path)) > int64_t{8} << 20);
@@ -112,6 +130,79 @@ void elements_are_the_same(void **) {
       assert_true(walk(records_of({path}), threads) == records());
       const auto batched = assert_ok_value(begin_with("tfrecord", {{"paths", Strings{path}}}).batch(7).build());
       assert_true(walk(batched, threads) == records());
+    }
+  }
+}
+
+void large_records_are_the_same(void **) {
+  const TemporaryDirectory folder;
+  for (const bool with_too_large : {false, true}) {
+    const Strings contents = large_records(with_too_large);
+    const std::string path = record_file(folder, Compression::none, contents);
+    for (const int32_t threads : {1, 2, 8}) {
+      assert_true(walk(records_of({path}), threads) == contents);
+      const auto batched = assert_ok_value(begin_with("tfrecord", {{"paths", Strings{path}}}).batch(7).build());
+      assert_true(walk(batched, threads) == contents);
+    }
+    assert_true(walk(records_of({"uneven://" + path}, odd_file_systems()), 4) == contents);
+  }
+}
+
+// Each is held while many others are read.
+void large_records_that_are_held_stay(void **) {
+  const TemporaryDirectory folder;
+  const Strings contents = large_records(true);
+  const auto dataset = records_of({record_file(folder, Compression::none, contents)});
+  for (const size_t held_for : {1, 3, 40, 1000}) {
+    const auto iterator = assert_ok_value(dataset->make_iterator(with_threads(2)));
+    std::vector<tensor::Tensor> held;
+    Element element;
+    while (assert_ok_value(iterator->next(element))) {
+      held.push_back(element.components[0]);
+      if (held.size() <= held_for) continue;
+      const tensor::Tensor last = std::move(held[held.size() - 1 - held_for]);
+      assert_true(tensor::bytes_at(last, 0) == contents[held.size() - 1 - held_for]);
+    }
+    assert_int_equal(held.size(), contents.size());
+    for (size_t i = 0; i < held.size(); ++i)
+      assert_true(held[i].empty() || tensor::bytes_at(held[i], 0) == contents[i]);
+  }
+}
+
+void walks_of_large_records_go_on_where_they_were_saved(void **) {
+  const TemporaryDirectory folder;
+  const Strings contents = large_records(true);
+  const DatasetRef dataset = records_of({record_file(folder, Compression::none, contents)});
+  const auto walked = assert_ok_value(dataset->make_iterator(with_threads(2)));
+  Element element;
+  for (size_t i = 0; i < contents.size(); ++i) {
+    if (i % 37 == 3) {
+      const auto resumed = assert_ok_value(dataset->make_iterator(with_threads(2)));
+      assert_ok(resumed->restore(walked->save()));
+      assert_true(rest_of(*resumed) == Strings(contents.begin() + static_cast<ptrdiff_t>(i), contents.end()));
+    }
+    assert_true(assert_ok_value(walked->next(element)));
+  }
+}
+
+// Flipped bits of lengths, data and checksums, and cuts, in and between large records.
+void damage_of_large_records_is_told_as_without(void **) {
+  const TemporaryDirectory folder;
+  const Strings contents = large_records(false);
+  const std::string path = record_file(folder, Compression::none, contents);
+  const std::string good = assert_ok_value(base::read_file(path));
+  size_t start = 0;
+  for (size_t i = 0; i < contents.size(); start += 16 + contents[i++].size()) {
+    if (i % 23 != 1) continue;
+    for (const size_t at : {start + 1, start + 9, start + 12, start + 13 + contents[i].size()}) {
+      std::string flipped = good;
+      flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+      for (const std::string &bad : {flipped, good.substr(0, at)}) {
+        write_bytes(path, bad);
+        const Strings got = walk(records_of({path}), 2);
+        assert_true(got == walk(records_of({path}), 1));
+        assert_contains(got[i].c_str(), base::concat("at offset ", start, ":").c_str());
+      }
     }
   }
 }
@@ -350,6 +441,10 @@ void errors_of_a_file_come_behind_what_was_read(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(elements_are_the_same),
+    cmocka_unit_test(large_records_are_the_same),
+    cmocka_unit_test(large_records_that_are_held_stay),
+    cmocka_unit_test(walks_of_large_records_go_on_where_they_were_saved),
+    cmocka_unit_test(damage_of_large_records_is_told_as_without),
     cmocka_unit_test(lines_are_the_same),
     cmocka_unit_test(threads_are_started_for_large_files_within_the_budget),
     cmocka_unit_test(walks_go_on_where_they_were_saved),

@@ -53,6 +53,13 @@ bool is_header(std::string_view bytes) {
   return bytes.size() >= kHeaderBytes && load<uint32_t>(bytes.data() + 8) == masked_crc(bytes.data(), 8);
 }
 
+// Of the record with this header; 0 where it is none, or of one that is too long for any file.
+size_t record_bytes(std::string_view header) {
+  if (!is_header(header)) return 0;
+  const auto length = load<uint64_t>(header.data());
+  return length < SIZE_MAX / 2 ? whole(static_cast<size_t>(length)) : 0;
+}
+
 template <typename... Pieces>
 Status corrupt(const ByteStream &stream, int64_t offset, const Pieces &...pieces) {
   return base::data_loss("corrupt record file ", base::quoted(stream.path(), 400), " at offset ", offset, ": ",
@@ -91,7 +98,7 @@ Result<bool> RecordReader::find(ByteStream &stream, Record &record) {
   }
   record.size = static_cast<size_t>(length);
   // In a compressed stream nothing but reading on tells whether the data are there.
-  record.is_large = !stream.is_through_buffer(whole(record.size));
+  record.is_large = !stream.is_through_buffer(whole(record.size), {kHeaderBytes, record_bytes});
   most_ahead_ = record.is_large ? kAheadOfLarge : SIZE_MAX;
   return true;
 }
