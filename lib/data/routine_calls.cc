@@ -114,14 +114,17 @@ Status RoutineCalls::run_element(Lane &lane, const Element &element, std::span<c
   return lane.routine.run(lane.inputs, scalars(element.lineage, 1), lane.targets);
 }
 
-// Calls run_one for every row, on the pool's threads too; the error of the first row that has one.
-Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int64_t)> run_one) {
+// Calls run_one for every row, on the pool's threads too; the error of the first row that has one. Row -1 stands for
+// `meanwhile`.
+Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int64_t)> run_one,
+                              base::FunctionRef<void()> meanwhile) {
   std::mutex mutex;
   int64_t first_row = rows;
   Status first_error;
   const auto run_range = [&](int64_t begin, int64_t end) -> Status {
     std::unique_ptr<Lane> lane = take_lane();
-    for (int64_t row = begin; row < end; ++row) {
+    if (begin < 0) meanwhile();
+    for (int64_t row = std::max<int64_t>(begin, 0); row < end; ++row) {
       Status status = run_one(*lane, row);
       if (status.ok()) continue;
       std::lock_guard lock(mutex);
@@ -137,7 +140,7 @@ Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int
     return first_error;
   }
   const int64_t ranges = (pool_->thread_count() + 1) * kRangesPerThread;
-  TUTTI_TRY(pool_->parallel_for(0, rows, std::max<int64_t>(rows / ranges, 1), run_range));
+  TUTTI_TRY(pool_->parallel_for(-1, rows, std::max<int64_t>(rows / ranges, 1), run_range));
   return first_error;
 }
 
@@ -151,34 +154,38 @@ Status RoutineCalls::run_elements(std::span<const Element> elements, std::span<c
 }
 
 Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::span<const RowTarget> targets,
-                                 std::span<const Lineage> lineage) {
+                                 std::span<const Lineage> lineage, base::FunctionRef<void()> meanwhile) {
   const GraphPlan &plan = *target_.plan;
   const size_t components = rows.size() / std::max<size_t>(lineage.size(), 1);
-  return for_rows(static_cast<int64_t>(lineage.size()), [&](Lane &lane, int64_t row) -> Status {
-    const auto element = rows.subspan(static_cast<size_t>(row) * components, components);
-    const bool is_last = row + 1 == static_cast<int64_t>(lineage.size());
-    lane.inputs.resize(plan.inputs.size());
-    lane.targets.assign(plan.results.size(), nullptr);
-    for (size_t i = 0; i < plan.inputs.size(); ++i) {
-      const auto component = static_cast<size_t>(plan.inputs[i].component);
-      lane.inputs[i] = {plan.graph->value(plan.routine->inputs[i]).dtype, row_shapes_[i], element[component], nullptr};
-      if (!is_last) fetch_early(element.data()[components + component], size_bytes(lane.inputs[i]));
-    }
-    for (size_t i = 0; i < targets.size(); ++i) {
-      const GraphPlan::Source &source = plan.sources[i];
-      std::byte *const target = targets[i].from_row(row).data;
-      if (source.result >= 0) {
-        lane.targets[static_cast<size_t>(source.result)] = target;
-      } else if (targets[i].row_bytes > 0) {
-        const auto component = static_cast<size_t>(source.component);
-        if (!is_last) fetch_early(element.data()[components + component], targets[i].row_bytes);
-        std::memcpy(target, element[component], static_cast<size_t>(targets[i].row_bytes));
-      }
-    }
-    const Lineage &from = lineage[static_cast<size_t>(row)];
-    const Status status = lane.routine.run(lane.inputs, scalars(from, 1), lane.targets);
-    return status.ok() ? status : failed(status, from);
-  });
+  return for_rows(
+      static_cast<int64_t>(lineage.size()),
+      [&](Lane &lane, int64_t row) -> Status {
+        const auto element = rows.subspan(static_cast<size_t>(row) * components, components);
+        const bool is_last = row + 1 == static_cast<int64_t>(lineage.size());
+        lane.inputs.resize(plan.inputs.size());
+        lane.targets.assign(plan.results.size(), nullptr);
+        for (size_t i = 0; i < plan.inputs.size(); ++i) {
+          const auto component = static_cast<size_t>(plan.inputs[i].component);
+          lane.inputs[i] = {plan.graph->value(plan.routine->inputs[i]).dtype, row_shapes_[i], element[component],
+                            nullptr};
+          if (!is_last) fetch_early(element.data()[components + component], size_bytes(lane.inputs[i]));
+        }
+        for (size_t i = 0; i < targets.size(); ++i) {
+          const GraphPlan::Source &source = plan.sources[i];
+          std::byte *const target = targets[i].from_row(row).data;
+          if (source.result >= 0) {
+            lane.targets[static_cast<size_t>(source.result)] = target;
+          } else if (targets[i].row_bytes > 0) {
+            const auto component = static_cast<size_t>(source.component);
+            if (!is_last) fetch_early(element.data()[components + component], targets[i].row_bytes);
+            std::memcpy(target, element[component], static_cast<size_t>(targets[i].row_bytes));
+          }
+        }
+        const Lineage &from = lineage[static_cast<size_t>(row)];
+        const Status status = lane.routine.run(lane.inputs, scalars(from, 1), lane.targets);
+        return status.ok() ? status : failed(status, from);
+      },
+      meanwhile);
 }
 
 Status RoutineCalls::run_rows(std::span<const RowTarget> inputs, std::span<const RowTarget> results,

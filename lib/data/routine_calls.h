@@ -37,9 +37,10 @@ class RoutineCalls {
   /// The same with inputs in rows: one per input of the plan, `results` one per result, `lineage` one per row.
   base::Status run_rows(std::span<const RowTarget> inputs, std::span<const RowTarget> results,
                         std::span<const Lineage> lineage);
-  /// The same with elements that lie where RandomAccess::locate() says; `targets` as for run_elements().
+  /// The same with elements that lie where RandomAccess::locate() says; `targets` as for run_elements(). Where there are
+  /// threads one of them calls `meanwhile`.
   base::Status run_located(std::span<const std::byte *const> rows, std::span<const RowTarget> targets,
-                           std::span<const Lineage> lineage);
+                           std::span<const Lineage> lineage, base::FunctionRef<void()> meanwhile);
 
  private:
   // What one thread needs at a time.
@@ -52,7 +53,9 @@ class RoutineCalls {
   void give_back(std::unique_ptr<Lane> lane);
   base::Status set_inputs(Lane &lane, const Element &element) const;
   base::Status run_element(Lane &lane, const Element &element, std::span<const RowTarget> targets, int64_t row) const;
-  base::Status for_rows(int64_t rows, base::FunctionRef<base::Status(Lane &, int64_t)> run_one);
+  base::Status for_rows(
+      int64_t rows, base::FunctionRef<base::Status(Lane &, int64_t)> run_one,
+      base::FunctionRef<void()> meanwhile = [] {});
   GraphScalars scalars(const Lineage &lineage, int64_t rows) const;
 
   const GraphTarget target_;

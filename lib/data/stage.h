@@ -111,6 +111,9 @@ class RandomAccess {
   /// rows[i * components + c] becomes the start of component c of the element at positions[i], and positions[i] where
   /// that came from, as lineage() says. Only where lies_in_memory() says so.
   virtual void locate(std::span<int64_t>, std::span<const std::byte *>) {}
+  /// Work of locate() for positions up to `end` that can be done before: while other threads are busy with what it gave
+  /// last.
+  virtual void locate_soon(int64_t end) { (void)end; }
 };
 
 /// Another order or choice of the positions of an access.

@@ -71,10 +71,12 @@ class RoutineAccess : public RandomAccess {
     lineage_.clear();
     if (input_->lies_in_memory()) {
       located_.resize(positions.size() * components_);
+      const int64_t next_end = positions.back() + 1 + rows;
       input_->locate(positions, located_);
       for (const int64_t position : positions)
         lineage_.push_back({epoch_, position});
-      return calls_.run_located(located_, from_row(targets, first, moved_), lineage_);
+      return calls_.run_located(located_, from_row(targets, first, moved_), lineage_,
+                                [&] { input_->locate_soon(next_end); });
     }
     for (const int64_t position : positions)
       lineage_.push_back({epoch_, input_->lineage(position)});

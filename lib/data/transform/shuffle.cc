@@ -80,16 +80,22 @@ class DrawnAccess : public MappedAccess {
   DrawnAccess(std::unique_ptr<RandomAccess> input, RandomKey key, int64_t capacity)
       : MappedAccess(std::move(input)), draws_(key, capacity, size()) {}
 
+  void locate_soon(int64_t end) override { draw(std::min(end, size())); }
+
  protected:
   void map(std::span<int64_t> positions) const override {
     for (int64_t &position : positions) {
-      while (static_cast<int64_t>(drawn_.size()) <= position)
-        drawn_.push_back(draws_.next());
+      draw(position + 1);
       position = drawn_[static_cast<size_t>(position)];
     }
   }
 
  private:
+  void draw(int64_t end) const {
+    while (static_cast<int64_t>(drawn_.size()) < end)
+      drawn_.push_back(draws_.next());
+  }
+
   // As far as they were asked for.
   mutable PositionDraws draws_;
   mutable std::vector<int64_t> drawn_;
