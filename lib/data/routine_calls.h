@@ -37,8 +37,8 @@ class RoutineCalls {
   /// The same with inputs in rows: one per input of the plan, `results` one per result, `lineage` one per row.
   base::Status run_rows(std::span<const RowTarget> inputs, std::span<const RowTarget> results,
                         std::span<const Lineage> lineage);
-  /// The same with elements that lie where RandomAccess::locate() says; `targets` as for run_elements(). Where there are
-  /// threads one of them calls `meanwhile`.
+  /// The same with elements that lie where RandomAccess::locate() says; `targets` as for run_elements(). Where there
+  /// are threads one of them calls `meanwhile`.
   base::Status run_located(std::span<const std::byte *const> rows, std::span<const RowTarget> targets,
                            std::span<const Lineage> lineage, base::FunctionRef<void()> meanwhile);
 
