@@ -38,7 +38,7 @@ Status check_table(const tutti_backend_api *api, std::string_view build_id) {
       api->program == nullptr)
     return base::unavailable("backend '", api->name, "' lacks one of its tables");
   if (api->device->struct_size < sizeof(tutti_device_table) || api->buffer->struct_size < sizeof(tutti_buffer_table) ||
-      api->stream->struct_size < sizeof(tutti_stream_table) ||
+      api->stream->struct_size < offsetof(tutti_stream_table, event_create_timed) ||
       api->executable->struct_size < sizeof(tutti_executable_table) ||
       api->program->struct_size < sizeof(tutti_program_table))
     return base::unavailable("one of the tables of backend '", api->name, "' is shorter than this library expects");
@@ -131,6 +131,12 @@ const tutti_collective_table *Backend::collective() const {
   return api_->collective->struct_size < sizeof(tutti_collective_table) ? nullptr : api_->collective;
 }
 
+bool Backend::has_timed_events() const {
+  const tutti_stream_table &stream = *api_->stream;
+  return stream.struct_size >= sizeof(stream) && stream.event_create_timed != nullptr &&
+         stream.event_elapsed != nullptr;
+}
+
 Device::Device(BackendRef backend, int32_t index, DeviceDescription description, tutti_device *handle)
     : backend_(std::move(backend)), index_(index), description_(std::move(description)), handle_(handle) {}
 
@@ -175,6 +181,15 @@ Result<Event> Device::create_event() {
   tutti_event *handle = nullptr;
   ErrorSink sink;
   TUTTI_TRY(sink.take(api().stream->event_create(handle_, &handle, sink.handle())));
+  return Event(shared_from_this(), handle);
+}
+
+Result<Event> Device::create_timed_event() {
+  if (!backend_->has_timed_events())
+    return base::unimplemented("backend '", backend_->name(), "' has no events with times");
+  tutti_event *handle = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(api().stream->event_create_timed(handle_, &handle, sink.handle())));
   return Event(shared_from_this(), handle);
 }
 

@@ -66,6 +66,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   bool proposes_layouts() const { return api_->layout != nullptr; }
   /// Streams copy by address, and devices have host memory for it (Stream::read, Device::allocate_host).
   bool copies_by_address() const { return transfer() != nullptr; }
+  /// There are events with times (Device::create_timed_event).
+  bool has_timed_events() const;
 
   int32_t device_count() const { return api_->device->count(instance_); }
   base::Result<DeviceDescription> describe_device(int32_t index) const;
@@ -121,6 +123,8 @@ class Device : public std::enable_shared_from_this<Device> {
   base::Result<HostMemory> allocate_host(int64_t bytes);
   base::Result<Stream> create_stream();
   base::Result<Event> create_event();
+  /// One that knows when it is reached. UNIMPLEMENTED unless the backend has them.
+  base::Result<Event> create_timed_event();
 
  private:
   friend class Backend;

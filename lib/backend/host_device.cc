@@ -148,7 +148,7 @@ const tutti_buffer_table kBufferTable = {sizeof(tutti_buffer_table),
                                          buffer_fill_zero};
 const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table), stream_create, stream_release, stream_synchronize,
                                          stream_wait_event,          event_create,  event_release,  event_record,
-                                         event_synchronize,          event_is_done};
+                                         event_synchronize,          event_is_done, nullptr,        nullptr};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "backend/span_times.h"
 #include "base/cancel.h"
@@ -78,6 +79,18 @@ struct HostServices::Calls {
     if (span != 0 && end) end(span);
   }
 
+  static int32_t trace_track(void *user, const char *name) {
+    const auto &track = self(user).options_.trace_track;
+    return track ? track(name) : -1;
+  }
+
+  static void trace_record(void *user, int32_t track, const char *category, const char *name, int64_t begin_ns,
+                           int64_t duration_ns) {
+    if (SpanTimes *times = SpanTimes::watching()) return times->add(category, duration_ns);
+    const auto &record = self(user).options_.trace_record;
+    if (record) record(track, category, name, begin_ns, duration_ns);
+  }
+
   static int32_t thread_budget(void *user) { return self(user).options_.thread_budget; }
 
   static int32_t is_cancelled(void *, const void *cancel) {
@@ -96,6 +109,40 @@ HostServices::HostServices(HostOptions options) : options_(std::move(options)) {
   table_.thread_budget = Calls::thread_budget;
   table_.is_cancelled = Calls::is_cancelled;
   table_.set_error = ErrorSink::set;
+  table_.trace_track = Calls::trace_track;
+  table_.trace_record = Calls::trace_record;
+}
+
+namespace {
+
+struct OpenSpan {
+  const char *name;
+  int64_t begin_ns;
+};
+/// Of the calling thread, the innermost last. A span's number is its depth.
+thread_local std::vector<OpenSpan> open_spans;
+
+}  // namespace
+
+void trace_into(HostOptions &options, base::Ref<base::Tracer> tracer) {
+  options.trace_begin = [tracer](const char *name) -> uint64_t {
+    if (!tracer->enabled()) return 0;
+    open_spans.push_back({tracer->intern(name), base::now_ns()});
+    return open_spans.size();
+  };
+  options.trace_end = [tracer](uint64_t span) {
+    const int64_t now_ns = base::now_ns();
+    if (span > open_spans.size()) return;
+    const OpenSpan &open = open_spans[span - 1];
+    tracer->record("kernel", open.name, open.begin_ns, now_ns - open.begin_ns);
+    open_spans.resize(span - 1);
+  };
+  options.trace_track = [tracer](const char *name) { return tracer->add_track(name); };
+  options.trace_record = [tracer](int32_t track, const char *category, const char *name, int64_t begin_ns,
+                                  int64_t duration_ns) {
+    if (!tracer->enabled()) return;
+    tracer->record(track, tracer->intern(category), tracer->intern(name), begin_ns, duration_ns);
+  };
 }
 
 }  // namespace tutti::impl::backend

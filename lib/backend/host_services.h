@@ -13,7 +13,9 @@
 #include <memory>
 #include <string>
 
+#include "base/object.h"
 #include "base/status.h"
+#include "base/trace.h"
 
 namespace tutti::impl::backend {
 
@@ -55,13 +57,19 @@ class MemoryBudget {
 struct HostOptions {
   /// severity: 0 debug .. 3 error. Null = dropped.
   std::function<void(int32_t severity, const std::string &message)> log;
-  /// Trace hooks; null = off.
+  /// Trace hooks, as the table says; null = off. trace_into() sets them.
   std::function<uint64_t(const char *name)> trace_begin;
   std::function<void(uint64_t span)> trace_end;
+  std::function<int32_t(const char *name)> trace_track;
+  std::function<void(int32_t track, const char *category, const char *name, int64_t begin_ns, int64_t duration_ns)>
+      trace_record;
   int32_t thread_budget = 1;
   /// Null = no limit.
   std::shared_ptr<MemoryBudget> memory;
 };
+
+/// What backends trace goes to `tracer`: spans of threads to their rows, as category "kernel".
+void trace_into(HostOptions &options, base::Ref<base::Tracer> tracer);
 
 /// The table itself. Must outlive the backend instance it was lent to; never moved.
 class HostServices {

@@ -75,6 +75,13 @@ Status Event::synchronize() {
   return sink.take(device_->api().stream->event_synchronize(handle_, sink.handle()));
 }
 
+base::Result<int64_t> Event::nanoseconds_since(const Event &begin) const {
+  ErrorSink sink;
+  int64_t nanoseconds = 0;
+  TUTTI_TRY(sink.take(device_->api().stream->event_elapsed(begin.handle_, handle_, &nanoseconds, sink.handle())));
+  return nanoseconds;
+}
+
 bool Event::is_done() const { return device_->api().stream->event_is_done(handle_) != 0; }
 
 Buffer::Buffer(std::shared_ptr<Device> device, tutti_device_buffer *handle, int64_t size_bytes)

@@ -64,6 +64,8 @@ class Event {
   /// The calling thread waits. An event never recorded is done.
   base::Status synchronize();
   bool is_done() const;
+  /// Between two of create_timed_event() that have been recorded and reached.
+  base::Result<int64_t> nanoseconds_since(const Event &begin) const;
   tutti_event *handle() const { return handle_; }
 
  private:

@@ -28,4 +28,10 @@ void SpanTimes::end(uint64_t span) {
   seconds_[span - 1] = std::chrono::duration<double>(Clock::now() - starts_[span - 1]).count();
 }
 
+void SpanTimes::add(std::string_view category, int64_t duration_ns) {
+  if (category != "kernel") return;
+  seconds_.push_back(static_cast<double>(duration_ns) * 1e-9);
+  starts_.emplace_back();
+}
+
 }  // namespace tutti::impl::backend

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times of the trace spans that a backend begins and ends on this thread: one for each kernel of a program that was
-// compiled with TUTTI_COMPILE_DEBUG_NAMES, in order. Only for programs that do their work on the thread that runs them.
+// Times of the trace spans that a backend tells of on this thread: one for each kernel of a program that was compiled
+// with TUTTI_COMPILE_DEBUG_NAMES, in order. Devices with a clock of their own tell when their stream is synchronized.
 //
 //   {
 //     const SpanTimes times;                      // from here on
 //     TUTTI_TRY(program.run(0, arguments, stream));
+//     TUTTI_TRY(stream.synchronize());
 //     use(times.seconds());
 //   }
 //
@@ -15,6 +16,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace tutti::impl::backend {
@@ -33,6 +35,8 @@ class SpanTimes {
   /// A span begins; its number, never 0.
   uint64_t begin();
   void end(uint64_t span);
+  /// A span that has ended. Only kernels count: a program may copy more than its description lists.
+  void add(std::string_view category, int64_t duration_ns);
 
  private:
   using Clock = std::chrono::steady_clock;

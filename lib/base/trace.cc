@@ -108,7 +108,15 @@ Tracer::Ring *Tracer::add_ring(std::string name, int64_t thread_id) {
 
 int32_t Tracer::add_track(std::string_view name) {
   std::lock_guard lock(mutex_);
-  return add_ring(std::string(name), -1)->track;
+  const auto found = std::find_if(rings_.begin(), rings_.end(),
+                                  [name](auto &ring) { return ring->thread_id == -1 && ring->name == name; });
+  return found != rings_.end() ? (*found)->track : add_ring(std::string(name), -1)->track;
+}
+
+void Tracer::name_row(std::string_view name) {
+  Ring *const ring = ring_of_this_thread();
+  std::lock_guard lock(mutex_);
+  ring->name = name;
 }
 
 const char *Tracer::intern(std::string_view text) {
@@ -157,6 +165,23 @@ int64_t Tracer::forgotten_count() const {
     count += ring->forgotten;
   }
   return count;
+}
+
+std::vector<Tracer::Row> Tracer::rows() const {
+  std::vector<Row> rows;
+  std::lock_guard lock(mutex_);
+  for (const auto &ring : rings_) {
+    std::lock_guard ring_lock(ring->mutex);
+    Row row{ring->name, {}, ring->forgotten};
+    for (const Event &event : ring->events) {
+      if (event.category != nullptr)
+        row.spans.push_back({event.category, event.name, event.start_ns, event.duration_or_value});
+    }
+    std::stable_sort(row.spans.begin(), row.spans.end(),
+                     [](const Span &a, const Span &b) { return a.start_ns < b.start_ns; });
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 void Tracer::append_event(std::string &out, const Event &event, int32_t track) const {

@@ -40,7 +40,9 @@ class Tracer : public Object {
   void start();
   void stop() { enabled_.store(false, std::memory_order_relaxed); }
 
-  /// A row of the trace other than a thread: a device, a stream.
+  /// The calling thread's row is called so from now on.
+  void name_row(std::string_view name);
+  /// A row of the trace other than a thread: a device, a stream. Equal names have one row.
   int32_t add_track(std::string_view name);
   /// A pointer that stays valid, for names made at run time.
   const char *intern(std::string_view text);
@@ -56,6 +58,20 @@ class Tracer : public Object {
   std::string to_chrome_json() const;
   /// Events that found their ring full.
   int64_t forgotten_count() const;
+
+  struct Span {
+    const char *category;
+    const char *name;
+    int64_t start_ns;
+    int64_t duration_ns;
+  };
+  struct Row {
+    std::string name;
+    std::vector<Span> spans;      ///< by begin, without values
+    int64_t forgotten_count = 0;  ///< of its events, the oldest
+  };
+  /// The spans recorded since start(); their texts live as long as the tracer.
+  std::vector<Row> rows() const;
 
  private:
   struct Event;

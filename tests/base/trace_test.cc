@@ -62,6 +62,29 @@ void spans_values_and_tracks(void **) {
   assert_ptr_equal(tracer->intern("same"), tracer->intern("same"));
 }
 
+void rows_have_names_and_spans_by_begin(void **) {
+  const Ref<Tracer> tracer = make_ref<Tracer>(2);
+  tracer->start();
+  const int32_t track = tracer->add_track("gpu:0");
+  assert_int_equal(tracer->add_track("gpu:0"), track);
+  tracer->record(track, "c", "second", 20, 5);
+  tracer->record(track, "c", "first", 10, 5);
+  tracer->record_value("length", 3);
+  tracer->name_row("replica 0");
+  std::vector<Tracer::Row> rows = tracer->rows();
+  assert_int_equal(rows.size(), 2);
+  assert_string_equal(rows[0].name.c_str(), "gpu:0");
+  assert_string_equal(rows[0].spans[0].name, "first");
+  assert_string_equal(rows[0].spans[1].name, "second");
+  assert_int_equal(rows[0].forgotten_count, 0);
+  assert_string_equal(rows[1].name.c_str(), "replica 0");
+  assert_int_equal(rows[1].spans.size(), 0);  // a value is no span
+  tracer->record(track, "c", "third", 30, 5);
+  rows = tracer->rows();
+  assert_int_equal(rows[0].spans.size(), 2);
+  assert_int_equal(rows[0].forgotten_count, 1);
+}
+
 void a_full_ring_forgets_the_oldest(void **) {
   const Ref<Tracer> tracer = make_ref<Tracer>(4);
   tracer->start();
@@ -105,6 +128,7 @@ void threads_record_while_one_exports(void **) {
 const CMUnitTest tests[] = {
     cmocka_unit_test(off_records_nothing),
     cmocka_unit_test(spans_values_and_tracks),
+    cmocka_unit_test(rows_have_names_and_spans_by_begin),
     cmocka_unit_test(a_full_ring_forgets_the_oldest),
     cmocka_unit_test(threads_record_while_one_exports),
 };

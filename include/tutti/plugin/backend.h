@@ -29,11 +29,10 @@
 //  * Every struct begins with `struct_size`, set by the side that fills it. A field beyond struct_size is absent: the
 //    reader takes its documented default. Fields are only appended. A table pointer or function marked (optional) may
 //    be NULL.
-//  * A fallible function returns 0 or one of the canonical codes (those of tutti_error_code, <tutti/status.h>), and
-//    takes an error sink last. Before returning a code it hands code and text to host->set_error(sink, ...). On failure
-//    outputs stay untouched and there is nothing to release.
-//  * Text is UTF-8. Text going in is NUL terminated and borrowed for the call. Text coming out is handed to a
-//    tutti_text_writer and borrowed for that call of it.
+//  * A fallible function returns 0 or a canonical code (tutti_error_code, <tutti/status.h>) and takes an error
+//    sink last. Before returning a code it hands code and text to host->set_error(sink, ...). On failure outputs stay
+//    untouched and there is nothing to release.
+//  * Text is UTF-8; going in NUL terminated, coming out handed to a tutti_text_writer; borrowed for that one call.
 //  * `release`, `close`, `destroy` accept NULL. Children are released before their parents.
 //  * Handles may be used from any thread. compile, describe, allocate and open may run concurrently; one stream and one
 //    program are used by one thread at a time. Different programs of one executable may run at the same time.
@@ -70,8 +69,7 @@ typedef void (*tutti_text_writer)(void *user, const char *text, uint64_t length)
 
 // ---- Services of the host ------------------------------------------------------------------------------------------
 
-/// What the host does for a backend. Lent to `create`, valid until `destroy` has returned. All functions may be called
-/// from any thread.
+/// What the host does for a backend. Lent to `create`, valid until `destroy` has returned. For any thread.
 typedef struct tutti_backend_host {
   uint64_t struct_size;
   void *user;  ///< first argument of the functions below that take `user`
@@ -96,11 +94,16 @@ typedef struct tutti_backend_host {
 
   /// Fills an error sink. `message` is copied. A second call on the same sink is ignored.
   void (*set_error)(tutti_error_sink *sink, int32_t code, const char *message);
+  /// The number of a row of the trace for a device; equal names have one row. `name` is copied.
+  int32_t (*trace_track)(void *user, const char *name);
+  /// A span on such a row that has ended, by CLOCK_MONOTONIC. `category`: "kernel", "copy" for what only moves data.
+  void (*trace_record)(void *user, int32_t track, const char *category, const char *name, int64_t begin_ns,
+                       int64_t duration_ns);
 } tutti_backend_host;
 
 // ---- Devices, memory, order ----------------------------------------------------------------------------------------
 
-/// Devices of a backend. A logical device is a device to everybody above: "cpu:0" and "cpu:1" may be the same silicon.
+/// Devices of a backend. Logical devices are devices to all above: "cpu:0" and "cpu:1" may be the same silicon.
 typedef struct tutti_device_table {
   uint64_t struct_size;
 
@@ -140,8 +143,7 @@ typedef struct tutti_buffer_table {
                        tutti_error_sink *sink);
 } tutti_buffer_table;
 
-/// Streams (work in order) and events (points in a stream). Backends without asynchrony do the work at once and still
-/// have real objects.
+/// Streams (work in order) and events (points in a stream): real objects also where work is done at once.
 typedef struct tutti_stream_table {
   uint64_t struct_size;
   int32_t (*create)(tutti_device *device, tutti_stream **stream, tutti_error_sink *sink);
@@ -159,11 +161,14 @@ typedef struct tutti_stream_table {
   int32_t (*event_synchronize)(tutti_event *event, tutti_error_sink *sink);
   /// 1 when reached, else 0.
   int32_t (*event_is_done)(tutti_event *event);
+  /// (optional) An event that knows when it is reached.
+  int32_t (*event_create_timed)(tutti_device *device, tutti_event **event, tutti_error_sink *sink);
+  /// (optional) Nanoseconds of the device's clock between two such events, which have been reached.
+  int32_t (*event_elapsed)(tutti_event *begin, tutti_event *end, int64_t *nanoseconds, tutti_error_sink *sink);
 } tutti_stream_table;
 
 /// Copies by address, and memory of the host that copies like best (optional table). A backend without
-/// TUTTI_BACKEND_HOST_MEMORY needs it to train on several devices: the library then combines what its devices computed
-/// in memory of the host.
+/// TUTTI_BACKEND_HOST_MEMORY needs it to train on several devices, whose results are then combined on the host.
 typedef struct tutti_transfer_table {
   uint64_t struct_size;
 
@@ -302,7 +307,8 @@ typedef struct tutti_compile_request {
 } tutti_compile_request;
 
 enum {
-  TUTTI_COMPILE_DEBUG_NAMES = 1,  ///< put a trace span with the node's name around every kernel
+  /// A trace span with the node's name for every kernel; those by a device's clock come when its stream is synchronized
+  TUTTI_COMPILE_DEBUG_NAMES = 1,
   /// At TUTTI_LEVEL_FAST the factors of convolutions and matrix products may be rounded to bfloat16 where that was
   /// known to be faster; sums, results of the graph and state stay f32. What lies between products may be stored as
   /// bfloat16 but for statistics of normalisations and what leads to losses. A permission: other levels ignore it, a
@@ -401,12 +407,10 @@ typedef struct tutti_program_table {
 
 /// tutti_backend_api.capabilities
 enum {
-  /// Gets the graph uncut with all devices and runs collectives itself.
-  TUTTI_BACKEND_LOWERS_COLLECTIVES = 1,
+  TUTTI_BACKEND_LOWERS_COLLECTIVES = 1,  ///< gets the graph uncut with all devices and runs collectives itself
   /// Device pointers are host pointers, and memory of one device is usable from all others of the backend.
   TUTTI_BACKEND_HOST_MEMORY = 2,
-  /// Runs call, custom_gradient and fusion regions; otherwise the host inlines them before compile.
-  TUTTI_BACKEND_REGIONS = 4,
+  TUTTI_BACKEND_REGIONS = 4,  ///< runs call, custom_gradient and fusion regions; else the host inlines them first
 };
 
 typedef struct tutti_backend_api {

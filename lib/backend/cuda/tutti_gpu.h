@@ -53,6 +53,7 @@
 #define gpuEventRecord cudaEventRecord
 #define gpuEventSynchronize cudaEventSynchronize
 #define gpuEventQuery cudaEventQuery
+#define gpuEventElapsedTime cudaEventElapsedTime
 #define gpuStreamBeginCapture cudaStreamBeginCapture
 #define gpuStreamEndCapture cudaStreamEndCapture
 #define gpuGraphInstantiate cudaGraphInstantiate

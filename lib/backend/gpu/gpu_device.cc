@@ -250,6 +250,7 @@ void stream_release(tutti_stream *stream) {
   GpuStream &self = GpuStream::of(stream);
   (void)self.device->make_current();
   (void)gpuStreamSynchronize(self.stream);  // faults are written until then
+  self.times.reset();
   (void)gpuStreamDestroy(self.stream);
   delete &self;
 }
@@ -267,16 +268,24 @@ int32_t stream_wait_event(tutti_stream *stream, tutti_event *event, tutti_error_
   });
 }
 
-int32_t event_create(tutti_device *handle, tutti_event **event, tutti_error_sink *sink) {
+int32_t make_event(tutti_device *handle, unsigned flags, tutti_event **event, tutti_error_sink *sink) {
   GpuDevice &device = GpuDevice::of(handle);
   return guarded(device.host(), sink, [&]() -> Status {
     TUTTI_TRY(device.make_current());
     auto made = std::make_unique<GpuEvent>();
     made->device = &device;
-    TUTTI_TRY(status_of(gpuEventCreateWithFlags(&made->event, gpuEventDisableTiming), "making an event"));
+    TUTTI_TRY(status_of(gpuEventCreateWithFlags(&made->event, flags), "making an event"));
     *event = reinterpret_cast<tutti_event *>(made.release());
     return Status();
   });
+}
+
+int32_t event_create(tutti_device *device, tutti_event **event, tutti_error_sink *sink) {
+  return make_event(device, gpuEventDisableTiming, event, sink);
+}
+
+int32_t event_create_timed(tutti_device *device, tutti_event **event, tutti_error_sink *sink) {
+  return make_event(device, 0, event, sink);
 }
 
 void event_release(tutti_event *event) {
@@ -305,6 +314,15 @@ int32_t event_synchronize(tutti_event *event, tutti_error_sink *sink) {
 /// What went wrong on the device comes from those who wait: there is nothing more to wait for.
 int32_t event_is_done(tutti_event *event) { return gpuEventQuery(event_of(event).event) == gpuErrorNotReady ? 0 : 1; }
 
+int32_t event_elapsed(tutti_event *begin, tutti_event *end, int64_t *nanoseconds, tutti_error_sink *sink) {
+  const GpuEvent &first = event_of(begin);
+  return guarded(first.device->host(), sink, [&]() -> Status {
+    TUTTI_TRY(first.device->make_current());
+    TUTTI_ASSIGN(*nanoseconds, nanoseconds_between(first.event, event_of(end).event));
+    return Status();
+  });
+}
+
 }  // namespace
 
 const tutti_device_table kDeviceTable = {sizeof(tutti_device_table), device_count, device_describe, device_open,
@@ -312,9 +330,10 @@ const tutti_device_table kDeviceTable = {sizeof(tutti_device_table), device_coun
 const tutti_buffer_table kBufferTable = {
     sizeof(tutti_buffer_table), buffer_allocate, buffer_release, buffer_device_pointer,
     buffer_host_pointer,        buffer_read,     buffer_write,   buffer_fill_zero};
-const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table), stream_create, stream_release, stream_synchronize,
-                                         stream_wait_event,          event_create,  event_release,  event_record,
-                                         event_synchronize,          event_is_done};
+const tutti_stream_table kStreamTable = {
+    sizeof(tutti_stream_table), stream_create, stream_release,     stream_synchronize,
+    stream_wait_event,          event_create,  event_release,      event_record,
+    event_synchronize,          event_is_done, event_create_timed, event_elapsed};
 const tutti_transfer_table kTransferTable = {sizeof(tutti_transfer_table), transfer_allocate, transfer_release,
                                              transfer_read, transfer_write};
 
@@ -342,9 +361,17 @@ void GpuStream::note(const std::shared_ptr<FaultState> &state) {
   if (std::find(faults.begin(), faults.end(), state) == faults.end()) faults.push_back(state);
 }
 
+Result<DeviceTimes *> GpuStream::measured() {
+  if (times == nullptr) {
+    TUTTI_ASSIGN(times, DeviceTimes::create(device->host(), device->name(), stream));
+  }
+  return times.get();
+}
+
 Status GpuStream::synchronize() {
   TUTTI_TRY(device->make_current());
   TUTTI_TRY(status_of(gpuStreamSynchronize(stream), "waiting for the device"));
+  if (times != nullptr) TUTTI_TRY(times->tell());
   Status first;
   for (const std::shared_ptr<FaultState> &state : faults) {
     const Status status = state->take();

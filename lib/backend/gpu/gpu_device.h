@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/gpu/device_times.h"
 #include "backend/gpu/faults.h"
 #include "backend/gpu/generated_kernels.h"
 #include "backend/gpu/library.h"
@@ -86,9 +87,13 @@ struct GpuStream {
   gpuStream_t stream = nullptr;
   /// Of programs that ran since the stream was synchronized last.
   std::vector<std::shared_ptr<FaultState>> faults;
+  /// Null until a program with a trace runs.
+  std::unique_ptr<DeviceTimes> times;
 
   static GpuStream &of(tutti_stream *handle) { return *reinterpret_cast<GpuStream *>(handle); }
   void note(const std::shared_ptr<FaultState> &state);
+  /// Times of what is issued from now on; made where there are none.
+  base::Result<DeviceTimes *> measured();
   base::Status synchronize();
 };
 

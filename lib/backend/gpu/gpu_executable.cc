@@ -150,6 +150,9 @@ Status GpuExecutable::add_calls(Library *library, KernelBatch &batch) {
     add_copies(step, true);
   }
   segment_ends_.push_back(static_cast<int32_t>(calls_.size()));
+  for (KernelCall &call : calls_) {
+    if (has_trace_ && !call.kernel_name.empty()) call.trace_name += " " + call.kernel_name;
+  }
   return Status();
 }
 

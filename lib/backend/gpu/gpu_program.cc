@@ -107,7 +107,7 @@ Status GpuProgram::capture() {
 
 Status GpuProgram::capture_segment(int32_t segment, gpuStream_t stream) {
   TUTTI_TRY(status_of(gpuStreamBeginCapture(stream, gpuStreamCaptureModeThreadLocal), "capturing a program"));
-  const Status issued = issue(segment, stream);
+  const Status issued = issue(segment, stream, nullptr);
   gpuGraph_t graph = nullptr;
   const Status ended = status_of(gpuStreamEndCapture(stream, &graph), "capturing a program");
   if (!issued.ok() || !ended.ok()) {
@@ -122,7 +122,7 @@ Status GpuProgram::capture_segment(int32_t segment, gpuStream_t stream) {
   return Status();
 }
 
-Status GpuProgram::issue(int32_t segment, gpuStream_t stream) const {
+Status GpuProgram::issue(int32_t segment, gpuStream_t stream, DeviceTimes *times) const {
   const std::vector<int32_t> &ends = executable_.segment_ends_;
   const int32_t begin = segment == 0 ? 0 : ends[static_cast<size_t>(segment) - 1];
   IssueContext context;
@@ -130,30 +130,19 @@ Status GpuProgram::issue(int32_t segment, gpuStream_t stream) const {
   context.constants = constant_at_.data();
   context.scalars = reinterpret_cast<const int64_t *>(words_.block);
   if (faults_ != nullptr) context.faults.record = faults_->record();
-  if (segment == 0) TUTTI_TRY(issue_ports(true, stream));
+  if (segment == 0) TUTTI_TRY(issue_ports(true, stream, times));
   for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i) {
     const KernelCall &call = executable_.calls_[static_cast<size_t>(i)];
-    if (executable_.has_trace_) {
-      TUTTI_TRY(issue_traced(call, context));
-    } else {
-      TUTTI_TRY(call.issue(table_.data(), workspace_, context));
-    }
+    if (times != nullptr) TUTTI_TRY(times->begin(call.trace_name, call.kernel_name.empty() ? "copy" : "kernel"));
+    TUTTI_TRY(call.issue(table_.data(), workspace_, context));
+    if (times != nullptr) TUTTI_TRY(times->end());
   }
-  return static_cast<size_t>(segment) + 1 == ends.size() ? issue_ports(false, stream) : Status();
+  return static_cast<size_t>(segment) + 1 == ends.size() ? issue_ports(false, stream, times) : Status();
 }
 
-/// The span ends when the device has done the work.
-Status GpuProgram::issue_traced(const KernelCall &call, const IssueContext &context) const {
-  const tutti_backend_host *const host = executable_.host_;
-  const uint64_t span = host->trace_begin(host->user, call.trace_name.c_str());
-  Status status = call.issue(table_.data(), workspace_, context);
-  if (status.ok()) status = status_of(gpuStreamSynchronize(context.stream), call.trace_name);
-  if (span != 0) host->trace_end(host->user, span);
-  return status;
-}
-
-Status GpuProgram::issue_ports(bool is_input, gpuStream_t stream) const {
+Status GpuProgram::issue_ports(bool is_input, gpuStream_t stream, DeviceTimes *times) const {
   const std::vector<PortPlace> &places = is_input ? executable_.inputs_ : executable_.outputs_;
+  if (times != nullptr) TUTTI_TRY(times->begin(is_input ? "inputs" : "outputs", "copy"));
   const size_t first_word = TUTTI_RUN_SCALAR_COUNT + (is_input ? 0 : executable_.inputs_.size());
   PortCopies copies{};
   copies.block = words_.block;
@@ -166,7 +155,7 @@ Status GpuProgram::issue_ports(bool is_input, gpuStream_t stream) const {
     TUTTI_TRY(status_of(launch_copy_ports(copies, stream), "copying inputs and outputs"));
     copies.count = 0;
   }
-  return Status();
+  return times != nullptr ? times->end() : Status();
 }
 
 Status GpuProgram::write_run_block(const tutti_run_arguments &arguments, gpuStream_t stream) {
@@ -198,7 +187,11 @@ Status GpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, Gp
   TUTTI_TRY(device_.make_current());
   if (segment == 0) TUTTI_TRY(write_run_block(arguments, stream.stream));
   if (faults_ != nullptr) stream.note(faults_);
-  if (graphs_.empty()) return issue(segment, stream.stream);
+  DeviceTimes *times = nullptr;
+  if (executable_.has_trace_) {
+    TUTTI_ASSIGN(times, stream.measured());
+  }
+  if (graphs_.empty()) return issue(segment, stream.stream, times);
   return status_of(gpuGraphLaunch(graphs_[static_cast<size_t>(segment)], stream.stream), "launching a program");
 }
 

@@ -3,7 +3,8 @@
 // Programs of a GPU backend: an executable bound to memory, captured as one graph per segment.
 //
 // run() writes the run block with one small launch (segment 0) and launches the segment's graph. With the option
-// "launch": "kernels", or for a program with a trace, the kernels are issued one by one instead.
+// "launch": "kernels", or for a program with a trace, which has times of the device (device_times.h), the kernels are
+// issued one by one instead.
 #ifndef TUTTI_BACKEND_GPU_GPU_PROGRAM_H_
 #define TUTTI_BACKEND_GPU_GPU_PROGRAM_H_
 
@@ -36,10 +37,10 @@ class GpuProgram {
   base::Result<void *> address(const Location &location, const tutti_bind_request &request) const;
   base::Status capture();
   base::Status capture_segment(int32_t segment, gpuStream_t stream);
-  /// Puts a segment's work on a stream: its kernels, before the first the inputs, after the last the outputs.
-  base::Status issue(int32_t segment, gpuStream_t stream) const;
-  base::Status issue_ports(bool is_input, gpuStream_t stream) const;
-  base::Status issue_traced(const KernelCall &call, const IssueContext &context) const;
+  /// Puts a segment's work on a stream: its kernels, before the first the inputs, after the last the outputs. `times`
+  /// (nullable) measures each.
+  base::Status issue(int32_t segment, gpuStream_t stream, DeviceTimes *times) const;
+  base::Status issue_ports(bool is_input, gpuStream_t stream, DeviceTimes *times) const;
   base::Status write_run_block(const tutti_run_arguments &arguments, gpuStream_t stream);
 
   const GpuExecutable &executable_;

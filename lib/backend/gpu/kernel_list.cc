@@ -159,7 +159,7 @@ Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail
   call.inputs = product.inputs;
   call.inputs.insert(call.inputs.end(), tail.reads.begin(), tail.reads.end());
   call.outputs = root.outputs;
-  call.trace_name = root.scope_name.empty() ? root.op : root.scope_name;
+  call.trace_name = product.scope_name.empty() ? product.op : product.scope_name;  // what takes the time
   call.kernel_name =
       base::concat(request.kernel_name.empty() ? product.op : request.kernel_name, "(", tail.steps.size() + 1, ")");
   return call;

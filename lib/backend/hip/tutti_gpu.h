@@ -55,6 +55,7 @@
 #define gpuEventRecord hipEventRecord
 #define gpuEventSynchronize hipEventSynchronize
 #define gpuEventQuery hipEventQuery
+#define gpuEventElapsedTime hipEventElapsedTime
 #define gpuStreamBeginCapture hipStreamBeginCapture
 #define gpuStreamEndCapture hipStreamEndCapture
 #define gpuGraphInstantiate hipGraphInstantiateWithFlags

@@ -59,6 +59,8 @@ struct EmulatedStream {
 struct EmulatedEvent {
   std::shared_ptr<tutti_gpu_emulator::Lane> lane;  // null: never recorded
   uint64_t position = 0;
+  bool is_timed = false;
+  std::shared_ptr<int64_t> reached_ns;  // by the device's clock; negative = not yet
 };
 
 #endif  // TUTTI_TESTS_BACKEND_GPU_EMULATOR_STREAMS_H_

@@ -9,6 +9,8 @@
 //    too early, fails every time.
 //  * Device memory is filled with 0xFF when it is allocated: what is read before it was written is not a number.
 //  * A barrier that not all living threads of a block reach ends the process with a sentence.
+//  * The device's clock goes on by TUTTI_EMULATED_LAUNCH_NS of the environment with each launch of a kernel and stands
+//    still otherwise; where that is not set, it is the host's. An event without timing, or not reached, has no time.
 //  * Blocks and warps are small (kBlockThreads, warpSize), so that tests of few elements use several.
 //
 // Threads: all functions may be called from any thread; work is done under one lock.
@@ -63,6 +65,7 @@ gpuError_t gpuEventDestroy(gpuEvent_t event);
 gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream);
 gpuError_t gpuEventSynchronize(gpuEvent_t event);
 gpuError_t gpuEventQuery(gpuEvent_t event);
+gpuError_t gpuEventElapsedTime(float *milliseconds, gpuEvent_t begin, gpuEvent_t end);
 gpuError_t gpuStreamBeginCapture(gpuStream_t stream, gpuStreamCaptureMode mode);
 gpuError_t gpuStreamEndCapture(gpuStream_t stream, gpuGraph_t *graph);
 gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long flags);
