@@ -9,8 +9,9 @@ using base::Result;
 using base::Status;
 
 Result<backend::ExecutableRef> ExecutableCache::get(const GraphSource &source, const ShapeKey &key,
-                                                    const graph::SymbolBindings &bindings, backend::Device &device) {
-  const Key full{&source, key};
+                                                    const graph::SymbolBindings &bindings, backend::Device &device,
+                                                    bool traced) {
+  const Key full{&source, key, traced};
   {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -31,6 +32,7 @@ Result<backend::ExecutableRef> ExecutableCache::get(const GraphSource &source, c
   request.level = source.level;
   request.threads = source.threads;
   request.precision = source.precision;
+  request.flags = traced ? TUTTI_COMPILE_DEBUG_NAMES : 0;
   Result<backend::ExecutableRef> executable = backend::Executable::compile(device, request);
   std::lock_guard lock(mutex_);
   if (executable.ok()) {
@@ -64,12 +66,17 @@ base::Json ExecutableCache::describe() const {
     if (entry.executable == nullptr) continue;
     const auto &description = entry.executable->description();
     const Result<base::Json> report = base::Json::parse(description.report_json);
-    list.push_back(base::JsonObject{{"shape", base::Json(key.second)},
+    list.push_back(base::JsonObject{{"shape", base::Json(key.shape)},
                                     {"workspace_bytes", description.workspace_bytes},
                                     {"externals", static_cast<int64_t>(description.externals.size())},
                                     {"report", report.ok() ? *report : base::Json()}});
   }
   return list;
+}
+
+void ProgramCache::set_traced(bool traced) {
+  traced_ = traced;
+  entries_.clear();
 }
 
 Status ProgramCache::prepare(std::span<const GraphSource *const> sources, const ShapeKey &key,
@@ -85,7 +92,7 @@ Status ProgramCache::prepare(std::span<const GraphSource *const> sources, const 
     const graph::SymbolBindings values = bindings();
     for (const GraphSource *source : sources) {
       BoundProgram program;
-      TUTTI_ASSIGN(program.executable, executables_.get(*source, key, values, *device_));
+      TUTTI_ASSIGN(program.executable, executables_.get(*source, key, values, *device_, traced_));
       made.programs.push_back(std::move(program));
     }
     entries_.push_front(std::move(made));

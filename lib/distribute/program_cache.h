@@ -41,15 +41,21 @@ class ExecutableCache {
   explicit ExecutableCache(size_t capacity) : capacity_(capacity) {}
 
   /// The executable of `source` for `key`; compiled on this thread unless another one is at it.
+  /// `traced`: with a span around every kernel.
   base::Result<backend::ExecutableRef> get(const GraphSource &source, const ShapeKey &key,
-                                           const graph::SymbolBindings &bindings, backend::Device &device);
+                                           const graph::SymbolBindings &bindings, backend::Device &device, bool traced);
   int64_t built() const { return built_.load(std::memory_order_relaxed); }
   int64_t evicted() const { return evicted_.load(std::memory_order_relaxed); }
   /// Reports of the executables that are in the cache.
   base::Json describe() const;
 
  private:
-  using Key = std::pair<const GraphSource *, ShapeKey>;
+  struct Key {
+    const GraphSource *source;
+    ShapeKey shape;
+    bool traced;
+    auto operator<=>(const Key &) const = default;
+  };
   struct Entry {
     backend::ExecutableRef executable;  // null while it is being compiled
     int64_t last_use = 0;
@@ -93,6 +99,8 @@ class ProgramCache {
 
   void set_arenas(const ArenaPointers &arenas) { arenas_ = arenas; }
   const ArenaPointers &arenas() const { return arenas_; }
+  /// Whether programs have a trace. Drops those made so far, which nothing runs any more.
+  void set_traced(bool traced);
 
   /// Finds or makes programs of several graphs for one shape; they stay valid until the next call. A repeated shape
   /// allocates nothing.
@@ -122,6 +130,7 @@ class ProgramCache {
   backend::Buffer workspace_;
   int64_t workspace_alignment_ = 64;
   int64_t generation_ = 0;
+  bool traced_ = false;
   std::atomic<int64_t> built_{0};
 };
 

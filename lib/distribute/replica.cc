@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
+#include "base/text.h"
 #include "distribute/plan_agreement.h"
 
 namespace tutti::impl::distribute {
@@ -17,7 +17,7 @@ using collective::Operation;
 namespace {
 
 /// Control words that replicas combine (maximum) at a step boundary.
-enum Word : int64_t { word_stop = 0, word_limit, word_end, word_error, word_count };
+enum Word : int64_t { word_stop = 0, word_limit, word_end, word_error, word_trace, word_count };
 
 double number_at(const void *address, tensor::DType dtype) {
   double value = 0;
@@ -174,31 +174,57 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
   if (!plan_agreed_) TUTTI_TRY(check_same_plan(*group_, plan_.hash()));
   plan_agreed_ = true;
   for (int64_t n = command.feeder_step;; ++n) {
+    const int64_t begin_ns = base::now_ns(), built = programs_built();
+    now_ = {.steps = 1};
+    stream_waits_.drop();
     TUTTI_ASSIGN(const bool go_on, agree(n, command, feeder, signals, outcome));
     if (!go_on) return Status();
-    const StepInput &input = feeder.input(n);
     if (group_->rank() == 0) feeder.start(n);
-    Status status;
-    if (feeder.wait_complete(n)) {
-      status = run_step(input, feeder);
-    } else {
-      status = base::cancelled("step ", step_ + 1, " was given up while it waited for its input");
-    }
-    if (status.ok()) status = check_loss(losses);
-    if (!status.ok()) {
+    if (Status status = advance(n, feeder, losses, outcome); !status.ok()) {
       status =
           status.with_detail("rank", std::to_string(group_->rank())).with_detail("step", std::to_string(step_ + 1));
       group_->abort(status);
       (void)stream_.synchronize();  // nothing reads the input any more
       return status;
     }
-    ++step_;
-    ++outcome.steps;
-    outcome.examples += input.step_rows;
-    outcome.batches += input.count;
-    batch_counter_ += input.count;
     if (command.completed_steps != nullptr) command.completed_steps->store(step_, std::memory_order_relaxed);
+    if (programs_built() != built) continue;
+    now_.total_ns = base::now_ns() - begin_ns;
+    outcome.times += now_;
+    if (tracer() != nullptr) tracer()->record("step", "step", begin_ns, now_.total_ns);
   }
+}
+
+Status Replica::advance(int64_t n, StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome) {
+  const StepInput &input = feeder.input(n);
+  bool is_complete;
+  {
+    const WaitClock clock(now_.input_ns, tracer(), "input");
+    is_complete = feeder.wait_complete(n);
+  }
+  if (!is_complete) return base::cancelled("step ", step_ + 1, " was given up while it waited for its input");
+  TUTTI_TRY(run_step(input, feeder));
+  TUTTI_TRY(check_loss(losses));
+  ++step_;
+  ++outcome.steps;
+  outcome.examples += input.step_rows;
+  outcome.batches += input.count;
+  batch_counter_ += input.count;
+  return Status();
+}
+
+Status Replica::set_traced(bool traced) {
+  TUTTI_TRY(stream_.synchronize());
+  is_traced_ = traced;
+  if (traced) tracer()->name_row(device_stream() == nullptr ? device_->name() : base::concat("replica ", place_));
+  for (const auto &contributor : contributors_) {
+    contributor->accumulate_programs->set_traced(traced);
+    contributor->finish_programs->set_traced(traced);
+    contributor->finish = nullptr;
+  }
+  finish_is_prepared_ = false;
+  last_binding_ = -1;
+  return Status();
 }
 
 Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
@@ -210,19 +236,26 @@ Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &fe
   } else if (signals.stop.load(std::memory_order_seq_cst)) {
     words_[word_stop] = 1;
   } else {
-    const auto begin = std::chrono::steady_clock::now();
-    const bool ready = feeder.wait_ready(n);
-    outcome.input_wait_ns += (std::chrono::steady_clock::now() - begin).count();
+    bool ready;
+    {
+      const WaitClock clock(now_.input_ns, tracer(), "input");
+      ready = feeder.wait_ready(n);
+    }
+    outcome.input_wait_ns += now_.input_ns;
     words_[word_stop] = ready ? 0 : 1;
     words_[word_error] = ready && !feeder.input(n).status.ok() ? 1 : 0;
     words_[word_end] = ready && feeder.input(n).status.ok() && feeder.input(n).count == 0 ? 1 : 0;
   }
+  words_[word_trace] = programs_.tracer && programs_.tracer->enabled() ? 1 : 0;
   for (size_t c = 1; c < contributors_.size(); ++c) {
     std::copy_n(words_.begin(), static_cast<int64_t>(word_count),
                 words_.begin() + static_cast<int64_t>(c) * word_count);
   }
-  TUTTI_TRY(
-      group_->all_reduce(word_pointers_, word_count, tensor::DType::i64, collective::Reduction::max, "control word"));
+  {
+    const WaitClock clock(now_.communication_ns, group_->size() > 1 ? tracer() : nullptr, "control word");
+    TUTTI_TRY(
+        group_->all_reduce(word_pointers_, word_count, tensor::DType::i64, collective::Reduction::max, "control word"));
+  }
   if (words_[word_limit] != 0) {
     outcome.reason = StopReason::steps_done;
   } else if (words_[word_stop] != 0) {
@@ -232,6 +265,7 @@ Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &fe
   } else if (words_[word_end] != 0) {
     outcome.reason = StopReason::end_of_input;
   } else {
+    if (is_traced_ != (words_[word_trace] != 0)) TUTTI_TRY(set_traced(!is_traced_));
     return true;
   }
   return false;
@@ -350,8 +384,22 @@ Status Replica::run_external(int32_t position, bool finishing, bool last) {
   operation.label = external.label.c_str();
   operation.stream = device_stream();
   if (operation.stream == nullptr) TUTTI_TRY(stream_.synchronize());
-  TUTTI_TRY(group_->run(operation));
-  return finishing ? group_->settle() : Status();  // updates come next
+  return wait_for_group([&]() -> Status {
+    TUTTI_TRY(group_->run(operation));
+    return finishing ? group_->settle() : Status();  // updates come next
+  });
+}
+
+template <typename Wait>
+Status Replica::wait_for_group(Wait wait) {
+  if (device_stream() == nullptr) {
+    const WaitClock clock(now_.communication_ns, tracer(), "communication");
+    return wait();
+  }
+  // The device goes on while this thread waits: its own clock tells for how long it does not.
+  TUTTI_TRY(stream_waits_.begin(*device_, stream_));
+  TUTTI_TRY(wait());
+  return stream_waits_.end(stream_);
 }
 
 Status Replica::begin_buckets(int32_t end) {
@@ -364,6 +412,10 @@ Status Replica::begin_buckets(int32_t end) {
 }
 
 Status Replica::reduce_buckets() {
+  return programs_.contributors == 1 ? finish_buckets() : wait_for_group([&] { return finish_buckets(); });
+}
+
+Status Replica::finish_buckets() {
   if (device_stream() != nullptr && !programs_.finish.empty()) {
     // Only now it shows what was wrong with the data of this rank; nobody updates without its last operation.
     TUTTI_TRY(begin_buckets(early_buckets()));
@@ -404,7 +456,10 @@ Status Replica::end_step() {
   const backend::Buffer &report = contributors_.front()->report;
   TUTTI_TRY(report.read(loss_entry_->offset, loss_.data(), loss_entry_->storage_bytes, &stream_));
   TUTTI_TRY(report.read(ok_entry_->offset, ok_.data(), ok_entry_->storage_bytes, &stream_));
-  return stream_.synchronize();
+  TUTTI_TRY(stream_.synchronize());
+  TUTTI_ASSIGN(const int64_t waited_ns, stream_waits_.take(*device_, stream_, tracer()));
+  now_.communication_ns += waited_ns;
+  return Status();
 }
 
 Result<double> Replica::report_value(const backend::StateEntry &entry) const {

@@ -19,6 +19,8 @@
 #include "distribute/program_cache.h"
 #include "distribute/state_plan.h"
 #include "distribute/step_feeder.h"
+#include "distribute/step_times.h"
+#include "distribute/stream_waits.h"
 #include "distribute/trainer.h"
 
 namespace tutti::impl::distribute {
@@ -34,6 +36,7 @@ struct TrainProgramSet {
   int32_t contributors = 1;
   bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
+  base::Ref<base::Tracer> tracer;           ///< while it is enabled, kernels and steps are traced; null = never
 };
 
 /// One command: run steps until a limit, the end of input or a stop.
@@ -52,6 +55,7 @@ struct RunOutcome {
   StopReason reason = StopReason::steps_done;
   int64_t steps = 0, examples = 0, batches = 0;
   int64_t input_wait_ns = 0;
+  StepTimes times;
 };
 
 /// Set by the session, read by the replicas.
@@ -110,6 +114,12 @@ class Replica {
   /// The stream for operations of the group on memory of the device; null where that is the host's.
   backend::Stream *device_stream() { return device_->backend().has_host_memory() ? nullptr : &stream_; }
 
+  /// Runs step n and checks its loss; adds what it was.
+  base::Status advance(int64_t n, StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome);
+  /// What spans of steps go to; null while nothing is traced.
+  base::Tracer *tracer() const { return is_traced_ ? programs_.tracer.get() : nullptr; }
+  /// From the next step on kernels are traced, or not any more: programs are built again. On all ranks at once.
+  base::Status set_traced(bool traced);
   base::Result<bool> agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
                            RunOutcome &outcome);
   base::Status run_step(const StepInput &input, const StepFeeder &feeder);
@@ -132,6 +142,10 @@ class Replica {
   }
   /// Reduces what has not been begun, and waits for all.
   base::Status reduce_buckets();
+  base::Status finish_buckets();
+  /// Counts the time that `wait` keeps the device from computing.
+  template <typename Wait>
+  base::Status wait_for_group(Wait wait);
   base::Status finish();
   /// Waits until the device has done the step; takes loss and ok out of its report.
   base::Status end_step();
@@ -162,6 +176,9 @@ class Replica {
   std::vector<void *> word_pointers_;
   int64_t step_ = 0, batch_counter_ = 0;
   int32_t micro_batch_ = 0;  // the last that was begun
+  bool is_traced_ = false;
+  StepTimes now_;  // of the step under way
+  StreamWaits stream_waits_;
   std::array<std::byte, 8> loss_{}, ok_{};
   const backend::StateEntry *loss_entry_, *ok_entry_;
 };

@@ -118,6 +118,13 @@ void ReplicaSet::request_stop(StepFeeder &feeder) {
   feeder.interrupt();
 }
 
+std::vector<StepTimes> ReplicaSet::times() const {
+  std::vector<StepTimes> times;
+  for (const auto &worker : workers_)
+    times.push_back(worker->outcome.times);
+  return times;
+}
+
 Status ReplicaSet::first_failure() const {
   Status failure;
   for (const auto &worker : workers_) {

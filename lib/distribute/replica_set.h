@@ -33,6 +33,8 @@ class ReplicaSet {
   base::Status run(const RunCommand &command, StepFeeder &feeder, const base::CancelToken *cancel, RunOutcome &outcome);
   void request_stop(StepFeeder &feeder);
   const LossHistory &losses() const { return losses_; }
+  /// Of each replica, in the last run.
+  std::vector<StepTimes> times() const;
 
  private:
   struct Worker {

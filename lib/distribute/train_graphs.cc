@@ -365,6 +365,7 @@ class TrainGraphBuilder {
     const bool counts = std::any_of(definition->inputs.begin(), definition->inputs.end(),
                                     [](const graph::InputDefinition &input) { return input.name == "iteration"; });
     for (const auto &[variable, gradient] : gradients_) {
+      finish_.push_root_scope("update/" + variable->name);
       GraphBuilder::Values inputs{read_slice("weight/" + variable->name, variable->name), gradient};
       std::vector<std::string> outputs{"weight/" + variable->name};
       for (const graph::SlotSpec &slot : optimizer.slots) {
@@ -378,6 +379,7 @@ class TrainGraphBuilder {
       TUTTI_TRY(finish_.status());
       for (size_t i = 0; i < outputs.size(); ++i)
         finish_.state_write(updated[i], outputs[i]);
+      finish_.pop_scope();
     }
     return finish_.status();
   }

@@ -95,6 +95,7 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
     bind_slice(setup.plan, programs.finish.back().state, programs.finish_bindings.back(), programs.finish_keys.back());
   }
   programs.accumulation = options.accumulation;
+  programs.tracer = options.tracer;
   programs.contributors = contributors;
   programs.every_contributor_finishes = slices > 1;
   return Status();

@@ -367,6 +367,7 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   report.examples = outcome.examples;
   report.step = step_;
   report.input_wait_ns = outcome.input_wait_ns;
+  report.times = replicas_->times();
   report.total_ns = (std::chrono::steady_clock::now() - begin).count();
   TUTTI_ASSIGN(report.loss, replicas_->replica(0).report_value(*setup_->plan.find("report/loss")));
   return report;

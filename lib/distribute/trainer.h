@@ -32,10 +32,13 @@
 #include "backend/executable.h"
 #include "base/cancel.h"
 #include "base/json.h"
+#include "base/object.h"
 #include "base/status.h"
+#include "base/trace.h"
 #include "checkpoint/weight_version.h"
 #include "data/dataset.h"
 #include "distribute/state_plan.h"
+#include "distribute/step_times.h"
 #include "distribute/strategy.h"
 #include "graph/model.h"
 #include "tensor/tensor.h"
@@ -77,6 +80,8 @@ struct TrainerOptions {
   int64_t bucket_bytes = 25 << 20;
   /// Told the completed steps since the beginning after each step of a run; outlives the trainer. Null: nobody asks.
   std::atomic<int64_t> *completed_steps = nullptr;
+  /// While it is enabled, kernels and steps are traced, from one step of all replicas on. Null: never.
+  base::Ref<base::Tracer> tracer;
   /// Runs the initializers; null = the strategy's. The reference backend gives the same bits on every machine.
   backend::BackendRef initializer_backend;
 };
@@ -92,6 +97,7 @@ struct RunReport {
   double loss = 0;       ///< of the last step
   /// Nanoseconds that replica 0 waited for input, and in all.
   int64_t input_wait_ns = 0, total_ns = 0;
+  std::vector<StepTimes> times;  ///< of each replica in this process
 };
 
 struct NamedNumber {
