@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/object.h"
+#include "base/trace.h"
 #include "data/graph_runner.h"
 
 namespace tutti::impl::estimator {
@@ -24,6 +25,7 @@ struct Environment {
   base::Ref<base::Logger> logger;             // null: nobody listens
   std::shared_ptr<data::GraphRunner> graphs;  // null: pipelines with maps by graph are errors
   int32_t threads = 0;                        // 0 = the cores of the process
+  base::Ref<base::Tracer> tracer;             // null: training is never traced
 };
 
 /// How a call's threads are shared out.

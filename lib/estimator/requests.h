@@ -14,6 +14,7 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "distribute/step_times.h"
 #include "estimator/hook.h"
 
 namespace tutti::impl::estimator {
@@ -45,13 +46,14 @@ base::Status check(const TrainRequest &request);
 
 struct TrainResult {
   EndReason reason = EndReason::stopped;
-  int64_t step = 0;                  // of the model now
-  int64_t steps = 0;                 // of this call
-  int64_t examples = 0;              // rows of this call
-  double loss = 0;                   // of the last step; NaN before the first one
-  std::vector<NamedNumber> metrics;  // loss, learning rate and metrics of the last step
-  double input_wait_seconds = 0;     // how long steps of this call waited for their input
-  base::Json input_report;           // what the newest walk over the input has cost (data::Iterator::report)
+  int64_t step = 0;                    // of the model now
+  int64_t steps = 0;                   // of this call
+  int64_t examples = 0;                // rows of this call
+  double loss = 0;                     // of the last step; NaN before the first one
+  std::vector<NamedNumber> metrics;    // loss, learning rate and metrics of the last step
+  double input_wait_seconds = 0;       // how long steps of this call waited for their input
+  base::Json input_report;             // what the newest walk over the input has cost (data::Iterator::report)
+  distribute::StepShares step_shares;  // where the time of the steps went
 };
 
 struct EvaluateRequest {

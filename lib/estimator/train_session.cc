@@ -114,6 +114,7 @@ void TrainSession::account(const distribute::RunReport *report) {
   input_wait_ns_ += report->input_wait_ns;
   run_ns_ += report->total_ns;
   if (report->steps == 0) return;
+  if (const std::string warning = efficiency_.add(report->times); !warning.empty()) state_->logger().warning(warning);
   secs_per_step_ = std::max(1e-9, static_cast<double>(report->total_ns) * 1e-9 / static_cast<double>(report->steps));
 }
 
@@ -278,6 +279,7 @@ Result<TrainResult> TrainSession::close() {
   closed_ = true;
   const TrainResult all = result();
   log_input_wait();
+  log_step_shares();
   release(true);
   return all;
 }
@@ -339,6 +341,7 @@ TrainResult TrainSession::result() const {
   all.metrics = values_;
   all.input_wait_seconds = 1e-9 * static_cast<double>(input_wait_ns_);
   all.input_report = trainer_->input_report();
+  all.step_shares = efficiency_.shares();
   return all;
 }
 
@@ -349,6 +352,13 @@ void TrainSession::log_input_wait() const {
   if (report.is_null()) return;
   state_->logger().info("training waited for input ", 100 * input_wait_ns_ / run_ns_, " % of the time\n",
                         base::JsonReader(report, "report").get_string("text").value_or(""));
+}
+
+// How replicas scale, where they worked for a second.
+void TrainSession::log_step_shares() const {
+  const distribute::StepShares shares = efficiency_.shares();
+  if (shares.replicas < 2 || shares.step_seconds * static_cast<double>(shares.steps) < 1) return;
+  state_->logger().info(shares.replicas, " replicas: ", shares.text());
 }
 
 // Gives back what belongs to the estimator. The saver goes first: its thread calls into this object.

@@ -30,6 +30,7 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "checkpoint/background_saver.h"
+#include "estimator/efficiency_watch.h"
 #include "estimator/estimator_state.h"
 #include "estimator/hook_list.h"
 #include "estimator/model_dir_lock.h"
@@ -113,6 +114,7 @@ class TrainSession : private RunControl {
   void keep_for_resuming();
   TrainResult result() const;
   void log_input_wait() const;
+  void log_step_shares() const;
   void release(bool keep_trainer);
 
   // RunControl
@@ -146,7 +148,8 @@ class TrainSession : private RunControl {
   int64_t counted_examples_ = 0;            // of the trainer's counter
   std::vector<NamedNumber> values_;         // report of the last step
   int64_t input_wait_ns_ = 0, run_ns_ = 0;  // of all runs
-  double secs_per_step_ = 0;                // of the last chunk; 0 = not known
+  EfficiencyWatch efficiency_;
+  double secs_per_step_ = 0;  // of the last chunk; 0 = not known
 
   // What the newest checkpoint on disk, or on its way there, says.
   int64_t saved_step_ = -1;

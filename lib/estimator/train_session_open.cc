@@ -91,6 +91,7 @@ Status TrainSession::prepare_trainer() {
     distribute::TrainerOptions options = state_->config.trainer_options();
     options.threads_per_replica = state_->thread_shares().per_device;
     options.completed_steps = &state_->completed_steps;
+    options.tracer = state_->environment.tracer;
     const int64_t batch_size = request_.dataset->spec().batch_size;
     if (batch_size > 0) options.typical_rows = batch_size;
     TUTTI_ASSIGN(trainer_, distribute::Trainer::open(*model, state_->strategy, options));

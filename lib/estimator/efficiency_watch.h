@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looks at the times of training steps in windows, and says once when several replicas scale badly.
+#ifndef TUTTI_ESTIMATOR_EFFICIENCY_WATCH_H_
+#define TUTTI_ESTIMATOR_EFFICIENCY_WATCH_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "distribute/step_times.h"
+
+namespace tutti::impl::estimator {
+
+class EfficiencyWatch {
+ public:
+  /// A window is complete when it has as many steps, and took as long.
+  static constexpr int64_t kSteps = 100;
+  static constexpr int64_t kNanoseconds = 5'000'000'000;
+
+  /// Further steps of each replica. The warning of the first bad window that they complete; else "".
+  std::string add(std::span<const distribute::StepTimes> replicas);
+  /// Of all steps so far.
+  distribute::StepShares shares() const { return distribute::shares_of(all_); }
+
+ private:
+  std::vector<distribute::StepTimes> all_, window_;
+  bool has_warned_ = false;
+};
+
+}  // namespace tutti::impl::estimator
+
+#endif  // TUTTI_ESTIMATOR_EFFICIENCY_WATCH_H_
