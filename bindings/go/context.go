@@ -122,6 +122,34 @@ func (c *Context) LoadFileSystem(module, settings string) error {
 	return fromC(raw.Context_load_file_system(number, module, settings, &failure), failure)
 }
 
+// StartProfile records what trainings of the context do, from their next step on, until StopProfile: each kernel with
+// its time on the device, the steps, and what they wait for. The trace is written to a file for Perfetto; "" = none.
+func (c *Context) StartProfile(tracePath string) error {
+	var use uses
+	defer use.leave()
+	number := use.of(c.ref())
+	if use.err != nil {
+		return use.err
+	}
+	var failure uintptr
+	return fromC(raw.Context_start_profile(number, tracePath, &failure), failure)
+}
+
+// StopProfile ends the profile and reports, as JSON, how busy devices were, what steps waited for and what layers cost.
+func (c *Context) StopProfile() (string, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(c.ref())
+	if use.err != nil {
+		return "", use.err
+	}
+	var failure uintptr
+	if text := raw.Context_stop_profile(number, &failure); failure == 0 {
+		return text, nil
+	}
+	return "", fromC(raw.Error_get_code(failure), failure)
+}
+
 // Devices are the names of the context's devices, such as "cpu:0".
 func (c *Context) Devices() ([]string, error) {
 	return c.texts(raw.Context_get_device_name)

@@ -28,6 +28,8 @@ type Result struct {
 	InputWait float64
 	// What the newest walk over the training data has cost, as Iterator.Report gives it; not after a run of a session.
 	InputReport string
+	// Where the time of training steps went, as JSON; not after a run of a session.
+	StepReport string
 }
 
 // takeResult reads a C result and drops it; nil when there is none.
@@ -46,6 +48,7 @@ func takeResult(handle uintptr) *Result {
 
 		InputWait:   raw.Result_get_input_wait(handle),
 		InputReport: raw.Result_get_input_report(handle),
+		StepReport:  raw.Result_get_step_report(handle),
 	}
 	for i := int64(0); i < raw.Result_get_metric_count(handle); i++ {
 		name := raw.Result_get_metric_name(handle, i)

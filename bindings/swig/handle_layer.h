@@ -178,6 +178,11 @@ static inline int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const
 }
 
 /* Text that the library lends until the next call is returned, so that the wrapper copies it; NULL after an error. */
+static inline const char *tutti_swig_context_stop_profile(tutti_context *context, tutti_error **err) {
+  const char *text = NULL;
+  return tutti_context_stop_profile(context, &text, err) == TUTTI_OK ? text : NULL;
+}
+
 static inline const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err) {
   const char *text = NULL;
   return tutti_iterator_save(iterator, &text, err) == TUTTI_OK ? text : NULL;

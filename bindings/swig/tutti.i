@@ -45,6 +45,7 @@ TUTTI_HANDLE(tensor)
  * stand for these. */
 %ignore tutti_context_add_file_system;
 %ignore tutti_context_set_log;
+%ignore tutti_context_stop_profile;
 %ignore tutti_estimator_create;
 %ignore tutti_hooks_add;
 %ignore tutti_iterator_get_report;
@@ -122,6 +123,7 @@ const void *tutti_swig_file_call_get_target(const struct tutti_call *call);
 void tutti_swig_file_call_add_name(struct tutti_call *call, const char *name);
 void tutti_swig_file_call_finish(struct tutti_call_queue *queue, struct tutti_call *call, int64_t file, int64_t number,
                                  int32_t code, tutti_error *taken);
+const char *tutti_swig_context_stop_profile(tutti_context *context, tutti_error **err);
 const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_iterator_get_report(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,

@@ -23,10 +23,13 @@ namespace {
 
 base::Severity to_severity(int32_t backend_severity) { return static_cast<base::Severity>(backend_severity + 1); }
 
-backend::HostOptions host_options(const Ref<base::Logger> &logger, int32_t threads, int64_t memory_bytes) {
+backend::HostOptions host_options(const ContextCore &core, int64_t memory_bytes) {
   backend::HostOptions host;
-  host.log = [logger](int32_t severity, const std::string &message) { logger->log(to_severity(severity), message); };
-  host.thread_budget = threads;
+  host.log = [logger = core.logger](int32_t severity, const std::string &message) {
+    logger->log(to_severity(severity), message);
+  };
+  backend::trace_into(host, core.profile->tracer);
+  host.thread_budget = core.threads;
   if (memory_bytes > 0) host.memory = std::make_shared<backend::MemoryBudget>(memory_bytes);
   return host;
 }
@@ -84,7 +87,7 @@ Result<Ref<ContextObject>> make_context(const ResolvedOptions &options) {
   core->logger = base::make_ref<base::Logger>();
   const int64_t threads = options.i64("threads");
   core->threads = threads > 0 ? static_cast<int32_t>(threads) : base::available_cores();
-  const backend::HostOptions host = host_options(core->logger, core->threads, options.i64("memory_bytes"));
+  const backend::HostOptions host = host_options(*core, options.i64("memory_bytes"));
   TUTTI_ASSIGN(core->backend, open(options, host));
   TUTTI_ASSIGN(core->reference, runtime::open_backend("reference", "{}", host));
   TUTTI_TRY(describe_devices(*core));

@@ -14,12 +14,22 @@
 
 #include "backend/backend.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "capi/handles.h"
 #include "data/file_system.h"
 #include "data/graph_runner.h"
 #include "distribute/strategy.h"
 
 namespace tutti::impl::capi {
+
+/// The recording of one context; kept between recordings.
+struct Profile {
+  const Ref<base::Tracer> tracer = base::make_ref<base::Tracer>(size_t{1} << 16);
+  std::mutex mutex;
+  // Guarded by mutex:
+  bool is_running = false;
+  std::string trace_path, report;
+};
 
 /// What contexts share with the views of them: everything but the default strategy.
 struct ContextCore {
@@ -30,6 +40,7 @@ struct ContextCore {
   std::shared_ptr<data::GraphRunner> graph_runner;
   /// Those of paths with a scheme.
   Ref<data::FileSystems> file_systems = base::make_ref<data::FileSystems>();
+  const std::unique_ptr<Profile> profile = std::make_unique<Profile>();
   int32_t threads = 1;
   std::vector<std::string> device_names;
   std::vector<std::string> device_descriptions;  ///< JSON

@@ -28,7 +28,7 @@ Result<data::ElementSpec> EstimatorObject::spec() const {
 }
 
 estimator::Environment environment_of(const ContextCore &core) {
-  return {core.logger, core.graph_runner, core.threads};
+  return {core.logger, core.graph_runner, core.threads, core.profile->tracer};
 }
 
 backend::Level level_of(std::string_view determinism) {

@@ -41,6 +41,7 @@ ResultObject::ResultObject(const estimator::TrainResult &result, double elapsed)
   loss = result.loss;
   input_wait = result.input_wait_seconds;
   input_report = text_of(result.input_report);
+  step_report = result.step_shares.to_json().dump();
 }
 
 ResultObject::ResultObject(const estimator::EvaluateResult &result, double elapsed)
@@ -87,6 +88,11 @@ double tutti_result_get_input_wait(const tutti_result *result) {
 const char *tutti_result_get_input_report(const tutti_result *result) {
   const Ref<ResultObject> object = peek(result, result_handles);
   return object ? object->input_report.c_str() : nullptr;
+}
+
+const char *tutti_result_get_step_report(const tutti_result *result) {
+  const Ref<ResultObject> object = peek(result, result_handles);
+  return object ? object->step_report.c_str() : nullptr;
 }
 
 double tutti_result_get_loss(const tutti_result *result) {

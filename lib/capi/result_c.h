@@ -28,7 +28,7 @@ class ResultObject : public base::Object {
   double seconds = 0;
   double loss = 0;
   double input_wait = 0;
-  std::string input_report;  // JSON
+  std::string input_report, step_report;  // JSON
   std::vector<std::pair<std::string, double>> metrics;
 
  private:

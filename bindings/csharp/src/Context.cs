@@ -90,6 +90,32 @@ namespace Tutti
             }
         }
 
+        /// <summary>Records what trainings of the context do, from their next step on, until <see cref="StopProfile"/>:
+        /// each kernel with its time on the device, the steps, and what they wait for. The trace is written to a file
+        /// for Perfetto; null = none.</summary>
+        public void StartProfile(string tracePath = null)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                Errors.Check(Raw.context_start_profile(use.Of(this), tracePath ?? "", out failure), failure);
+            }
+        }
+
+        /// <summary>Ends the profile and reports, as JSON, how busy devices were, what steps waited for and what layers
+        /// cost.</summary>
+        public string StopProfile()
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                string text = Raw.context_stop_profile(use.Of(this), out failure);
+                if (failure != IntPtr.Zero)
+                    Errors.Check(Raw.error_get_code(failure), failure);
+                return text;
+            }
+        }
+
         /// <summary>Adds the file systems of a shared module, whose paths the sources then read: "http", or the
         /// absolute path of a module. Settings are a JSON object in the module's own words; null = its
         /// defaults.</summary>

@@ -31,6 +31,7 @@ namespace Tutti
             Loss = Raw.result_get_loss(number);
             InputWait = Raw.result_get_input_wait(number);
             InputReport = Raw.result_get_input_report(number);
+            StepReport = Raw.result_get_step_report(number);
             var metrics = new Dictionary<string, double>();
             for (long i = 0; i < Raw.result_get_metric_count(number); i++)
             {
@@ -73,6 +74,10 @@ namespace Tutti
         /// <summary>What the newest walk over the training data has cost, as Iterator.Report gives it; empty for an
         /// evaluation and for one run of a session.</summary>
         public string InputReport { get; private set; }
+
+        /// <summary>Where the time of training steps went, as JSON; empty for an evaluation and for one run of a
+        /// session.</summary>
+        public string StepReport { get; private set; }
 
         /// <summary>The loss of the last step, or of the whole dataset; NaN when the model has none.</summary>
         public double Loss { get; private set; }

@@ -49,6 +49,8 @@ class Result : public detail::Handle<tutti_result, tutti_result_ref, tutti_resul
   /// Seconds that training steps waited for their input, and what the walk over it has cost, as JSON.
   double input_wait() const { return tutti_result_get_input_wait(get()); }
   std::string input_report() const { return detail::copied(tutti_result_get_input_report(get())); }
+  /// Where the time of training steps went, as JSON.
+  std::string step_report() const { return detail::copied(tutti_result_get_step_report(get())); }
   double loss() const { return tutti_result_get_loss(get()); }
   double metric(const char *name) const { return tutti_result_get_metric(get(), name); }
 };

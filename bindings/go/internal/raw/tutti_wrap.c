@@ -362,6 +362,11 @@ static inline int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const
 }
 
 /* Text that the library lends until the next call is returned, so that the wrapper copies it; NULL after an error. */
+static inline const char *tutti_swig_context_stop_profile(tutti_context *context, tutti_error **err) {
+  const char *text = NULL;
+  return tutti_context_stop_profile(context, &text, err) == TUTTI_OK ? text : NULL;
+}
+
 static inline const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err) {
   const char *text = NULL;
   return tutti_iterator_save(iterator, &text, err) == TUTTI_OK ? text : NULL;
@@ -1493,6 +1498,24 @@ _gostring_ _wrap_context_describe_device_raw_239c7febbbc0de9a(tutti_context *_sw
   
   result = (char *)tutti_context_describe_device(arg1,arg2);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+int _wrap_context_start_profile_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_context_start_profile(arg1,(char const *)arg2,arg3);
+  _swig_go_result = result; 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 
@@ -3584,6 +3607,19 @@ _gostring_ _wrap_result_get_input_report_raw_239c7febbbc0de9a(tutti_result *_swi
 }
 
 
+_gostring_ _wrap_result_get_step_report_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+  tutti_result *arg1 = (tutti_result *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
+  
+  result = (char *)tutti_result_get_step_report((struct tutti_result const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
 double _wrap_result_get_loss_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
@@ -4552,6 +4588,21 @@ void _wrap_file_call_finish_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_
   
   tutti_swig_file_call_finish(arg1,arg2,arg3,arg4,arg5,arg6);
   
+}
+
+
+_gostring_ _wrap_context_stop_profile_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  tutti_error **arg2 = (tutti_error **) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_error **)_swig_go_1; 
+  
+  result = (char *)tutti_swig_context_stop_profile(arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
 }
 
 

@@ -69,6 +69,34 @@ public final class Context extends NativeObject {
         return log;
     }
 
+    /** Records what trainings of the context do, from their next step on, until {@link #stopProfile}: each kernel with
+     * its time on the device, the steps, and what they wait for.
+     *
+     * @param tracePath the file that the trace is written to, for Perfetto; null = none
+     */
+    public void startProfile(String tracePath) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            String path = tracePath == null ? "" : tracePath;
+            TuttiException.check(Raw.context_start_profile(use.of(this), path, failure), failure);
+        }
+    }
+
+    /** Ends the profile.
+     *
+     * @return as JSON, how busy devices were, what steps waited for and what layers cost
+     */
+    public String stopProfile() {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            String text = Raw.context_stop_profile(use.of(this), failure);
+            if (failure[0] != 0) {
+                TuttiException.check(Raw.error_get_code(failure[0]), failure);
+            }
+            return text;
+        }
+    }
+
     /** Adds the file systems of a shared module, whose paths the sources then read.
      *
      * @param module "http", or the absolute path of a module

@@ -16,9 +16,10 @@ import java.util.Map;
  * @param inputWait seconds that training steps waited for their input
  * @param inputReport what the newest walk over the training data has cost, as {@code Iterator.report()} gives it; empty
  *     for an evaluation and for one run of a session
+ * @param stepReport where the time of training steps went, as JSON; empty where {@code inputReport} is
  */
 public record Result(Reason reason, long step, long examples, double seconds, double loss,
-    Map<String, Double> metrics, double inputWait, String inputReport) {
+    Map<String, Double> metrics, double inputWait, String inputReport, String stepReport) {
 
     /** Reads a C result and drops it. */
     static Result take(long number) {
@@ -31,7 +32,7 @@ public record Result(Reason reason, long step, long examples, double seconds, do
             return new Result(Reason.of(Raw.result_get_reason(number)), Raw.result_get_step(number),
                 Raw.result_get_examples(number), Raw.result_get_seconds(number), Raw.result_get_loss(number),
                 Collections.unmodifiableMap(metrics), Raw.result_get_input_wait(number),
-                Raw.result_get_input_report(number));
+                Raw.result_get_input_report(number), Raw.result_get_step_report(number));
         } finally {
             Raw.result_unref(number);
         }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Profiles of training: the same report from every backend, a trace on disk, one profile at a time. And the report of
+ * where the time of steps went, which needs no profile.
+ *
+ * usage: profile_test BACKEND (a name, or the path of a plug-in) */
+
+#include "estimator_fixtures.h"
+
+static const char *backend;
+
+static tutti_context *make_context(void) {
+  char json[4200];
+  snprintf(json, sizeof json, "{\"%s\": \"%s\", \"logical_devices\": 2}", backend[0] == '/' ? "plugin" : "backend",
+           backend);
+  tutti_options *options = make_options("context", json);
+  tutti_context *context = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  tutti_options_unref(options);
+  return context;
+}
+
+/* An estimator on `replicas` devices, and data for ever. */
+static tutti_estimator *make_estimator(tutti_context *context, int replicas, tutti_dataset **dataset) {
+  tutti_strategy *strategy = NULL;
+  tutti_estimator *estimator = NULL;
+  const char *first = tutti_context_get_device_name(context, 0);
+  assert_ok(tutti_strategy_create_mirrored(context, &first, replicas == 1 ? 1 : 0, &strategy, &err));
+  assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, strategy, NULL, &estimator, &err));
+  tutti_pipeline *pipeline = toy_rows(context, 32);
+  tutti_pipeline_repeat(pipeline, NULL);
+  tutti_pipeline_batch(pipeline, 8, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_strategy_unref(strategy);
+  return estimator;
+}
+
+static void train_steps(tutti_estimator *estimator, tutti_dataset *dataset, const char *json, tutti_result **result) {
+  tutti_options *options = make_options("train", json);
+  assert_ok(tutti_estimator_train(estimator, dataset, options, NULL, NULL, result, &err));
+  tutti_options_unref(options);
+}
+
+static char *read_text(const char *path) {
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  fseek(file, 0, SEEK_END);
+  const size_t size = (size_t)ftell(file);
+  rewind(file);
+  char *text = calloc(1, size + 1);
+  assert_int_equal(fread(text, 1, size, file), size);
+  fclose(file);
+  return text;
+}
+
+static void test_a_profile_reports_devices_steps_and_layers(void **state) {
+  (void)state;
+  char directory[64], path[128];
+  make_directory(directory);
+  join_path(path, sizeof path, directory, "trace.json");
+  tutti_context *context = make_context();
+  tutti_dataset *dataset = NULL;
+  tutti_estimator *estimator = make_estimator(context, 2, &dataset);
+  const char *report = NULL;
+  assert_error(TUTTI_FAILED_PRECONDITION, "no profile", tutti_context_stop_profile(context, &report, &err));
+  assert_error(TUTTI_NOT_FOUND, "/nowhere", tutti_context_start_profile(context, "/nowhere/trace.json", &err));
+  assert_ok(tutti_context_start_profile(context, path, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "running already", tutti_context_start_profile(context, path, &err));
+  train_steps(estimator, dataset, "{\"steps\": 6}", NULL);
+  assert_ok(tutti_context_stop_profile(context, &report, &err));
+  for (int64_t i = 0; i < 2; i++) {
+    char device[80];
+    snprintf(device, sizeof device, "{\"device\":\"%s\",\"utilisation\":0.", tutti_context_get_device_name(context, i));
+    assert_contains(report, device);
+  }
+  assert_contains(report, "\"steps\":5"); /* the first built the programs */
+  assert_contains(report, "\"input_ms\":");
+  assert_contains(report, "\"communication_ms\":");
+  assert_contains(report, "\"layer\":\"dense\"");
+  assert_contains(report, "\"forgotten\":0");
+  char *trace = read_text(path);
+  assert_contains(trace, "\"traceEvents\"");
+  assert_contains(trace, "\"cat\":\"kernel\"");
+  assert_contains(trace, "\"cat\":\"step\"");
+  free(trace);
+
+  assert_ok(tutti_context_start_profile(context, NULL, &err));
+  assert_ok(tutti_context_stop_profile(context, &report, &err));
+  assert_contains(report, "\"devices\":[]");
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_context_unref(context);
+  remove_directory(directory);
+}
+
+static void test_results_tell_where_the_time_went(void **state) {
+  (void)state;
+  tutti_context *context = make_context();
+  for (int replicas = 1; replicas <= 2; replicas++) {
+    tutti_dataset *dataset = NULL;
+    tutti_result *result = NULL;
+    tutti_estimator *estimator = make_estimator(context, replicas, &dataset);
+    train_steps(estimator, dataset, "{\"steps\": 20}", &result);
+    const char *report = tutti_result_get_step_report(result);
+    assert_contains(report, "\"steps\":19");
+    assert_contains(report, "\"compute\":0.");
+    assert_contains(report, replicas == 1 ? "\"replicas\":1" : "\"replicas\":2");
+    assert_true((strstr(report, "\"efficiency\":0.") != NULL) == (replicas == 2));
+    tutti_result_unref(result);
+    assert_ok(tutti_estimator_evaluate(estimator, dataset, 1, NULL, &result, &err));
+    assert_string_equal(tutti_result_get_step_report(result), "");
+    tutti_result_unref(result);
+    tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+  }
+  tutti_context_unref(context);
+  assert_null(tutti_result_get_step_report(NULL));
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return 2;
+  backend = argv[1];
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_profile_reports_devices_steps_and_layers),
+      cmocka_unit_test(test_results_tell_where_the_time_went),
+  };
+  return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
+}
