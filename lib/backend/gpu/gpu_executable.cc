@@ -150,10 +150,24 @@ Status GpuExecutable::add_calls(Library *library, KernelBatch &batch) {
     add_copies(step, true);
   }
   segment_ends_.push_back(static_cast<int32_t>(calls_.size()));
-  for (KernelCall &call : calls_) {
-    if (has_trace_ && !call.kernel_name.empty()) call.trace_name += " " + call.kernel_name;
-  }
+  name_calls();
   return Status();
+}
+
+void GpuExecutable::name_calls() {
+  size_t begin = 0;
+  for (const int32_t segment_end : segment_ends_) {
+    const auto end = static_cast<size_t>(segment_end);
+    const std::string calls =
+        begin < end ? base::concat(": ", calls_[begin].trace_name, " .. ", calls_[end - 1].trace_name) : "";
+    ranges_.push_back(register_range(base::concat("segment ", ranges_.size(), calls)));
+    begin = end;
+  }
+  if (!has_trace_) return;
+  for (KernelCall &call : calls_) {
+    if (!call.kernel_name.empty()) call.trace_name += " " + call.kernel_name;
+    call.range = register_range(call.trace_name);
+  }
 }
 
 void GpuExecutable::place_ports() {

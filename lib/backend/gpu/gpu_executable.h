@@ -48,6 +48,7 @@ class GpuExecutable {
   void make_report(const Library *library, const KernelBatch &batch, const std::vector<KernelCall> &by_step);
   void add_copies(int32_t step, bool into_outputs);
   base::Status add_state_write(int32_t step);
+  void name_calls();
   int32_t add_place(const Location &location);
   void place_ports();
 
@@ -59,6 +60,7 @@ class GpuExecutable {
   std::set<const graph::Node *> tail_roots_;  // computed together with a product
   std::vector<KernelCall> calls_;
   std::vector<int32_t> segment_ends_;  // by segment: one past its last call
+  std::vector<RangeName> ranges_;      // by segment
   std::vector<Location> places_;       // what the pointer table points to: the values, then targets of copies
   std::vector<PortPlace> inputs_, outputs_;
   int64_t run_block_ = 0;        // offset in the workspace

@@ -131,13 +131,17 @@ Status GpuProgram::issue(int32_t segment, gpuStream_t stream, DeviceTimes *times
   context.scalars = reinterpret_cast<const int64_t *>(words_.block);
   if (faults_ != nullptr) context.faults.record = faults_->record();
   if (segment == 0) TUTTI_TRY(issue_ports(true, stream, times));
-  for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i) {
-    const KernelCall &call = executable_.calls_[static_cast<size_t>(i)];
-    if (times != nullptr) TUTTI_TRY(times->begin(call.trace_name, call.kernel_name.empty() ? "copy" : "kernel"));
-    TUTTI_TRY(call.issue(table_.data(), workspace_, context));
-    if (times != nullptr) TUTTI_TRY(times->end());
-  }
+  for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i)
+    TUTTI_TRY(issue_call(executable_.calls_[static_cast<size_t>(i)], context, times));
   return static_cast<size_t>(segment) + 1 == ends.size() ? issue_ports(false, stream, times) : Status();
+}
+
+Status GpuProgram::issue_call(const KernelCall &call, const IssueContext &context, DeviceTimes *times) const {
+  if (times == nullptr) return call.issue(table_.data(), workspace_, context);
+  const Range range(call.range, 0);
+  TUTTI_TRY(times->begin(call.trace_name, call.kernel_name.empty() ? "copy" : "kernel"));
+  TUTTI_TRY(call.issue(table_.data(), workspace_, context));
+  return times->end();
 }
 
 Status GpuProgram::issue_ports(bool is_input, gpuStream_t stream, DeviceTimes *times) const {
@@ -185,6 +189,7 @@ Status GpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, Gp
   if (segment < 0 || static_cast<size_t>(segment) >= segments)
     return base::out_of_range("segment ", segment, " of ", segments);
   TUTTI_TRY(device_.make_current());
+  const Range range(executable_.ranges_[static_cast<size_t>(segment)], arguments.scalars[TUTTI_RUN_STEP]);
   if (segment == 0) TUTTI_TRY(write_run_block(arguments, stream.stream));
   if (faults_ != nullptr) stream.note(faults_);
   DeviceTimes *times = nullptr;

@@ -40,6 +40,7 @@ class GpuProgram {
   /// Puts a segment's work on a stream: its kernels, before the first the inputs, after the last the outputs. `times`
   /// (nullable) measures each.
   base::Status issue(int32_t segment, gpuStream_t stream, DeviceTimes *times) const;
+  base::Status issue_call(const KernelCall &call, const IssueContext &context, DeviceTimes *times) const;
   base::Status issue_ports(bool is_input, gpuStream_t stream, DeviceTimes *times) const;
   base::Status write_run_block(const tutti_run_arguments &arguments, gpuStream_t stream);
 

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "backend/gpu/faults.h"
+#include "backend/gpu/ranges.h"
 #include "backend/gpu/runtime.h"
 #include "backend/lowered_graph.h"
 #include "base/status.h"
@@ -138,6 +139,7 @@ struct KernelCall {
   std::vector<int32_t> inputs, outputs;
   int64_t scratch_offset = 0;
   std::string trace_name, kernel_name;
+  RangeName range = nullptr;                          ///< of programs with a trace
   std::shared_ptr<const GeneratedProgram> generated;  ///< what may do it in place of the kernel of that name
 
   base::Status issue(void *const *table, void *workspace, const IssueContext &context) const {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Device times of a program with a trace, on the emulated GPU whose clock goes on by 1000 ns with each launch
-// (TUTTI_EMULATED_LAUNCH_NS) and is not the host's.
+// (TUTTI_EMULATED_LAUNCH_NS) and is not the host's; and the ranges that a tool sees (TUTTI_EMULATED_RANGES).
 //
 // usage: device_times_test PLUGIN
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -167,6 +170,39 @@ void timed_events_count_launches(void **) {
   assert_false(end.nanoseconds_since(without).ok());
 }
 
+/// What the tool saw since the last call.
+std::vector<std::string> range_lines() {
+  static int64_t seen = 0;
+  std::ifstream file(std::getenv("TUTTI_EMULATED_RANGES"));
+  file.seekg(seen);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    seen += static_cast<int64_t>(line.size()) + 1;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+void tools_see_segments_and_nodes(void **) {
+  (void)range_lines();
+  SmallProgram plain(0);
+  assert_int_equal(range_lines().size(), 0);  // capturing is not running
+  plain.scalars.set(backend::RunScalar::step, 17);
+  plain.run();
+  std::vector<std::string> lines = range_lines();
+  assert_int_equal(lines.size(), 2);
+  assert_true(lines[0].starts_with("begin segment 0: ") && lines[0].ends_with(" 17"));
+  assert_true(lines[0].find("first/relu") != std::string::npos && lines[0].find("softmax") != std::string::npos);
+  assert_string_equal(lines[1].c_str(), "end");
+  SmallProgram traced(TUTTI_COMPILE_DEBUG_NAMES);
+  traced.run();
+  lines = range_lines();
+  assert_int_equal(lines.size(), 6);
+  assert_true(lines[0].starts_with("begin segment 0"));
+  assert_int_equal(std::count(lines.begin(), lines.end(), "begin first/relu elementwise 0"), 1);
+  assert_int_equal(std::count(lines.begin(), lines.end(), "end"), 3);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -177,6 +213,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(programs_without_a_trace_tell_nothing),
       cmocka_unit_test(span_times_has_the_kernels_of_the_plan),
       cmocka_unit_test(timed_events_count_launches),
+      cmocka_unit_test(tools_see_segments_and_nodes),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
