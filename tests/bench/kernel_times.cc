@@ -31,6 +31,10 @@ class Spans {
     HostOptions options;
     options.trace_begin = [this](const char *name) { return begin(name); };
     options.trace_end = [this](uint64_t span) { end(span); };
+    // Devices with a clock of their own.
+    options.trace_record = [this](int32_t, const char *, const char *name, int64_t, int64_t duration_ns) {
+      spans_.push_back({name, static_cast<double>(duration_ns) * 1e-9, 0});
+    };
     return options;
   }
 
@@ -48,7 +52,7 @@ class Spans {
   }
 
   struct Span {
-    const char *name;
+    std::string name;
     double seconds, start;
   };
   const std::vector<Span> &all() const { return spans_; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the time of a case goes: each kernel by name, and what is left for the executor. Taken from the trace spans of
-// a program, whose own cost is measured and taken off. Threads: the one that runs the case.
+// a program, whose own cost is measured and taken off; on GPUs those of the device's clock. Threads: the one that runs
+// the case.
 #ifndef TUTTI_TESTS_BENCH_KERNEL_TIMES_H_
 #define TUTTI_TESTS_BENCH_KERNEL_TIMES_H_
 
