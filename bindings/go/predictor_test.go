@@ -186,6 +186,18 @@ func TestContextsAndStrategies(t *testing.T) {
 	if descriptions := must[[]string](t)(scope.DescribeDevices()); len(descriptions) != 3 {
 		t.Error(descriptions)
 	}
+	if err := c.StartProfile(filepath.Join(t.TempDir(), "trace.json")); err != nil {
+		t.Error(err)
+	}
+	if err := scope.StartProfile(""); !errors.Is(err, FailedPrecondition) {
+		t.Error(err)
+	}
+	if report := must[string](t)(scope.StopProfile()); !strings.Contains(report, `"devices":[]`) {
+		t.Error(report)
+	}
+	if _, err := c.StopProfile(); !errors.Is(err, FailedPrecondition) {
+		t.Error(err)
+	}
 	if first := must[*Strategy](t)(OneDevice(c, "")); len(first.Devices()) != 1 {
 		t.Error(first.Devices())
 	} else {

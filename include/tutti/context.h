@@ -59,11 +59,11 @@ TUTTI_API const char *tutti_context_describe_device(tutti_context *context, int6
  * chrome://tracing. TUTTI_FAILED_PRECONDITION while a profile is running already. */
 TUTTI_API int32_t tutti_context_start_profile(tutti_context *context, const char *trace_path, tutti_error **err);
 /* Ends it and reports as JSON: {"seconds", "steps", "devices": [{"device", "utilisation", "idle", "kernels"}, ...],
- * "replicas": [{"replica", "steps", "step_ms", "compute_ms", "input_ms", "communication_ms"}, ...], "layers":
- * [{"layer", "forward_ms", "backward_ms", "update_ms", "share"}, ...], "forgotten", "text"}: shares of the time from
- * the first to the last recorded step, means over steps, the dearest layer first, the events that did not fit into
- * memory, and all of it as a table for people. Lent until the next call for the context. TUTTI_FAILED_PRECONDITION
- * when no profile runs. */
+ * "replicas": [{"replica", "steps", "step_ms", "compute_ms", "input_ms", "communication_ms", "host_ms"}, ...],
+ * "layers": [{"layer", "forward_ms", "backward_ms", "update_ms", "share"}, ...], "forgotten", "text"}: shares of the
+ * time from the first to the last recorded step, means over steps, the dearest layer first, the events that did not
+ * fit into memory, and all of it as a table for people. Lent until the next call for the context.
+ * TUTTI_FAILED_PRECONDITION when no profile runs. */
 TUTTI_API int32_t tutti_context_stop_profile(tutti_context *context, const char **out, tutti_error **err);
 
 #ifdef __cplusplus

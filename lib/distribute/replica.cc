@@ -216,7 +216,9 @@ Status Replica::advance(int64_t n, StepFeeder &feeder, LossHistory &losses, RunO
 Status Replica::set_traced(bool traced) {
   TUTTI_TRY(stream_.synchronize());
   is_traced_ = traced;
-  if (traced) tracer()->name_row(device_stream() == nullptr ? device_->name() : base::concat("replica ", place_));
+  if (traced)
+    tracer()->name_row(device_stream() == nullptr ? device_->name()
+                                                  : base::concat("replica ", place_, " on ", device_->name()));
   for (const auto &contributor : contributors_) {
     contributor->accumulate_programs->set_traced(traced);
     contributor->finish_programs->set_traced(traced);

@@ -50,6 +50,9 @@ static void predict(tutti_estimator *estimator, struct figures *figures) {
   assert_ok(tutti_predictor_run(predictor, &name, &rows, 1, NULL, &batch, &err));
   assert_int_equal(tutti_batch_get_row_count(batch), ROWS);
   memcpy(figures->logits, tutti_tensor_get_data(tutti_batch_get_output(batch, "logits")), sizeof figures->logits);
+  const char *plan = NULL;
+  assert_ok(tutti_predictor_describe_plan(predictor, ROWS, 2, NULL, &plan, &err));
+  assert_contains(plan, "\"seconds\":"); /* of each kernel, by the device's clock */
   tutti_batch_unref(batch), tutti_predictor_unref(predictor), tutti_tensor_unref(rows);
 }
 

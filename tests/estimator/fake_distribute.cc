@@ -26,6 +26,7 @@ void reset_fake_orders() {
     *count = 0;
   }
   orders.token.reset();
+  orders.step_times.clear();
 }
 
 namespace {
@@ -142,6 +143,8 @@ class FakeTrainer : public Trainer {
     report.step = step_;
     report.loss = std::fabs(w_);
     report.total_ns = base::now_ns() - began;
+    for (int64_t i = 0; i < report.steps; ++i)
+      distribute::add_times(report.times, fake_orders().step_times);
     return report;
   }
   void request_stop() override {}

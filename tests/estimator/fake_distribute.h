@@ -10,7 +10,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
+#include "distribute/step_times.h"
 #include "distribute/strategy.h"
 #include "estimator/estimator.h"
 
@@ -23,6 +25,7 @@ struct FakeOrders {
   std::atomic<int64_t> cancel_token_at{-1};  // raises `token` to cancel after this step
   base::Ref<base::CancelToken> token;
   std::atomic<int64_t> step_time_us{0};
+  std::vector<distribute::StepTimes> step_times;  // that each replica reports of each step
   std::atomic<int64_t> trainers_opened{0};
   std::atomic<int64_t> initialized{0};
   std::atomic<int64_t> runs{0};

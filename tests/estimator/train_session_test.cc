@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "checkpoint/checkpoint_testing.h"
 #include "estimator/estimator.h"
 #include "estimator/fake_distribute.h"
 #include "testing.h"
@@ -51,6 +52,26 @@ void test_steps_add_up(void **) {
   // One trainer, one first value: the second call went on.
   assert_int_equal(fake_orders().trainers_opened, 1);
   assert_int_equal(fake_orders().initialized, 1);
+}
+
+void test_bad_scaling_is_logged_once(void **) {
+  checkpoint::RememberingLogger log;
+  reset_fake_orders();
+  // Steps of 100 ms, of which the replicas compute 30 and 10 and wait for no input.
+  constexpr int64_t kMs = 1'000'000;
+  fake_orders().step_times = {{1, 100 * kMs, 0, 70 * kMs}, {1, 100 * kMs, 0, 90 * kMs}};
+  Environment environment;
+  environment.logger = log.logger();
+  const auto estimator = *Estimator::create(fake_model_function(), {}, fake_strategy(), environment, {});
+  TrainRequest request = request_for(fake_dataset(400, 1));
+  const TrainResult result = assert_ok_value(estimator->train(request));
+  const std::string text = log.text();
+  const size_t first = text.find("WARNING: 2 replicas train at 20 % of 2 times the speed of one; 70 % of their time");
+  assert_true(first != std::string::npos);
+  assert_true(text.find("WARNING", first + 1) == std::string::npos);
+  assert_contains(text.c_str(), "2 replicas: compute 20 %, input 0 %, communication 70 %, imbalance 10 %");
+  assert_int_equal(result.step_shares.steps, 400);
+  assert_true(std::abs(result.step_shares.compute - 0.2) < 1e-9);
 }
 
 void test_max_steps_is_absolute(void **) {
@@ -319,6 +340,7 @@ void test_session_form(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_steps_add_up),
+      cmocka_unit_test(test_bad_scaling_is_logged_once),
       cmocka_unit_test(test_max_steps_is_absolute),
       cmocka_unit_test(test_epochs_are_whole_passes),
       cmocka_unit_test(test_the_end_is_foreseen),

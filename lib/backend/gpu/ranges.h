@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Named ranges of what the host does, for tools that watch the process from outside (Nsight Systems shows them in domain
-// "tutti"). A segment of a program has one, with the step as its number; a program with a trace one for each node, too.
+// Named ranges of what the host does, for tools that watch the process (Nsight Systems shows them in domain "tutti"). A
+// segment of a program has one, with the step as its number; a program with a trace one for each node, too.
 // Each platform defines the functions in its own folder, or takes no_ranges.cc. Without a tool they do nothing.
 //
 //   const RangeName name = register_range("segment 0: conv1/conv2d .. dense/matmul");     // once

@@ -142,6 +142,17 @@ JsonArray report_devices(std::span<const Row> rows, const Interval &interval, st
   return devices;
 }
 
+/// That computes for the replica of this row; null when it did nothing.
+const Row *device_of(const Row &replica, std::span<const Row> rows) {
+  const size_t on = replica.name.rfind(" on ");
+  const std::string_view device =
+      on == std::string::npos ? replica.name : std::string_view(replica.name).substr(on + 4);
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row &row) {
+    return row.name == device && std::any_of(row.spans.begin(), row.spans.end(), is_work);
+  });
+  return found != rows.end() ? &*found : nullptr;
+}
+
 JsonArray report_replicas(std::span<const Row> rows, const Interval &interval, int64_t *steps, std::string &text) {
   JsonArray replicas;
   for (const Row &row : rows) {
@@ -150,15 +161,18 @@ JsonArray report_replicas(std::span<const Row> rows, const Interval &interval, i
     *steps += sums.steps;
     const double count = static_cast<double>(sums.steps), step = ms(sums.step_ns) / count,
                  input = ms(sums.input_ns) / count, communication = ms(sums.communication_ns) / count,
-                 compute = std::max(0.0, step - input - communication);
+                 rest = std::max(0.0, step - input - communication);
+    const Row *const device = device_of(row, rows);
+    const double compute = device != nullptr ? std::min(rest, ms(busy_ns(*device, interval)) / count) : 0;
     replicas.push_back(JsonObject{{"replica", row.name},
                                   {"steps", sums.steps},
                                   {"step_ms", step},
                                   {"compute_ms", compute},
                                   {"input_ms", input},
-                                  {"communication_ms", communication}});
-    text += line("%s: a step takes %.3f ms: compute %.3f, input %.3f, communication %.3f\n", row.name.c_str(), step,
-                 compute, input, communication);
+                                  {"communication_ms", communication},
+                                  {"host_ms", rest - compute}});
+    text += line("%s: a step takes %.3f ms: compute %.3f, input %.3f, communication %.3f, host %.3f\n",
+                 row.name.c_str(), step, compute, input, communication, rest - compute);
   }
   return replicas;
 }

@@ -5,11 +5,13 @@
 //
 //   {"seconds", "steps",
 //    "devices":  [{"device", "utilisation", "idle", "kernels"}, ...],                        shares of the seconds
-//    "replicas": [{"replica", "steps", "step_ms", "compute_ms", "input_ms", "communication_ms"}, ...],     of a step
+//    "replicas": [{"replica", "steps", "step_ms", "compute_ms", "input_ms", "communication_ms", "host_ms"}, ...],
 //    "layers":   [{"layer", "forward_ms", "backward_ms", "update_ms", "share"}, ...],   of a step, the dearest first
 //    "forgotten", "text"}
 //
-// Rows with spans of category "kernel" or "copy" are devices, rows with spans "step" are replicas; a processor is both.
+// Rows with spans of category "kernel" or "copy" are devices, rows with spans "step" are replicas; a processor is both,
+// a replica "... on gpu:0" has a row beside that of its device. Steps of a replica are split into waits for input and
+// communication, computing (work of the device, as far as it was not hidden behind waits) and the rest, the host's.
 // Times of layers are those of kernels, summed over the devices and divided by the steps of all replicas.
 #ifndef TUTTI_ESTIMATOR_PROFILE_PROFILE_REPORT_H_
 #define TUTTI_ESTIMATOR_PROFILE_PROFILE_REPORT_H_

@@ -159,6 +159,10 @@ namespace Tutti.Tests
                 Check.Same(new[] { "reference:2", "reference:0" }, two.Devices);
                 Check.Equal(1, first.Devices.Count);
                 Check.Equal(3, scope.DescribeDevices().Count);
+                context.StartProfile();
+                Check.Fails(ErrorCode.FailedPrecondition, () => scope.StartProfile());
+                Check.True(scope.StopProfile().Contains("\"devices\":[]"), "the report");
+                Check.Fails(ErrorCode.FailedPrecondition, () => context.StopProfile());
                 Check.True(Context.DevicesOf(null).Count > 0, "the default context");
             }
             string options = new RunOptions { Seed = 1L << 40 }.Resolve();

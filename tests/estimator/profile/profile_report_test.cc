@@ -45,7 +45,7 @@ void kernels_belong_to_layers(void **) {
 
 /// Two steps of 10 ms on a GPU: kernels of 6 and 8 ms, of which 2 overlap a copy; one before the steps.
 std::vector<Row> gpu_rows() {
-  return {{"replica 0",
+  return {{"replica 0 on gpu:0",
            {{"wait", "input", 100 * kMs, 1 * kMs},
             {"step", "step", 100 * kMs, 10 * kMs},
             {"wait", "communication", 107 * kMs, 2 * kMs},
@@ -75,7 +75,8 @@ void a_report_has_devices_replicas_and_layers(void **) {
   assert_near(10, number(replicas[0], "step_ms"));
   assert_near(0.5, number(replicas[0], "input_ms"));
   assert_near(1, number(replicas[0], "communication_ms"));
-  assert_near(8.5, number(replicas[0], "compute_ms"));
+  assert_near(7, number(replicas[0], "compute_ms"));
+  assert_near(1.5, number(replicas[0], "host_ms"));
   const base::JsonArray &layers = report.find("layers")->array();
   assert_int_equal(layers.size(), 1);
   assert_string_equal(layers[0].find("layer")->string().c_str(), "first");
@@ -99,7 +100,11 @@ void a_processor_is_device_and_replica(void **) {
   const Json report = profile_report(rows);
   assert_int_equal(report.find("devices")->array().size(), 1);
   assert_near(0.8, number(report.find("devices")->array()[0], "utilisation"));
-  assert_int_equal(report.find("replicas")->array().size(), 1);
+  const base::JsonArray &replicas = report.find("replicas")->array();
+  assert_int_equal(replicas.size(), 1);
+  assert_near(8, number(replicas[0], "compute_ms"));
+  assert_near(2, number(replicas[0], "communication_ms"));
+  assert_near(0, number(replicas[0], "host_ms"));
   assert_string_equal(report.find("layers")->array()[0].find("layer")->string().c_str(), "b");
   assert_near(0.75, number(report.find("layers")->array()[0], "share"));
 }

@@ -309,6 +309,13 @@ public class DataTest {
             assertEquals(List.of("reference:0", "reference:1", "reference:2"), context.devices());
             assertEquals(List.of("reference:2", "reference:0"), strategy.devices());
             assertEquals(3, scope.describeDevices().size());
+            context.startProfile(null);
+            assertEquals(Code.FAILED_PRECONDITION, Toy.failure(() -> {
+                scope.startProfile(null);
+                return null;
+            }).code());
+            assertTrue(scope.stopProfile().contains("\"devices\":[]"));
+            assertEquals(Code.FAILED_PRECONDITION, Toy.failure(context::stopProfile).code());
             assertEquals(1, first.devices().size());
         }
         assertTrue(new RunOptions().seed(1L << 40).toJson().contains(String.valueOf(1L << 40)));
