@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <utility>
-#include <vector>
 
 #include "backend/span_times.h"
 #include "base/cancel.h"
@@ -119,23 +119,24 @@ struct OpenSpan {
   const char *name;
   int64_t begin_ns;
 };
-/// Of the calling thread, the innermost last. A span's number is its depth.
-thread_local std::vector<OpenSpan> open_spans;
+/// Of the calling thread, the innermost last. A span's number is its depth; deeper ones are left out.
+constinit thread_local std::array<OpenSpan, 16> open_spans{};
+constinit thread_local uint64_t open_span_count = 0;
 
 }  // namespace
 
 void trace_into(HostOptions &options, base::Ref<base::Tracer> tracer) {
   options.trace_begin = [tracer](const char *name) -> uint64_t {
-    if (!tracer->enabled()) return 0;
-    open_spans.push_back({tracer->intern(name), base::now_ns()});
-    return open_spans.size();
+    if (!tracer->enabled() || open_span_count == open_spans.size()) return 0;
+    open_spans[open_span_count] = {tracer->intern(name), base::now_ns()};
+    return ++open_span_count;
   };
   options.trace_end = [tracer](uint64_t span) {
     const int64_t now_ns = base::now_ns();
-    if (span > open_spans.size()) return;
+    if (span > open_span_count) return;
     const OpenSpan &open = open_spans[span - 1];
     tracer->record("kernel", open.name, open.begin_ns, now_ns - open.begin_ns);
-    open_spans.resize(span - 1);
+    open_span_count = span - 1;
   };
   options.trace_track = [tracer](const char *name) { return tracer->add_track(name); };
   options.trace_record = [tracer](int32_t track, const char *category, const char *name, int64_t begin_ns,

@@ -4,6 +4,8 @@
  *
  * usage: profile_test BACKEND (a name, or the path of a plug-in) */
 
+#include <stdlib.h>
+
 #include "estimator_fixtures.h"
 
 static const char *backend;

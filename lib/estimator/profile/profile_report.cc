@@ -81,14 +81,20 @@ struct ReplicaSums {
 
 ReplicaSums sums_of(const Row &row, const Interval &interval) {
   ReplicaSums sums;
+  std::vector<Span> steps;
   for (const Span &span : row.spans) {
-    if (!interval.has(span)) continue;
-    if (is(span, "step")) {
-      ++sums.steps;
-      sums.step_ns += span.duration_ns;
-    } else if (is(span, "wait")) {
-      (std::string_view(span.name) == "input" ? sums.input_ns : sums.communication_ns) += span.duration_ns;
-    }
+    if (!is(span, "step") || !interval.has(span)) continue;
+    ++sums.steps;
+    sums.step_ns += span.duration_ns;
+    steps.push_back(span);
+  }
+  for (const Span &span : row.spans) {
+    if (!is(span, "wait")) continue;
+    // Runs end with waits that belong to no step.
+    const auto next = std::upper_bound(steps.begin(), steps.end(), span.start_ns,
+                                       [](int64_t start_ns, const Span &step) { return start_ns < step.start_ns; });
+    if (next == steps.begin() || end_of(span) > end_of(*(next - 1))) continue;
+    (std::string_view(span.name) == "input" ? sums.input_ns : sums.communication_ns) += span.duration_ns;
   }
   return sums;
 }

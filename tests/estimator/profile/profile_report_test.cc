@@ -43,13 +43,16 @@ void kernels_belong_to_layers(void **) {
   assert_place("", "", Phase::forward);
 }
 
-/// Two steps of 10 ms on a GPU: kernels of 6 and 8 ms, of which 2 overlap a copy; one before the steps.
+/// Two steps of 10 ms on a GPU: kernels of 6 and 8 ms, of which 2 overlap a copy; one before the steps. And two waits
+/// that are not of these steps.
 std::vector<Row> gpu_rows() {
   return {{"replica 0 on gpu:0",
-           {{"wait", "input", 100 * kMs, 1 * kMs},
+           {{"wait", "input", 80 * kMs, 9 * kMs},
+            {"wait", "input", 100 * kMs, 1 * kMs},
             {"step", "step", 100 * kMs, 10 * kMs},
             {"wait", "communication", 107 * kMs, 2 * kMs},
-            {"step", "step", 110 * kMs, 10 * kMs}},
+            {"step", "step", 110 * kMs, 10 * kMs},
+            {"wait", "control word", 118 * kMs, 9 * kMs}},
            0},
           {"gpu:0",
            {{"kernel", "first/matmul lt", 90 * kMs, 5 * kMs},
