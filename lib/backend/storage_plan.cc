@@ -94,6 +94,8 @@ class StoragePlanner {
         last = std::max(last, wishes_.turn.empty() ? step : wishes_.turn[static_cast<size_t>(step)]);
       }
     }
+    for (size_t value = 0; value < wishes_.kept_until.size(); ++value)
+      last_use_[value] = std::max(last_use_[value], wishes_.kept_until[value]);
     // Results stay untouched to the end.
     for (const LoweredPort &port : lowered_.outputs())
       last_use_[static_cast<size_t>(port.value)] = end();

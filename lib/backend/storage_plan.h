@@ -57,6 +57,8 @@ struct StorageWishes {
   /// By step: at whose turn its node is computed, itself or a later step that it is computed together with. Empty:
   /// all at their own.
   std::vector<int32_t> turn;
+  /// By value: the last step until which it has to stay as it is, beyond its uses; -1 = none. Empty: for none.
+  std::vector<int32_t> kept_until;
   /// By step: bytes that the kernel needs only while it runs.
   std::vector<int64_t> scratch;
   /// May output number `output` of a node lie on top of its input number `input`? row_major() says yes for the update

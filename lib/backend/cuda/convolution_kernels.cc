@@ -233,9 +233,9 @@ gpu::ElementProgram bias_program(const LoweredValue &y) {
   program.dims[1] = filters;
   program.input_count = 2;
   program.instruction_count = 1;
-  program.inputs[0] = {nullptr, y.dtype, ElementAccess::dense, 0, {filters, 1}};
-  program.inputs[1] = {nullptr, y.dtype, ElementAccess::strided, 0, {0, 1}};
-  program.output = {nullptr, y.dtype, ElementAccess::dense, 0, {filters, 1}};
+  program.inputs[0] = {y.dtype, ElementAccess::dense, {filters, 1}};
+  program.inputs[1] = {y.dtype, ElementAccess::strided, {0, 1}};
+  program.output = {y.dtype, ElementAccess::dense, {filters, 1}};
   program.instructions[0] = {ElementOp::add, 0, 1, 0, 0};
   return program;
 }
@@ -243,11 +243,11 @@ gpu::ElementProgram bias_program(const LoweredValue &y) {
 Kernel with_bias(Kernel convolution, gpu::ElementProgram program) {
   return [convolution = std::move(convolution), program](const Frame &frame) -> Status {
     TUTTI_TRY(convolution(frame));
-    gpu::ElementProgram bound = program;
-    bound.inputs[0].data = frame.output(0);
-    bound.inputs[1].data = const_cast<void *>(frame.input(2));
-    bound.output.data = frame.output(0);
-    return status_of(gpu::launch_elements(bound, frame.stream()), "launching elementwise work");
+    gpu::ElementPlaces places = gpu::make_places(program.elements);
+    gpu::place_input(places, 0, frame.output(0));
+    gpu::place_input(places, 1, frame.input(2));
+    gpu::place_output(places, frame.output(0));
+    return status_of(gpu::launch_elements(program, places, frame.stream()), "launching elementwise work");
   };
 }
 

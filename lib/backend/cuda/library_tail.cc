@@ -57,11 +57,14 @@ Result<const void *> LibraryTail::bias(const gpu::Frame &frame) const {
   program.elements = columns_;
   program.arithmetic = gpu::Arithmetic::f32;
   program.input_count = program.instruction_count = 1;
-  program.inputs[0] = {const_cast<void *>(frame.input(bias_)), bias_dtype_, gpu::ElementAccess::dense, 0, {1}};
-  program.output = {frame.scratch_as<char>(scratch_), result_, gpu::ElementAccess::dense, 0, {1}};
+  program.inputs[0] = {bias_dtype_, gpu::ElementAccess::dense, {1}};
+  program.output = {result_, gpu::ElementAccess::dense, {1}};
   program.instructions[0] = {ElementOp::identity, 0, 0, 0, 0};
-  TUTTI_TRY(gpu::status_of(gpu::launch_elements(program, frame.stream()), "launching elementwise work"));
-  return program.output.data;
+  gpu::ElementPlaces places = gpu::make_places(columns_);
+  gpu::place_input(places, 0, frame.input(bias_));
+  gpu::place_output(places, frame.scratch_as<char>(scratch_));
+  TUTTI_TRY(gpu::status_of(gpu::launch_elements(program, places, frame.stream()), "launching elementwise work"));
+  return places.output;
 }
 
 }  // namespace tutti::impl::backend::cuda

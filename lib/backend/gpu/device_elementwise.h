@@ -11,11 +11,21 @@
 #include <cstdint>
 
 #include "backend/gpu/element_program.h"
+#include "backend/gpu/rows.h"
 
 namespace tutti::impl::backend::gpu {
 
+/// Places without operands, and where these lie.
+ElementPlaces make_places(int64_t elements);
+void place_input(ElementPlaces &places, int32_t input, const void *data);
+void place_output(ElementPlaces &places, void *data);
+
 /// Every thread runs the program for four elements at a time, with registers in shared memory.
-gpuError_t launch_elements(const ElementProgram &program, gpuStream_t stream);
+gpuError_t launch_elements(const ElementProgram &program, const ElementPlaces &places, gpuStream_t stream);
+/// For several calls; of strided operands all are alike.
+gpuError_t launch_elements(const ElementProgram &program, const Rows<ElementPlaces> &rows, gpuStream_t stream);
+/// Elements of a chunk of such rows.
+int64_t chunk_elements(const ElementProgram &program);
 
 /// to[i] = from[i] for bytes that may be the same memory, but not overlap otherwise.
 gpuError_t launch_copy(void *to, const void *from, int64_t bytes, gpuStream_t stream);

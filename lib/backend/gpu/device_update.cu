@@ -3,9 +3,13 @@
 
 #include "backend/gpu/device-inl.h"
 #include "backend/gpu/fours-inl.h"
+#include "backend/gpu/rows-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
+
+/// Enough for any GPU; each goes on with the next of its chunks.
+constexpr int64_t kMostBlocks = 4096;
 
 // A step is a rule with what the run says, in the type that is computed in.
 
@@ -73,102 +77,130 @@ MomentumStep<C> step_of(const MomentumRule &);
 template <typename C>
 AdamStep<C> step_of(const AdamRule &);
 
-__device__ inline void keep_bytes(void *to, const void *from, int64_t bytes) {
+/// Elements begin .. end - 1 stay what they are; begin is a multiple of 16.
+__device__ inline void keep(DType dtype, void *to, const void *from, int64_t begin, int64_t end) {
   if (to == from) return;
+  const int64_t bytes = dtype == DType::f64 ? 8 : (dtype == DType::f32 ? 4 : 2);
   const bool is_wide = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-  const int64_t wide = is_wide ? bytes / 16 : 0;
-  for (int64_t i = grid_thread(); i < wide; i += grid_threads())
+  const int64_t first = begin * bytes, last = end * bytes, wide = is_wide ? last / 16 * 16 : first;
+  for (int64_t i = first / 16 + threadIdx.x; i < wide / 16; i += blockDim.x)
     static_cast<Bytes16 *>(to)[i] = static_cast<const Bytes16 *>(from)[i];
-  for (int64_t i = wide * 16 + grid_thread(); i < bytes; i += grid_threads())
+  for (int64_t i = wide + threadIdx.x; i < last; i += blockDim.x)
     static_cast<char *>(to)[i] = static_cast<const char *>(from)[i];
 }
 
-__device__ inline int64_t bytes_of(DType dtype) { return dtype == DType::f64 ? 8 : (dtype == DType::f32 ? 4 : 2); }
+template <typename Step>
+__device__ inline void keep_all(const UpdateArrays &arrays, const UpdateScalars &scalars, int64_t begin, int64_t end) {
+  keep(scalars.weight_dtype, arrays.weight_out, arrays.weight, begin, end);
+  for (int32_t slot = 0; slot < Step::kSlots; ++slot)
+    keep(scalars.slot_dtype, arrays.slots_out[slot], arrays.slots[slot], begin, end);
+}
 
 // Written out by slot: an array that a loop indexes would not stay in registers.
 
 template <typename Step, typename C>
-__device__ inline void update_four(const Step &step, const UpdateArrays &arrays, int64_t four) {
+__device__ inline void update_four(const Step &step, const UpdateArrays &arrays, const UpdateScalars &scalars,
+                                   int64_t four) {
   C weight[4], gradient[4], slots[kUpdateSlots][4] = {};
-  load_four(arrays.weight_dtype, arrays.weight, four, weight);
-  load_four(arrays.gradient_dtype, arrays.gradient, four, gradient);
-  if constexpr (Step::kSlots > 0) load_four(arrays.slot_dtype, arrays.slots[0], four, slots[0]);
-  if constexpr (Step::kSlots > 1) load_four(arrays.slot_dtype, arrays.slots[1], four, slots[1]);
+  load_four(scalars.weight_dtype, arrays.weight, four, weight);
+  load_four(scalars.gradient_dtype, arrays.gradient, four, gradient);
+  if constexpr (Step::kSlots > 0) load_four(scalars.slot_dtype, arrays.slots[0], four, slots[0]);
+  if constexpr (Step::kSlots > 1) load_four(scalars.slot_dtype, arrays.slots[1], four, slots[1]);
   for (int k = 0; k < 4; ++k) {
     C own[kUpdateSlots] = {slots[0][k], slots[1][k]};
     step.apply(weight[k], gradient[k], own);
     slots[0][k] = own[0];
     slots[1][k] = own[1];
   }
-  store_four(arrays.weight_dtype, arrays.weight_out, four, weight);
-  if constexpr (Step::kSlots > 0) store_four(arrays.slot_dtype, arrays.slots_out[0], four, slots[0]);
-  if constexpr (Step::kSlots > 1) store_four(arrays.slot_dtype, arrays.slots_out[1], four, slots[1]);
+  store_four(scalars.weight_dtype, arrays.weight_out, four, weight);
+  if constexpr (Step::kSlots > 0) store_four(scalars.slot_dtype, arrays.slots_out[0], four, slots[0]);
+  if constexpr (Step::kSlots > 1) store_four(scalars.slot_dtype, arrays.slots_out[1], four, slots[1]);
 }
 
 template <typename Step, typename C>
-__device__ inline void update_one(const Step &step, const UpdateArrays &arrays, int64_t i) {
-  C weight = load_element<C>(arrays.weight_dtype, arrays.weight, i), slots[kUpdateSlots];
+__device__ inline void update_one(const Step &step, const UpdateArrays &arrays, const UpdateScalars &scalars,
+                                  int64_t i) {
+  C weight = load_element<C>(scalars.weight_dtype, arrays.weight, i), slots[kUpdateSlots];
   for (int32_t slot = 0; slot < Step::kSlots; ++slot)
-    slots[slot] = load_element<C>(arrays.slot_dtype, arrays.slots[slot], i);
-  step.apply(weight, load_element<C>(arrays.gradient_dtype, arrays.gradient, i), slots);
-  store_element<C>(arrays.weight_dtype, arrays.weight_out, i, weight);
+    slots[slot] = load_element<C>(scalars.slot_dtype, arrays.slots[slot], i);
+  step.apply(weight, load_element<C>(scalars.gradient_dtype, arrays.gradient, i), slots);
+  store_element<C>(scalars.weight_dtype, arrays.weight_out, i, weight);
   for (int32_t slot = 0; slot < Step::kSlots; ++slot)
-    store_element<C>(arrays.slot_dtype, arrays.slots_out[slot], i, slots[slot]);
+    store_element<C>(scalars.slot_dtype, arrays.slots_out[slot], i, slots[slot]);
+}
+
+template <typename Step, typename C>
+__device__ inline void update_chunk(const Step &step, const UpdateArrays &arrays, const UpdateScalars &scalars,
+                                    int64_t begin, int64_t end) {
+  if (arrays.takes_fours == 0) {
+    for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
+      update_one<Step, C>(step, arrays, scalars, i);
+    return;
+  }
+  const int64_t first = begin + int64_t{threadIdx.x} * 4;
+  if (first + 4 <= end) return update_four<Step, C>(step, arrays, scalars, first / 4);
+  for (int64_t i = first; i < end; ++i)
+    update_one<Step, C>(step, arrays, scalars, i);
 }
 
 template <typename Step, typename C, typename Rule>
-__global__ void update(const UpdateArrays arrays, const Rule rule, int64_t fours) {
-  if (!*arrays.ok) {
-    keep_bytes(arrays.weight_out, arrays.weight, arrays.count * bytes_of(arrays.weight_dtype));
-    for (int32_t slot = 0; slot < Step::kSlots; ++slot)
-      keep_bytes(arrays.slots_out[slot], arrays.slots[slot], arrays.count * bytes_of(arrays.slot_dtype));
-    return;
-  }
+__global__ void update(const Rows<UpdateArrays> rows, const UpdateArrays one, const UpdateScalars scalars,
+                       const Rule rule) {
+  const bool ok = *scalars.ok;
   __shared__ Step made;
-  if (threadIdx.x == 0) made.make(rule, load_element<double>(arrays.rate_dtype, arrays.rate, 0), arrays.iteration);
-  __syncthreads();
-  const Step step = made;
-  for (int64_t four = grid_thread(); four < fours; four += grid_threads())
-    update_four<Step, C>(step, arrays, four);
-  for (int64_t i = fours * 4 + grid_thread(); i < arrays.count; i += grid_threads())
-    update_one<Step, C>(step, arrays, i);
-}
-
-bool takes_fours(const UpdateArrays &arrays, int32_t slots) {
-  bool all = has_fours(arrays.weight_dtype, arrays.weight) && has_fours(arrays.weight_dtype, arrays.weight_out) &&
-             has_fours(arrays.gradient_dtype, arrays.gradient);
-  for (int32_t slot = 0; slot < slots; ++slot)
-    all =
-        all && has_fours(arrays.slot_dtype, arrays.slots[slot]) && has_fours(arrays.slot_dtype, arrays.slots_out[slot]);
-  return all;
+  if (ok && threadIdx.x == 0)
+    made.make(rule, load_element<double>(scalars.rate_dtype, scalars.rate, 0), scalars.iteration);
+  for (int64_t chunk = blockIdx.x; chunk < rows.chunks; chunk += gridDim.x) {
+    const UpdateArrays &arrays = row_of_block(rows, one, chunk);
+    const int64_t begin = (chunk - arrays.first_chunk) * kUpdateChunk;
+    const int64_t end = begin + kUpdateChunk < arrays.elements ? begin + kUpdateChunk : arrays.elements;
+    if (ok) {
+      update_chunk<Step, C>(made, arrays, scalars, begin, end);
+    } else {
+      keep_all<Step>(arrays, scalars, begin, end);
+    }
+  }
 }
 
 template <typename C, typename Rule>
-gpuError_t launch(const UpdateArrays &arrays, const Rule &rule, gpuStream_t stream) {
+gpuError_t launch(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,
+                  const Rule &rule, gpuStream_t stream) {
   using Step = decltype(step_of<C>(rule));
-  const int64_t fours = takes_fours(arrays, Step::kSlots) ? arrays.count / 4 : 0;
-  const int64_t work = fours == 0 ? arrays.count : fours;
-  return gpu_launch(update<Step, C, Rule>, blocks_for(work), kBlockThreads, 0, stream, arrays, rule, fours);
+  const auto blocks = static_cast<unsigned>(rows.chunks < kMostBlocks ? rows.chunks : kMostBlocks);
+  return gpu_launch(update<Step, C, Rule>, blocks, kBlockThreads, 0, stream, rows, one, scalars, rule);
 }
 
 template <typename Rule>
-gpuError_t launch_rule(const UpdateArrays &arrays, bool has_slots, const Rule &rule, gpuStream_t stream) {
-  if (arrays.count == 0) return gpuSuccess;
-  const bool is_double = arrays.weight_dtype == DType::f64 || arrays.gradient_dtype == DType::f64 ||
-                         (has_slots && arrays.slot_dtype == DType::f64);
-  return is_double ? launch<double>(arrays, rule, stream) : launch<float>(arrays, rule, stream);
+gpuError_t launch_rule(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,
+                       bool has_slots, const Rule &rule, gpuStream_t stream) {
+  if (rows.chunks == 0) return gpuSuccess;
+  const bool is_double = scalars.weight_dtype == DType::f64 || scalars.gradient_dtype == DType::f64 ||
+                         (has_slots && scalars.slot_dtype == DType::f64);
+  return is_double ? launch<double>(rows, one, scalars, rule, stream) : launch<float>(rows, one, scalars, rule, stream);
 }
 
 }  // namespace
 
-gpuError_t launch_update(const UpdateArrays &arrays, const SgdRule &rule, gpuStream_t stream) {
-  return launch_rule(arrays, false, rule, stream);
+bool takes_fours(const UpdateArrays &arrays, const UpdateScalars &scalars, int32_t slots) {
+  bool all = has_fours(scalars.weight_dtype, arrays.weight) && has_fours(scalars.weight_dtype, arrays.weight_out) &&
+             has_fours(scalars.gradient_dtype, arrays.gradient);
+  for (int32_t slot = 0; slot < slots; ++slot)
+    all = all && has_fours(scalars.slot_dtype, arrays.slots[slot]) &&
+          has_fours(scalars.slot_dtype, arrays.slots_out[slot]);
+  return all;
 }
-gpuError_t launch_update(const UpdateArrays &arrays, const MomentumRule &rule, gpuStream_t stream) {
-  return launch_rule(arrays, true, rule, stream);
+
+gpuError_t launch_update(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,
+                         const SgdRule &rule, gpuStream_t stream) {
+  return launch_rule(rows, one, scalars, false, rule, stream);
 }
-gpuError_t launch_update(const UpdateArrays &arrays, const AdamRule &rule, gpuStream_t stream) {
-  return launch_rule(arrays, true, rule, stream);
+gpuError_t launch_update(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,
+                         const MomentumRule &rule, gpuStream_t stream) {
+  return launch_rule(rows, one, scalars, true, rule, stream);
+}
+gpuError_t launch_update(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,
+                         const AdamRule &rule, gpuStream_t stream) {
+  return launch_rule(rows, one, scalars, true, rule, stream);
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -11,18 +11,25 @@
 
 #include <cstdint>
 
+#include "backend/gpu/rows.h"
 #include "tensor/element_type.h"
 
 namespace tutti::impl::backend::gpu {
 
 constexpr int32_t kUpdateSlots = 2;
 
-/// All on the device, float dtypes. A rule has the first so many slots.
+/// Of one variable. All on the device. A rule has the first so many slots.
 struct UpdateArrays {
-  int64_t count;
-  tensor::DType weight_dtype, gradient_dtype, slot_dtype, rate_dtype;
+  int64_t elements;
   const void *weight, *gradient, *slots[kUpdateSlots];
   void *weight_out, *slots_out[kUpdateSlots];
+  int32_t takes_fours;  ///< all lie where four elements can be taken together: takes_fours()
+  int64_t first_chunk;  ///< as a row among others (rows.h)
+};
+
+/// What all variables of a launch share. Float dtypes; pointers on the device.
+struct UpdateScalars {
+  tensor::DType weight_dtype, gradient_dtype, slot_dtype, rate_dtype;
   const void *rate;
   const int64_t *iteration;  ///< adam only
   const bool *ok;
@@ -41,9 +48,18 @@ struct AdamRule {
   double beta1, beta2, epsilon, decay;
 };
 
-gpuError_t launch_update(const UpdateArrays &arrays, const SgdRule &rule, gpuStream_t stream);
-gpuError_t launch_update(const UpdateArrays &arrays, const MomentumRule &rule, gpuStream_t stream);
-gpuError_t launch_update(const UpdateArrays &arrays, const AdamRule &rule, gpuStream_t stream);
+/// Elements of a chunk of rows.
+constexpr int64_t kUpdateChunk = int64_t{kBlockThreads} * 4;
+
+bool takes_fours(const UpdateArrays &arrays, const UpdateScalars &scalars, int32_t slots);
+
+/// Of the variables of a table, or of `one` where there is none.
+gpuError_t launch_update(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,
+                         const SgdRule &rule, gpuStream_t stream);
+gpuError_t launch_update(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,
+                         const MomentumRule &rule, gpuStream_t stream);
+gpuError_t launch_update(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,
+                         const AdamRule &rule, gpuStream_t stream);
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -51,10 +51,8 @@ enum class ElementAccess : int32_t {
 struct ElementOperand {
   static constexpr int32_t kAxes = 6;
 
-  void *data;
   tensor::DType dtype;
   ElementAccess access;
-  int32_t is_aligned;  ///< to 16
   int64_t strides[kAxes];
 };
 
@@ -70,6 +68,17 @@ struct ElementProgram {
   ElementOperand inputs[kInputs];
   ElementOperand output;  ///< dense
   ElementInstruction instructions[kInstructions];
+};
+
+/// What one call of a program works on.
+struct ElementPlaces {
+  static constexpr uint32_t kOutputBit = 1u << ElementProgram::kInputs;
+
+  int64_t elements;
+  const void *inputs[ElementProgram::kInputs];
+  void *output;
+  uint32_t aligned;     ///< to 16: bit i for input i, kOutputBit
+  int64_t first_chunk;  ///< as a row among others (rows.h)
 };
 
 }  // namespace tutti::impl::backend::gpu

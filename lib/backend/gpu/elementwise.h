@@ -17,9 +17,8 @@ namespace tutti::impl::backend::gpu {
 base::Result<KernelCall> make_tree_call(const LoweredGraph &lowered, std::span<const int32_t> steps,
                                         KernelBatch *batch);
 
-/// The program with its operands of a frame, inputs at these positions; none = in order.
-ElementProgram place_program(const ElementProgram &program, const Frame &frame, void *output,
-                             std::span<const int32_t> positions = {});
+/// A program's inputs are those of a frame, in order.
+ElementPlaces place_program(const ElementProgram &program, const Frame &frame, void *output);
 
 /// Output 0 becomes input 0, byte by byte; they may be the same memory.
 Kernel copy_kernel(int64_t bytes);

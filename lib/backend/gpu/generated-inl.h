@@ -6,7 +6,7 @@
 //     using C = float;                        // what is computed with
 //     static constexpr int kWidth = 4;        // neighbours that are computed together
 //     static constexpr bool kIsWhole = true;  // their number divides that of the elements
-//     __device__ void begin(const GeneratedOperands &operands);
+//     __device__ void begin(const ElementPlaces &places);
 //     __device__ void load(int64_t first, int64_t end, C (&out)[kWidth]) const;   // elements first, ... up to end
 //   };
 #ifndef TUTTI_BACKEND_GPU_GENERATED_INL_H_
@@ -16,6 +16,7 @@
 #include "backend/gpu/generated_operands.h"
 #include "backend/gpu/reduce_work-inl.h"
 #include "backend/gpu/reduction_body-inl.h"
+#include "backend/gpu/rows-inl.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -70,14 +71,30 @@ template <typename Tree, typename T, DType dtype>
 __device__ __forceinline__ void run_tree(const GeneratedOperands &operands) {
   constexpr int kWidth = Tree::kWidth;
   Tree tree;
-  tree.begin(operands);
-  const int64_t end = operands.elements;
+  tree.begin(operands.places);
+  const int64_t end = operands.places.elements;
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x * kWidth;
   for (int64_t first = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kWidth; first < end;
        first += step) {
     typename Tree::C out[kWidth];
     tree.load(first, end, out);
-    store_dense<T, dtype, Tree::kIsWhole>(operands.output, first, end, out);
+    store_dense<T, dtype, Tree::kIsWhole>(operands.places.output, first, end, out);
+  }
+}
+
+/// The same for several calls, in chunks of one pack for each thread.
+template <typename Tree, typename T, DType dtype>
+__device__ __forceinline__ void run_tree_rows(const GeneratedOperands &operands) {
+  constexpr int kWidth = Tree::kWidth;
+  for (int64_t chunk = blockIdx.x; chunk < operands.rows.chunks; chunk += gridDim.x) {
+    const ElementPlaces &places = row_of_block(operands.rows, operands.places, chunk);
+    const int64_t first = ((chunk - places.first_chunk) * blockDim.x + threadIdx.x) * kWidth;
+    if (first >= places.elements) continue;
+    Tree tree;
+    tree.begin(places);
+    typename Tree::C out[kWidth];
+    tree.load(first, places.elements, out);
+    store_dense<T, dtype, Tree::kIsWhole>(places.output, first, places.elements, out);
   }
 }
 
@@ -94,11 +111,11 @@ template <typename Tree, typename Op, DType dtype>
 __device__ __forceinline__ Reduction<Op, TreeSource<Tree>> reduction_of(const GeneratedOperands &operands) {
   using C = typename Tree::C;
   Reduction<Op, TreeSource<Tree>> work{{static_cast<C>(operands.start), static_cast<C>(operands.divisor), dtype,
-                                        operands.output, operands.layout.columns},
+                                        operands.places.output, operands.layout.columns},
                                        {},
                                        operands.outer_walk,
                                        operands.row_walk};
-  work.source.tree.begin(operands);
+  work.source.tree.begin(operands.places);
   return work;
 }
 

@@ -47,12 +47,12 @@ uint64_t hash_of_headers() {
   return hash;
 }
 
-int64_t bytes_moved(const ElementProgram &program) {
+int64_t bytes_moved(const ElementProgram &program, int64_t elements) {
   int64_t bytes = tensor::size_bytes(program.output.dtype);
   for (int32_t i = 0; i < program.input_count; ++i) {
     if (program.inputs[i].access == ElementAccess::dense) bytes += tensor::size_bytes(program.inputs[i].dtype);
   }
-  return bytes * program.elements;
+  return bytes * elements;
 }
 
 using Texts = std::map<std::string, const std::string *, std::less<>>;  // by name
@@ -64,6 +64,12 @@ std::string source_of(const Texts &texts) {
     source += *text;
   source += text_epilogue();
   return source;
+}
+
+gpuError_t launch(const GeneratedProgram &generated, const GeneratedOperands &operands, int64_t chunks,
+                  gpuStream_t stream) {
+  if (chunks == 0) return gpuSuccess;
+  return generated.kernel->launch(operands, static_cast<unsigned>(std::min(chunks, kElementBlocks)), 0, stream);
 }
 
 /// Loads the kernels of an image into the map.
@@ -110,12 +116,22 @@ std::optional<int64_t> KernelBatch::reduced_bytes() {
   return mode == GenerateKernels::always ? 0 : kLeastBytes;
 }
 
-GeneratedProgramRef KernelBatch::add(const ElementProgram &program, const ReductionText *reduction) {
+bool KernelBatch::is_worth(const ElementProgram &program, int64_t elements) const {
   const GenerateKernels mode = generator_.mode();
-  if (mode == GenerateKernels::never || program.elements == 0) return nullptr;
-  if (mode == GenerateKernels::automatic && (!platform::generates_kernels() || bytes_moved(program) < kLeastBytes))
-    return nullptr;
-  std::optional<KernelText> text = program_text(program, reduction);
+  if (mode == GenerateKernels::never || elements == 0) return false;
+  return mode == GenerateKernels::always ||
+         (platform::generates_kernels() && bytes_moved(program, elements) >= kLeastBytes);
+}
+
+GeneratedProgramRef KernelBatch::add(const ElementProgram &program, const ReductionText *reduction) {
+  return is_worth(program, program.elements) ? add_text(program_text(program, reduction)) : nullptr;
+}
+
+GeneratedProgramRef KernelBatch::add_joined(const ElementProgram &program, int64_t elements) {
+  return is_worth(program, elements) ? add_text(joined_program_text(program)) : nullptr;
+}
+
+GeneratedProgramRef KernelBatch::add_text(std::optional<KernelText> text) {
   if (!text.has_value()) return nullptr;
   programs_.push_back(std::make_shared<GeneratedProgram>(GeneratedProgram{std::move(*text), nullptr}));
   return programs_.back();
@@ -169,28 +185,28 @@ Status KernelBatch::find_all(const RunTimeCompiler &compiler) {
   return Status();
 }
 
-bool can_launch(const GeneratedProgramRef &generated, const ElementProgram &placed) {
-  if (generated == nullptr || generated->kernel == nullptr || placed.output.is_aligned == 0) return false;
-  return std::all_of(placed.inputs, placed.inputs + placed.input_count, [](const ElementOperand &input) {
-    return input.is_aligned != 0 || input.access == ElementAccess::scalar;
-  });
+bool can_launch(const GeneratedProgramRef &generated, const ElementProgram &program, const ElementPlaces &places) {
+  if (generated == nullptr || generated->kernel == nullptr || (places.aligned & ElementPlaces::kOutputBit) == 0)
+    return false;
+  for (int32_t i = 0; i < program.input_count; ++i) {
+    if ((places.aligned >> i & 1) == 0 && program.inputs[i].access != ElementAccess::scalar) return false;
+  }
+  return true;
 }
 
-GeneratedOperands generated_operands(const ElementProgram &placed) {
+int64_t chunk_elements(const GeneratedProgram &generated) { return int64_t{kBlockThreads} * generated.text.width; }
+
+gpuError_t launch_generated(const GeneratedProgram &generated, const ElementPlaces &places, gpuStream_t stream) {
   GeneratedOperands operands{};
-  for (int32_t i = 0; i < placed.input_count; ++i)
-    operands.inputs[i] = placed.inputs[i].data;
-  operands.output = placed.output.data;
-  operands.elements = placed.elements;
-  return operands;
+  operands.places = places;
+  const int64_t chunk = chunk_elements(generated);
+  return launch(generated, operands, (places.elements + chunk - 1) / chunk, stream);
 }
 
-gpuError_t launch_generated(const GeneratedProgram &generated, const ElementProgram &placed, gpuStream_t stream) {
-  if (placed.elements == 0) return gpuSuccess;
-  const GeneratedOperands operands = generated_operands(placed);
-  const int64_t per_block = int64_t{kBlockThreads} * generated.text.width;
-  const int64_t blocks = std::min((placed.elements + per_block - 1) / per_block, kElementBlocks);
-  return generated.kernel->launch(operands, static_cast<unsigned>(blocks), 0, stream);
+gpuError_t launch_generated(const GeneratedProgram &generated, const Rows<ElementPlaces> &rows, gpuStream_t stream) {
+  GeneratedOperands operands{};
+  operands.rows = rows;
+  return launch(generated, operands, rows.chunks, stream);
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -8,7 +8,7 @@
 //   KernelBatch batch(device.generator);
 //   const GeneratedProgramRef generated = batch.add(program);  // while the graph is compiled; null: interpret it
 //   TUTTI_TRY(batch.compile());                                // when all are there
-//   if (can_launch(generated, placed)) return launch_generated(*generated, placed, stream);
+//   if (can_launch(generated, program, places)) return launch_generated(*generated, places, stream);
 //
 // Threads: a KernelGenerator may be used from any thread, a batch by one.
 #ifndef TUTTI_BACKEND_GPU_GENERATED_KERNELS_H_
@@ -76,6 +76,8 @@ class KernelBatch {
 
   /// Null where the program stays with the interpreter. Valid after compile().
   GeneratedProgramRef add(const ElementProgram &program, const ReductionText *reduction = nullptr);
+  /// For several calls of so many elements together.
+  GeneratedProgramRef add_joined(const ElementProgram &program, int64_t elements);
   /// Bytes from which on a tree that is reduced is worth a kernel; none where there is no compiler.
   std::optional<int64_t> reduced_bytes();
   /// Compiles what has been added. Fails only where kernels are always to be compiled.
@@ -84,6 +86,8 @@ class KernelBatch {
   const base::Json &report() const { return report_; }
 
  private:
+  bool is_worth(const ElementProgram &program, int64_t elements) const;
+  GeneratedProgramRef add_text(std::optional<KernelText> text);
   base::Status find_all(const RunTimeCompiler &compiler);
 
   KernelGenerator &generator_;
@@ -92,10 +96,12 @@ class KernelBatch {
 };
 
 /// Is there a kernel for it, and do its operands lie where packs can be read?
-bool can_launch(const GeneratedProgramRef &generated, const ElementProgram &placed);
-/// Those of a kernel without a reduction.
-GeneratedOperands generated_operands(const ElementProgram &placed);
-gpuError_t launch_generated(const GeneratedProgram &generated, const ElementProgram &placed, gpuStream_t stream);
+bool can_launch(const GeneratedProgramRef &generated, const ElementProgram &program, const ElementPlaces &places);
+gpuError_t launch_generated(const GeneratedProgram &generated, const ElementPlaces &places, gpuStream_t stream);
+/// For several calls. None may have an operand where packs cannot be read.
+gpuError_t launch_generated(const GeneratedProgram &generated, const Rows<ElementPlaces> &rows, gpuStream_t stream);
+/// Elements of a chunk of such rows.
+int64_t chunk_elements(const GeneratedProgram &generated);
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -8,13 +8,13 @@
 
 #include "backend/gpu/element_program.h"
 #include "backend/gpu/reduction_data.h"
+#include "backend/gpu/rows.h"
 
 namespace tutti::impl::backend::gpu {
 
 struct GeneratedOperands {
-  const void *inputs[ElementProgram::kInputs];  ///< all aligned to 16
-  void *output;
-  int64_t elements;  ///< of the tree
+  ElementPlaces places;      ///< all aligned to 16
+  Rows<ElementPlaces> rows;  ///< of several calls: in place of these
   // Of reductions alone.
   void *partials;  ///< results of a first pass; null: there is one pass
   ReductionLayout layout;

@@ -103,17 +103,16 @@ Status GpuExecutable::make_calls(Library *library, KernelBatch &batch, StorageWi
       TUTTI_ASSIGN(call, make_tree_call(lowered_, trees.tree(step), &batch));
     }
   }
+  joined_ = JoinedCalls::find(lowered_, batch, by_step, wishes);
   return batch.compile();
 }
 
-void GpuExecutable::make_report(const Library *library, const KernelBatch &batch,
-                                const std::vector<KernelCall> &by_step) {
+void GpuExecutable::make_report(const Library *library, const KernelBatch &batch) {
   JsonArray kernels;
-  for (int32_t step = 0; step < lowered_.step_count(); ++step) {
-    const KernelCall &call = by_step[static_cast<size_t>(step)];
-    if (!call.kernel) continue;
+  for (const KernelCall &call : calls_) {
+    if (call.step < 0) continue;
     const bool is_generated = call.generated != nullptr && call.generated->kernel != nullptr;
-    const Node &node = lowered_.step(step);
+    const Node &node = lowered_.step(call.step);
     kernels.push_back(JsonObject{{"node", node.scope_name},
                                  {"op", node.op},
                                  {"kernel", is_generated ? "generated " + call.kernel_name : call.kernel_name}});
@@ -133,15 +132,24 @@ Status GpuExecutable::add_calls(Library *library, KernelBatch &batch) {
   };
   std::vector<KernelCall> by_step(lowered_.steps().size());
   TUTTI_TRY(make_calls(library, batch, wishes, by_step));
-  make_report(library, batch, by_step);
   plan_ = plan_storage(lowered_, wishes);
-  places_ = plan_.locations;
   place_ports();
+  TUTTI_TRY(list_calls(wishes, std::move(by_step)));
+  joined_.join(calls_, segment_ends_, [&](int32_t position) { return places_[static_cast<size_t>(position)]; });
+  make_report(library, batch);
+  name_calls();
+  return Status();
+}
 
+Status GpuExecutable::list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step) {
+  for (size_t value = 0; value < plan_.locations.size(); ++value)
+    places_.push_back({plan_.locations[value], wishes.bytes[value]});
   for (int32_t step = 0; step < lowered_.step_count(); ++step) {
     KernelCall &call = by_step[static_cast<size_t>(step)];
     if (call.kernel) {
+      call.step = step;
       call.scratch_offset = plan_.scratch_offset[static_cast<size_t>(step)];
+      call.scratch_bytes = wishes.scratch[static_cast<size_t>(step)];
       calls_.push_back(std::move(call));
     }
     add_copies(step, false);
@@ -150,7 +158,6 @@ Status GpuExecutable::add_calls(Library *library, KernelBatch &batch) {
     add_copies(step, true);
   }
   segment_ends_.push_back(static_cast<int32_t>(calls_.size()));
-  name_calls();
   return Status();
 }
 
@@ -190,8 +197,8 @@ void GpuExecutable::place_ports() {
   }
 }
 
-int32_t GpuExecutable::add_place(const Location &location) {
-  places_.push_back(location);
+int32_t GpuExecutable::add_place(const PlacedBytes &place) {
+  places_.push_back(place);
   return static_cast<int32_t>(places_.size()) - 1;
 }
 
@@ -201,7 +208,7 @@ void GpuExecutable::add_copies(int32_t step, bool into_outputs) {
     KernelCall call;
     call.kernel = copy_kernel(lowered_.value(copy.from).bytes);
     call.inputs = {copy.from};
-    call.outputs = {add_place(copy.to)};
+    call.outputs = {add_place({copy.to, lowered_.value(copy.from).bytes})};
     call.trace_name = "copy";
     calls_.push_back(std::move(call));
   }
@@ -213,7 +220,7 @@ Status GpuExecutable::add_state_write(int32_t step) {
   const StateAccess &access = lowered_.access(step);
   const LoweredValue &value = lowered_.value(node.inputs[0]);
   KernelCall call;
-  call.outputs = {add_place({Place::arena, access.arena, access.offset})};
+  call.outputs = {add_place({{Place::arena, access.arena, access.offset}, value.bytes})};
   call.inputs = {node.inputs[0]};
   if (is_add(node)) {
     call.inputs.push_back(call.outputs[0]);

@@ -18,6 +18,7 @@
 
 #include "backend/gpu/elementwise_trees.h"
 #include "backend/gpu/gpu_device.h"
+#include "backend/gpu/joined_calls.h"
 #include "backend/gpu/kernel.h"
 #include "backend/storage_plan.h"
 #include "base/status.h"
@@ -45,11 +46,12 @@ class GpuExecutable {
                          std::vector<KernelCall> &by_step);
   base::Status make_calls(Library *library, KernelBatch &batch, StorageWishes &wishes,
                           std::vector<KernelCall> &by_step);
-  void make_report(const Library *library, const KernelBatch &batch, const std::vector<KernelCall> &by_step);
+  void make_report(const Library *library, const KernelBatch &batch);
+  base::Status list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step);
   void add_copies(int32_t step, bool into_outputs);
   base::Status add_state_write(int32_t step);
   void name_calls();
-  int32_t add_place(const Location &location);
+  int32_t add_place(const PlacedBytes &place);
   void place_ports();
 
   const tutti_backend_host *host_ = nullptr;
@@ -58,10 +60,11 @@ class GpuExecutable {
   StoragePlan plan_;
   std::vector<FaultText> fault_texts_;
   std::set<const graph::Node *> tail_roots_;  // computed together with a product
+  JoinedCalls joined_;
   std::vector<KernelCall> calls_;
   std::vector<int32_t> segment_ends_;  // by segment: one past its last call
   std::vector<RangeName> ranges_;      // by segment
-  std::vector<Location> places_;       // what the pointer table points to: the values, then targets of copies
+  std::vector<PlacedBytes> places_;    // what the pointer table points to: the values, then targets of copies
   std::vector<PortPlace> inputs_, outputs_;
   int64_t run_block_ = 0;        // offset in the workspace
   int64_t constants_bytes_ = 0;  // of all constants that are used, each aligned

@@ -2,6 +2,7 @@
 #include "backend/gpu/gpu_program.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "backend/gpu/gpu_device.h"
@@ -30,6 +31,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(const GpuExecutable &execut
     return base::invalid_argument("binding needs a workspace of ", executable.plan_.workspace_bytes, " bytes");
   TUTTI_TRY(program->upload_constants());
   TUTTI_TRY(program->place(request));
+  TUTTI_TRY(program->upload_rows());
   if (!executable.fault_texts_.empty()) {
     TUTTI_ASSIGN(program->faults_, FaultState::create(executable.fault_texts_));
   }
@@ -43,6 +45,7 @@ GpuProgram::~GpuProgram() {
   for (gpuGraphExec_t graph : graphs_)
     (void)gpuGraphExecDestroy(graph);
   if (constants_ != nullptr) device_.release(constants_, executable_.constants_bytes_);
+  if (rows_ != nullptr) device_.release(rows_, executable_.joined_.rows_bytes());
 }
 
 Status GpuProgram::upload_constants() {
@@ -88,11 +91,27 @@ Result<void *> GpuProgram::address(const Location &location, const tutti_bind_re
 }
 
 Status GpuProgram::place(const tutti_bind_request &request) {
-  for (const Location &location : executable_.places_) {
-    TUTTI_ASSIGN(void *const pointer, address(location, request));
+  for (const PlacedBytes &place : executable_.places_) {
+    TUTTI_ASSIGN(void *const pointer, address(place.location, request));
     table_.push_back(pointer);
   }
   return Status();
+}
+
+Status GpuProgram::upload_rows() {
+  const int64_t bytes = executable_.joined_.rows_bytes();
+  if (bytes == 0) return Status();
+  TUTTI_ASSIGN(rows_, device_.allocate(bytes));
+  std::vector<std::max_align_t> rows((static_cast<size_t>(bytes) + sizeof(std::max_align_t) - 1) /
+                                     sizeof(std::max_align_t));
+  for (const KernelCall &call : executable_.calls_) {
+    if (call.rows != nullptr) call.fill_rows(table_.data(), rows.data());
+  }
+  const std::lock_guard guard(device_.copies_mutex);
+  TUTTI_TRY(
+      status_of(gpuMemcpyAsync(rows_, rows.data(), static_cast<size_t>(bytes), gpuMemcpyHostToDevice, device_.copies),
+                "copying tables of operands"));
+  return status_of(gpuStreamSynchronize(device_.copies), "copying tables of operands");
 }
 
 Status GpuProgram::capture() {
@@ -128,6 +147,7 @@ Status GpuProgram::issue(int32_t segment, gpuStream_t stream, DeviceTimes *times
   IssueContext context;
   context.stream = stream;
   context.constants = constant_at_.data();
+  context.rows = rows_;
   context.scalars = reinterpret_cast<const int64_t *>(words_.block);
   if (faults_ != nullptr) context.faults.record = faults_->record();
   if (segment == 0) TUTTI_TRY(issue_ports(true, stream, times));

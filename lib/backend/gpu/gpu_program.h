@@ -34,6 +34,8 @@ class GpuProgram {
   GpuProgram(const GpuExecutable &executable, GpuDevice &device) : executable_(executable), device_(device) {}
   base::Status upload_constants();
   base::Status place(const tutti_bind_request &request);
+  /// Writes the tables of joined calls.
+  base::Status upload_rows();
   base::Result<void *> address(const Location &location, const tutti_bind_request &request) const;
   base::Status capture();
   base::Status capture_segment(int32_t segment, gpuStream_t stream);
@@ -48,6 +50,7 @@ class GpuProgram {
   GpuDevice &device_;
   char *workspace_ = nullptr;
   void *constants_ = nullptr;
+  void *rows_ = nullptr;
   std::vector<void *> constant_at_;  // by node
   std::vector<void *> table_;
   std::shared_ptr<FaultState> faults_;  // null: the executable has no faults to report

@@ -39,8 +39,10 @@ namespace tutti::impl::backend::gpu {
 
 class KernelBatch;
 class Library;
+class RowsKernel;
 struct ProductTail;
 struct GeneratedProgram;
+struct Joinable;
 
 /// What all calls of a segment share.
 struct IssueContext {
@@ -48,6 +50,7 @@ struct IssueContext {
   const int64_t *scalars = nullptr;  ///< on the device, by TUTTI_RUN_ index
   void *const *constants = nullptr;  ///< on the device, by constant node
   FaultSink faults;
+  const void *rows = nullptr;  ///< on the device, the tables of all joined calls
   /// Which iteration of the scans around the kernel this is (scan_iteration), 0 outside: scans are unrolled.
   int64_t scan_iteration = 0;
 };
@@ -55,8 +58,9 @@ struct IssueContext {
 /// Where the operands of one call lie, on the device.
 class Frame {
  public:
-  Frame(void *const *table, const int32_t *inputs, const int32_t *outputs, void *scratch, const IssueContext &context)
-      : table_(table), inputs_(inputs), outputs_(outputs), scratch_(scratch), context_(context) {}
+  Frame(void *const *table, const int32_t *inputs, const int32_t *outputs, void *scratch, const IssueContext &context,
+        const void *rows = nullptr)
+      : table_(table), inputs_(inputs), outputs_(outputs), scratch_(scratch), context_(context), rows_(rows) {}
 
   const void *input(int32_t index) const { return table_[inputs_[index]]; }
   void *output(int32_t index) const { return table_[outputs_[index]]; }
@@ -75,6 +79,9 @@ class Frame {
     return reinterpret_cast<T *>(static_cast<char *>(scratch_) + byte_offset);
   }
 
+  /// The table of a joined call, on the device.
+  const void *rows() const { return rows_; }
+
   gpuStream_t stream() const { return context_.stream; }
   const int64_t *scalars() const { return context_.scalars; }
   FaultSink faults() const { return context_.faults; }
@@ -87,6 +94,7 @@ class Frame {
   const int32_t *outputs_;
   void *scratch_;
   const IssueContext &context_;
+  const void *rows_;
 };
 
 using Kernel = std::function<base::Status(const Frame &frame)>;
@@ -109,6 +117,8 @@ struct KernelRequest {
   std::string kernel_name = {};
   /// Set by the factory where there may be a generated kernel.
   std::shared_ptr<const GeneratedProgram> generated = {};
+  /// Set by the factory where the call may become one of several in a launch (rows_kernel.h).
+  std::shared_ptr<const Joinable> joinable = {};
 
   bool has_input(size_t index) const { return index < node.inputs.size() && node.inputs[index] != graph::kNoValue; }
   const LoweredValue &input(size_t index) const { return lowered.value(node.inputs[index]); }
@@ -137,14 +147,24 @@ KernelFactory find_kernel(std::string_view op);
 struct KernelCall {
   Kernel kernel;
   std::vector<int32_t> inputs, outputs;
-  int64_t scratch_offset = 0;
+  int64_t scratch_offset = 0, scratch_bytes = 0;
   std::string trace_name, kernel_name;
   RangeName range = nullptr;                          ///< of programs with a trace
   std::shared_ptr<const GeneratedProgram> generated;  ///< what may do it in place of the kernel of that name
+  int32_t step = -1;                                  ///< at whose turn it is made; -1: copies
+  std::shared_ptr<const Joinable> joinable;           ///< or null
+  int32_t group = -1;                                 ///< of calls that may be joined (joined_calls.h)
+  // Of a call that does the work of several: what does it, and where its table lies among all.
+  std::shared_ptr<const RowsKernel> rows;
+  std::vector<int64_t> row_elements;
+  int64_t rows_offset = 0;
+
+  /// Writes its table among those of all calls, in memory of the host.
+  void fill_rows(void *const *table, void *all_rows) const;
 
   base::Status issue(void *const *table, void *workspace, const IssueContext &context) const {
-    return kernel(
-        Frame(table, inputs.data(), outputs.data(), static_cast<char *>(workspace) + scratch_offset, context));
+    return kernel(Frame(table, inputs.data(), outputs.data(), static_cast<char *>(workspace) + scratch_offset, context,
+                        static_cast<const char *>(context.rows) + rows_offset));
   }
 };
 

@@ -144,6 +144,7 @@ Result<KernelCall> make_call(KernelRequest &request) {
   call.trace_name = node.scope_name.empty() ? node.op : node.scope_name;
   call.kernel_name = request.kernel_name.empty() ? "gpu" : request.kernel_name;
   call.generated = request.generated;
+  call.joinable = request.joinable;
   return call;
 }
 

@@ -84,8 +84,8 @@ constexpr std::string_view kName = "@NAME@";
 
 class ProgramWriter {
  public:
-  ProgramWriter(const ElementProgram &program, const ReductionText *reduction)
-      : program_(program), reduction_(reduction) {
+  ProgramWriter(const ElementProgram &program, const ReductionText *reduction, bool is_joined)
+      : program_(program), reduction_(reduction), is_joined_(is_joined) {
     if (reduction != nullptr) {
       width_ = reduction->width;
       return;
@@ -96,7 +96,7 @@ class ProgramWriter {
       if (input.access == ElementAccess::dense) widest = std::max<int64_t>(widest, tensor::size_bytes(input.dtype));
     }
     width_ = static_cast<int32_t>(std::min<int64_t>(16 / widest, kMostWidth));
-    is_whole_ = program.elements % width_ == 0;
+    is_whole_ = !is_joined && program.elements % width_ == 0;
   }
 
   int32_t width() const { return width_; }
@@ -109,7 +109,8 @@ class ProgramWriter {
         "(const GeneratedOperands operands) {\n  ");
     if (reduction_ == nullptr) {
       const DType dtype = program_.output.dtype;
-      add("run_tree<Tree_", kName, ", ", word_text(dtype), ", ", dtype_text(dtype), ">(operands);\n}\n");
+      add(is_joined_ ? "run_tree_rows<Tree_" : "run_tree<Tree_", kName, ", ", word_text(dtype), ", ", dtype_text(dtype),
+          ">(operands);\n}\n");
     } else {
       add(reduction_->is_lines ? "reduce_tree_lines<Tree_" : "reduce_tree_columns<Tree_", kName, ", ", reduction_->op,
           ", ", dtype_text(reduction_->result), ">(operands);\n}\n");
@@ -142,9 +143,9 @@ class ProgramWriter {
   }
 
   void write_begin() {
-    add("  __device__ __forceinline__ void begin(const GeneratedOperands &operands) {\n");
+    add("  __device__ __forceinline__ void begin(const ElementPlaces &places) {\n");
     for (int32_t i = 0; i < program_.input_count; ++i) {
-      const std::string source = concat("operands.inputs[", i, "]");
+      const std::string source = concat("places.inputs[", i, "]");
       if (is_scalar(i)) {
         add("    x", i, " = load_element<C>(", dtype_text(program_.inputs[i].dtype), ", ", source, ", 0);\n");
       } else {
@@ -230,6 +231,7 @@ class ProgramWriter {
 
   const ElementProgram &program_;
   const ReductionText *const reduction_;
+  const bool is_joined_;
   int32_t width_ = 1;
   bool is_whole_ = true;
   std::string text_;
@@ -248,16 +250,24 @@ KernelText named(const std::string &text) {
   }
 }
 
-}  // namespace
-
-std::optional<KernelText> program_text(const ElementProgram &program, const ReductionText *reduction) {
+std::optional<KernelText> write_text(const ElementProgram &program, const ReductionText *reduction, bool is_joined) {
   for (int32_t i = 0; i < program.instruction_count; ++i) {
     if (!std::isfinite(program.instructions[i].number)) return std::nullopt;
   }
-  ProgramWriter writer(program, reduction);
+  ProgramWriter writer(program, reduction, is_joined);
   KernelText made = named(writer.write());
   made.width = writer.width();
   return made;
+}
+
+}  // namespace
+
+std::optional<KernelText> program_text(const ElementProgram &program, const ReductionText *reduction) {
+  return write_text(program, reduction, false);
+}
+
+std::optional<KernelText> joined_program_text(const ElementProgram &program) {
+  return write_text(program, nullptr, true);
 }
 
 std::string_view text_prologue() {

@@ -43,6 +43,9 @@ struct ReductionText {
 /// leaves the result, or partial results.
 std::optional<KernelText> program_text(const ElementProgram &program, const ReductionText *reduction = nullptr);
 
+/// The same for several calls of any number of elements; of strided operands all are alike (GeneratedOperands::rows).
+std::optional<KernelText> joined_program_text(const ElementProgram &program);
+
 /// What stands before the texts of kernels, and after them.
 std::string_view text_prologue();
 std::string_view text_epilogue();

@@ -36,11 +36,12 @@ ReductionText text_of(const ReduceWork &work) {
 }
 
 /// The first pass, and the second if there is one.
-gpuError_t launch_reduced(const GeneratedProgram &generated, const ElementProgram &placed, const ReduceWork &work,
+gpuError_t launch_reduced(const GeneratedProgram &generated, const ElementPlaces &places, const ReduceWork &work,
                           gpuStream_t stream) {
   const ReductionLayout &layout = work.layout;
-  GeneratedOperands operands = generated_operands(placed);
-  operands.output = work.y;
+  GeneratedOperands operands{};
+  operands.places = places;
+  operands.places.output = work.y;
   operands.partials = layout.splits == 1 ? nullptr : work.scratch;
   operands.layout = layout;
   operands.outer_walk = work.outer_walk;
@@ -75,14 +76,14 @@ Result<KernelCall> make_reduced_tree_call(const LoweredGraph &lowered, std::span
   call.kernel_name = base::concat("reduction(", steps.size(), ")");
   call.generated = generated;
   call.kernel = [program = tree.program, work, generated, tree_bytes](const Frame &frame) -> Status {
-    const ElementProgram placed = place_program(program, frame, frame.scratch());
+    const ElementPlaces places = place_program(program, frame, frame.scratch());
     ReduceWork issued = work;
     issued.x = frame.scratch();
     issued.y = frame.output(0);
     issued.scratch = frame.scratch_as<char>(tree_bytes);
-    if (can_launch(generated, placed))
-      return status_of(launch_reduced(*generated, placed, issued, frame.stream()), "launching a generated reduction");
-    TUTTI_TRY(status_of(launch_elements(placed, frame.stream()), "launching elementwise work"));
+    if (can_launch(generated, program, places))
+      return status_of(launch_reduced(*generated, places, issued, frame.stream()), "launching a generated reduction");
+    TUTTI_TRY(status_of(launch_elements(program, places, frame.stream()), "launching elementwise work"));
     return status_of(launch_reduce(issued, frame.stream()), "launching a reduction");
   };
   return call;

@@ -125,8 +125,10 @@ void every_op_and_reduction_compiles(void **) {
   const std::pair<Arithmetic, DType> kinds[] = {
       {Arithmetic::f32, DType::f32}, {Arithmetic::i64, DType::i32}, {Arithmetic::u64, DType::u64}};
   for (const auto &[arithmetic, dtype] : kinds) {
-    for (const ElementProgram &program : programs_of_all_ops(arithmetic, dtype))
+    for (const ElementProgram &program : programs_of_all_ops(arithmetic, dtype)) {
       text += program_text(program)->text;
+      text += joined_program_text(program)->text;
+    }
   }
   ElementProgram tree = programs_of_all_ops(Arithmetic::f32, DType::bf16)[0];
   tree.instruction_count = 2;
@@ -141,7 +143,7 @@ void every_op_and_reduction_compiles(void **) {
   text += text_epilogue();
   const auto image = nvrtc->compile(text);
   if (!image.ok()) fail_msg("%s", image.status().to_string().c_str());
-  assert_int_equal(count(text, "extern \"C\" __global__"), 3 * 3 + 18);
+  assert_int_equal(count(text, "extern \"C\" __global__"), 2 * 3 * 3 + 18);
 }
 
 void what_is_wrong_is_said(void **) {
