@@ -155,7 +155,8 @@ func (c *Context) Devices() ([]string, error) {
 	return c.texts(raw.Context_get_device_name)
 }
 
-// DescribeDevices gives a JSON object for each device: name, backend, kind, memory_bytes, description.
+// DescribeDevices gives a JSON object for each device: name, backend, kind, memory_bytes, description,
+// reaches.
 func (c *Context) DescribeDevices() ([]string, error) {
 	return c.texts(raw.Context_describe_device)
 }

@@ -50,7 +50,8 @@ TUTTI_API int64_t tutti_context_get_device_count(tutti_context *context);
 /* A device's name, such as "cpu:0", as strategies take it; NULL when the index is out of range. */
 TUTTI_API const char *tutti_context_get_device_name(tutti_context *context, int64_t index);
 
-/* A JSON object about a device: name, backend, kind, memory_bytes (0 = not limited), description. NULL as above. */
+/* A JSON object about a device: name, backend, kind, memory_bytes (0 = not limited), description, reaches (names of the
+ * devices whose memory it reads without the host's help; none where all share the host's). NULL as above. */
 TUTTI_API const char *tutti_context_describe_device(tutti_context *context, int64_t index);
 
 /* Starts to record what trainings of the context do, from their next step on: each kernel with the time that it takes

@@ -83,6 +83,9 @@ Result<DeviceDescription> Backend::describe_device(int32_t index) const {
   TUTTI_ASSIGN(description.kind, reader.get_string("kind"));
   TUTTI_ASSIGN(description.memory_bytes, reader.get_integer("memory_bytes", 0));
   TUTTI_ASSIGN(description.description, reader.get_string("description", ""));
+  if (reader.has("reaches")) {
+    TUTTI_ASSIGN(description.reaches, reader.get_strings("reaches"));
+  }
   return description;
 }
 

@@ -42,6 +42,7 @@ struct DeviceDescription {
   std::string kind;  ///< devices of equal kind run each other's executables
   int64_t memory_bytes = 0;
   std::string description;
+  std::vector<std::string> reaches;  ///< names of devices whose memory it reads without the host
 };
 
 /// The library's own build id: what an in-tree plug-in must have been built with.

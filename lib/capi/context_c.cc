@@ -75,7 +75,8 @@ Status describe_devices(ContextCore &core) {
                                     {"backend", core.backend->name()},
                                     {"kind", device.kind},
                                     {"memory_bytes", budget != nullptr ? budget->limit() : device.memory_bytes},
-                                    {"description", device.description}})
+                                    {"description", device.description},
+                                    {"reaches", base::JsonArray(device.reaches.begin(), device.reaches.end())}})
             .dump());
   }
   if (core.device_names.empty()) return base::unavailable("backend '", core.backend->name(), "' has no devices here");

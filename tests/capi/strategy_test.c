@@ -24,6 +24,7 @@ static void test_default_context(void **state) {
   assert_null(tutti_context_get_device_name(NULL, -1));
   assert_contains(tutti_context_describe_device(NULL, 0), first_device());
   assert_contains(tutti_context_describe_device(NULL, 0), best_backend());
+  assert_contains(tutti_context_describe_device(NULL, 0), "\"reaches\":[]");
   assert_null(tutti_context_describe_device(NULL, count));
 }
 

@@ -328,6 +328,20 @@ static void test_what_cannot_be_connected(void **) {
   assert_error_contains(collective::device::check(none, 1, {}), "'reference' does not connect its devices");
 }
 
+/// Logical device 4 is on the GPU of device 0; GPUs 0 and 1 are connected, and 2 and 3.
+static void test_devices_say_whom_they_reach(void **) {
+  const auto devices = assert_ok_value(open_devices(5));
+  const std::vector<std::vector<std::string>> expected = {{"emulated:1", "emulated:4"},
+                                                          {"emulated:0", "emulated:4"},
+                                                          {"emulated:3"},
+                                                          {"emulated:2"},
+                                                          {"emulated:0", "emulated:1"}};
+  for (size_t d = 0; d < devices.size(); ++d) {
+    const auto description = assert_ok_value(devices[d]->backend().describe_device(static_cast<int32_t>(d)));
+    assert_true(description.reaches == expected[d]);
+  }
+}
+
 }  // namespace tutti::testing
 
 int main() {
@@ -345,6 +359,7 @@ int main() {
       cmocka_unit_test(tutti::testing::test_a_group_that_is_dropped),
       cmocka_unit_test(tutti::testing::test_disagreement_is_found_before_taking_part),
       cmocka_unit_test(tutti::testing::test_what_cannot_be_connected),
+      cmocka_unit_test(tutti::testing::test_devices_say_whom_they_reach),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

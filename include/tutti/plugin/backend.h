@@ -111,7 +111,7 @@ typedef struct tutti_device_table {
   int32_t (*count)(tutti_backend *backend);
 
   /// Writes {"name": "cpu:0", "kind": "cpu", "memory_bytes": ..., "description": "..."} without opening the device.
-  /// Devices of equal "kind" run each other's executables.
+  /// Devices of equal "kind" run each other's executables. "reaches": names of those whose memory it reads directly.
   int32_t (*describe)(tutti_backend *backend, int32_t index, tutti_text_writer write, void *user,
                       tutti_error_sink *sink);
 

@@ -2,6 +2,7 @@
 #include "backend/gpu/gpu_device.h"
 
 #include <algorithm>
+#include <map>
 
 #include "backend/gpu/platform.h"
 #include "backend/plugin_side.h"
@@ -10,6 +11,7 @@
 namespace tutti::impl::backend::gpu {
 
 using base::Json;
+using base::JsonArray;
 using base::JsonObject;
 using base::JsonReader;
 using base::Result;
@@ -73,16 +75,32 @@ namespace {
 
 int32_t device_count(tutti_backend *backend) { return static_cast<int32_t>(GpuBackend::of(backend).ordinals.size()); }
 
+/// Names of the other devices whose memory this one reads: those on its GPU, and on those it is connected to.
+Result<JsonArray> reached_by(const GpuBackend &backend, int32_t index) {
+  const int32_t own = backend.ordinals[static_cast<size_t>(index)];
+  std::map<int32_t, int> reached{{own, 1}};  // by GPU
+  JsonArray names;
+  for (int32_t other = 0; static_cast<size_t>(other) < backend.ordinals.size(); ++other) {
+    const auto [gpu, is_new] = reached.emplace(backend.ordinals[static_cast<size_t>(other)], 0);
+    if (is_new)
+      TUTTI_TRY(status_of(gpuDeviceCanAccessPeer(&gpu->second, own, gpu->first), "asking which GPUs reach each other"));
+    if (other != index && gpu->second != 0) names.push_back(backend.device_name(other));
+  }
+  return names;
+}
+
 int32_t device_describe(tutti_backend *backend, int32_t index, tutti_text_writer write, void *user,
                         tutti_error_sink *sink) {
   const GpuBackend &self = GpuBackend::of(backend);
   return guarded(self.host, sink, [&]() -> Status {
     TUTTI_ASSIGN(const platform::DeviceFacts facts, platform::describe(self.ordinals[static_cast<size_t>(index)]));
+    TUTTI_ASSIGN(JsonArray reached, reached_by(self, index));
     write_text(write, user,
                Json(JsonObject{{"name", self.device_name(index)},
                                {"kind", facts.kind},
                                {"memory_bytes", self.memory_limit > 0 ? self.memory_limit : facts.memory_bytes},
-                               {"description", facts.description}})
+                               {"description", facts.description},
+                               {"reaches", std::move(reached)}})
                    .dump());
     return Status();
   });

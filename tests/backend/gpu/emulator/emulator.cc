@@ -340,6 +340,14 @@ gpuError_t gpuGetDeviceCount(int *count) {
   return gpuSuccess;
 }
 
+gpuError_t gpuDeviceCanAccessPeer(int *reaches, int device, int peer) {
+  int count = 0;
+  if (gpuGetDeviceCount(&count) != gpuSuccess || device < 0 || peer < 0 || device >= count || peer >= count)
+    return gpuErrorInvalidValue;
+  *reaches = device != peer && device / 2 == peer / 2 ? 1 : 0;
+  return gpuSuccess;
+}
+
 gpuError_t gpuSetDevice(int device) {
   int count = 0;
   if (gpuGetDeviceCount(&count) != gpuSuccess || device < 0 || device >= count) return gpuErrorInvalidValue;

@@ -49,6 +49,8 @@ const char *gpuGetErrorString(gpuError_t error);
 gpuError_t gpuGetLastError();
 gpuError_t gpuGetDeviceCount(int *count);
 gpuError_t gpuSetDevice(int device);
+/// Pairs of GPUs (0 and 1, 2 and 3, ...) are connected.
+gpuError_t gpuDeviceCanAccessPeer(int *reaches, int device, int peer);
 gpuError_t gpuMemGetInfo(size_t *available, size_t *total);
 gpuError_t gpuMalloc(void **memory, size_t bytes);
 gpuError_t gpuFree(void *memory);
