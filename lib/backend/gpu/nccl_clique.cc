@@ -256,14 +256,17 @@ Result<bool> NcclClique::poll(int32_t rank) {
 void NcclClique::abort() {
   if (aborted_.exchange(true)) return;
   const base::Deadline deadline = base::Deadline::after_ms(kEndingMs);
-  for (Rank &rank : ranks_) {
-    while (rank.in_call.load() && !deadline.passed())
+  // Who is out of a call once stays out: the next is refused, although it looks like one for a moment.
+  std::vector<char> is_out(ranks_.size(), 0);
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    while ((is_out[r] = ranks_[r].in_call.load() ? 0 : 1) == 0 && !deadline.passed())
       std::this_thread::yield();
   }
   // NCCL keeps the memory of all until the last was aborted: one that hangs in a call goes on with what is there.
-  for (Rank &rank : ranks_) {
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    const Rank &rank = ranks_[r];
     if (rank.communicator == nullptr) continue;
-    if (rank.in_call.load()) {
+    if (is_out[r] == 0) {
       warn(base::internal_error("aborting: GPU ", rank.ordinal, " does not return from a call of NCCL"));
       continue;
     }
