@@ -131,7 +131,8 @@ const tutti_transfer_table *Backend::transfer() const {
 const tutti_collective_table *Backend::collective() const {
   const size_t end = offsetof(tutti_backend_api, collective) + sizeof(api_->collective);
   if (api_->struct_size < end || api_->collective == nullptr) return nullptr;
-  return api_->collective->struct_size < sizeof(tutti_collective_table) ? nullptr : api_->collective;
+  constexpr size_t kLeast = offsetof(tutti_collective_table, register_memory);  // what came later is optional
+  return api_->collective->struct_size < kLeast ? nullptr : api_->collective;
 }
 
 bool Backend::has_timed_events() const {

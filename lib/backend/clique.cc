@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/clique.h"
 
+#include <cstddef>
+
 namespace tutti::impl::backend {
 
 using base::Result;
@@ -52,6 +54,20 @@ Clique::~Clique() { table_->release(handle_); }
 Status Clique::enqueue(int32_t rank, const tutti_collective &operation, Stream &stream) {
   ErrorSink sink;
   return sink.take(table_->enqueue(handle_, rank, &operation, stream.handle(), sink.handle()));
+}
+
+bool Clique::register_memory(int32_t rank, void *memory, int64_t bytes) {
+  return registers_memory() && table_->register_memory(handle_, rank, memory, static_cast<uint64_t>(bytes)) != 0;
+}
+
+void Clique::deregister_memory(int32_t rank) {
+  if (registers_memory()) table_->deregister_memory(handle_, rank);
+}
+
+/// Tables of older plug-ins end before.
+bool Clique::registers_memory() const {
+  return table_->struct_size >= offsetof(tutti_collective_table, deregister_memory) + sizeof(void *) &&
+         table_->register_memory != nullptr && table_->deregister_memory != nullptr;
 }
 
 Result<bool> Clique::poll(int32_t rank) {

@@ -47,10 +47,16 @@ class Clique {
   base::Status enqueue(int32_t rank, const tutti_collective &operation, Stream &stream);
   /// Is the rank's last operation on its stream, for events to be recorded behind it? Or an error that came to light.
   base::Result<bool> poll(int32_t rank);
+  /// Tells that operations of the rank will often be on this memory of its device, before the first of them and until
+  /// deregister_memory(). False where the backend gains nothing by it.
+  bool register_memory(int32_t rank, void *memory, int64_t bytes);
+  /// All of the rank's, before it is freed. Its operations are done, or the clique was aborted.
+  void deregister_memory(int32_t rank);
   /// Ends what is under way on all ranks; what it leaves in memory is undefined.
   void abort() { table_->abort(handle_); }
 
  private:
+  bool registers_memory() const;
   Clique(std::span<const DeviceRef> devices, const tutti_collective_table *table, tutti_clique *handle)
       : devices_(devices.begin(), devices.end()), table_(table), handle_(handle) {}
 

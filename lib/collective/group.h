@@ -106,6 +106,13 @@ class Group {
   /// must not happen after a failure is issued behind it. Groups whose wait() says as much do nothing.
   virtual base::Status settle() { return base::Status(); }
 
+  /// Tells that operations will often be on this memory of the rank's device: before the first operation, for as long
+  /// as the group lives, which is less than the memory does. False where that makes nothing faster.
+  virtual bool register_memory(void *memory, int64_t bytes) {
+    (void)memory, (void)bytes;
+    return false;
+  }
+
   /// Ends the group with a cause, from any thread: wakes every waiting rank; their calls return ABORTED with this
   /// cause. The first call decides.
   virtual void abort(const base::Status &cause) = 0;

@@ -143,12 +143,19 @@ void Replica::see_partials(std::span<void *const> partials) {
 }
 
 void Replica::set_group(std::unique_ptr<collective::Group> group) {
+  group_.reset();
   group_ = std::move(group);
   for (size_t p = 0; p < contributors_.size(); ++p) {
     contributors_[p]->index = group_->rank() * group_->parts() + static_cast<int32_t>(p);
   }
   next_bucket_ = 0;
   plan_agreed_ = false;
+  registered_bytes_ = 0;
+  const int64_t bytes = plan_.arena_bytes(Arena::partials);
+  if (device_stream() == nullptr || bytes == 0) return;
+  for (const auto &contributor : contributors_) {
+    if (group_->register_memory(contributor->partials.device_pointer(), bytes)) registered_bytes_ += bytes;
+  }
 }
 
 Status Replica::read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const {

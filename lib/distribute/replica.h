@@ -93,6 +93,8 @@ class Replica {
   void see_partials(std::span<void *const> partials);
   /// The group of the runs to come; the old one is dropped.
   void set_group(std::unique_ptr<collective::Group> group);
+  /// Of its gradients, which the group works on in place, as memory that was registered with the devices' library.
+  int64_t registered_bytes() const { return registered_bytes_; }
   collective::Group &group() { return *group_; }
 
   /// Runs steps. On failure the group has been aborted with the cause.
@@ -164,6 +166,7 @@ class Replica {
   std::vector<std::vector<void *>> bucket_buffers_;
   int32_t next_bucket_ = 0;
   collective::Ticket last_ticket_ = -1;
+  int64_t registered_bytes_ = 0;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
 
   // The whole batch that the programs were last prepared for, which is equal on all ranks.

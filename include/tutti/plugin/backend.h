@@ -199,8 +199,7 @@ enum { TUTTI_REDUCTION_SUM = 1, TUTTI_REDUCTION_MAX = 2, TUTTI_REDUCTION_MIN = 3
 
 /// Bits for check and connect.
 enum {
-  /// The same bits in every run on the same devices. Which order sums are added in is the backend's choice.
-  TUTTI_CLIQUE_REPEATABLE = 1,
+  TUTTI_CLIQUE_REPEATABLE = 1,  ///< the same bits in every run on the same devices; the order is the backend's choice
 };
 
 /// Elements [begin, end) that belong to rank `owner`.
@@ -235,12 +234,10 @@ typedef struct tutti_collective_table {
   uint64_t struct_size;
 
   /// 0 when the devices, in order of ranks, can be connected with these flags. Else UNAVAILABLE or UNIMPLEMENTED and
-  /// one sentence why not: a library is missing, two of them are one GPU, a guarantee cannot be given. Quick; opens
-  /// libraries, but connects nothing.
+  /// why: a library is missing, two are one GPU, a guarantee cannot be given. Opens libraries, but connects nothing.
   int32_t (*check)(tutti_device *const *devices, int32_t count, int32_t flags, tutti_error_sink *sink);
 
-  /// Connects them. DEADLINE_EXCEEDED after `timeout_ms` (negative = never). No rank has work under way that waits for
-  /// another.
+  /// Connects them. DEADLINE_EXCEEDED after `timeout_ms` (negative = never). No rank has work that waits for another.
   int32_t (*connect)(tutti_device *const *devices, int32_t count, int32_t flags, int64_t timeout_ms,
                      tutti_clique **clique, tutti_error_sink *sink);
 
@@ -260,6 +257,13 @@ typedef struct tutti_collective_table {
 
   /// No rank is in a call, and the streams have done what was enqueued. NULL is a no-op.
   void (*release)(tutti_clique *clique);
+
+  /// (optional; appended) Tells, before the first operation, that many of the rank will be on this memory of its own.
+  /// 1 when that makes them faster, else 0.
+  int32_t (*register_memory)(tutti_clique *clique, int32_t rank, void *memory, uint64_t bytes);
+
+  /// (optional; appended) All of the rank's, before the memory is freed; its operations are done, or were aborted.
+  void (*deregister_memory)(tutti_clique *clique, int32_t rank);
 } tutti_collective_table;
 
 // ---- Compiling -----------------------------------------------------------------------------------------------------

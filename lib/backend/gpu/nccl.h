@@ -34,6 +34,11 @@ struct Nccl {
   decltype(&::ncclBroadcast) ncclBroadcast = nullptr;
   decltype(&::ncclReduceScatter) ncclReduceScatter = nullptr;
   decltype(&::ncclAllGather) ncclAllGather = nullptr;
+  // Of 2.19 and later; null where the library has none. Headers may be older.
+  using Register = auto(*)(ncclComm_t communicator, void *memory, size_t bytes, void **handle) -> ncclResult_t;
+  using Deregister = auto(*)(ncclComm_t communicator, void *handle) -> ncclResult_t;
+  Register ncclCommRegister = nullptr;
+  Deregister ncclCommDeregister = nullptr;
 };
 
 /// The functions of a shared library, looked for where the loader looks, then in `folder`; never closed. UNAVAILABLE

@@ -167,6 +167,8 @@ Status NcclClique::finalize() {
 
 NcclClique::~NcclClique() {
   if (aborted_.load()) return;
+  for (size_t r = 0; r < ranks_.size(); ++r)
+    deregister_memory(static_cast<int32_t>(r));
   if (const Status status = finalize(); !status.ok()) {
     warn(status);
     abort();
@@ -251,6 +253,31 @@ Result<bool> NcclClique::poll(int32_t rank) {
   const Call call(*this, self);
   TUTTI_TRY(call.check());
   return is_idle(self, "combining devices");
+}
+
+bool NcclClique::register_memory(int32_t rank, void *memory, size_t bytes) {
+  if (nccl_.ncclCommRegister == nullptr || nccl_.ncclCommDeregister == nullptr) return false;
+  Rank &self = ranks_[static_cast<size_t>(rank)];
+  const Call call(*this, self);
+  if (!call.check().ok()) return false;
+  void *handle = nullptr;
+  Status status = status_of(gpuSetDevice(self.ordinal), "choosing the device");
+  if (status.ok())
+    status = status_of(nccl_, nccl_.ncclCommRegister(self.communicator, memory, bytes, &handle), "registering memory");
+  warn(status);
+  if (handle != nullptr) self.registrations.push_back(handle);
+  return handle != nullptr;  // null: the library sees no use in it
+}
+
+void NcclClique::deregister_memory(int32_t rank) {
+  Rank &self = ranks_[static_cast<size_t>(rank)];
+  const Call call(*this, self);
+  // A communicator that was aborted has no registrations any more.
+  for (void *const handle : self.registrations) {
+    if (call.check().ok())
+      warn(status_of(nccl_, nccl_.ncclCommDeregister(self.communicator, handle), "forgetting registered memory"));
+  }
+  self.registrations.clear();
 }
 
 void NcclClique::abort() {

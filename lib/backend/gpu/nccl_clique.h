@@ -36,6 +36,8 @@ class NcclClique {
   /// As tutti_collective_table says.
   base::Status enqueue(int32_t rank, const tutti_collective &operation, gpuStream_t stream);
   base::Result<bool> poll(int32_t rank);
+  bool register_memory(int32_t rank, void *memory, size_t bytes);
+  void deregister_memory(int32_t rank);
   void abort();
 
   const tutti_backend_host *host() const { return host_; }
@@ -45,6 +47,7 @@ class NcclClique {
     int32_t ordinal = 0;
     ncclComm_t communicator = nullptr;
     std::atomic<bool> in_call{false};
+    std::vector<void *> registrations;
   };
   class Call;
 

@@ -26,6 +26,8 @@ Result<Nccl> open_nccl(const std::string &file, const std::string &folder) {
   library.find(nccl.ncclReduceScatter, "ncclReduceScatter");
   library.find(nccl.ncclAllGather, "ncclAllGather");
   TUTTI_TRY(library.all_found(file));
+  library.find_optional(nccl.ncclCommRegister, "ncclCommRegister");
+  library.find_optional(nccl.ncclCommDeregister, "ncclCommDeregister");
   int version = 0;
   TUTTI_TRY(status_of(nccl, nccl.ncclGetVersion(&version), "asking for its version"));
   if (version < NCCL_VERSION(2, 14, 0)) {

@@ -75,8 +75,14 @@ void abort(tutti_clique *clique) {
 
 void release(tutti_clique *clique) { delete reinterpret_cast<NcclClique *>(clique); }
 
+int32_t register_memory(tutti_clique *clique, int32_t rank, void *memory, uint64_t bytes) {
+  return clique_of(clique).register_memory(rank, memory, bytes) ? 1 : 0;
+}
+
+void deregister_memory(tutti_clique *clique, int32_t rank) { clique_of(clique).deregister_memory(rank); }
+
 constexpr tutti_collective_table kCollectiveTable = {
-    sizeof(tutti_collective_table), check, connect, enqueue, poll, abort, release};
+    sizeof(tutti_collective_table), check, connect, enqueue, poll, abort, release, register_memory, deregister_memory};
 
 }  // namespace
 

@@ -38,9 +38,15 @@ class OpenedLibrary {
     return base::unavailable(sentence);
   }
 
+  /// Null where it is missing.
+  template <typename Function>
+  void find_optional(Function &function, const char *name) const {
+    function = reinterpret_cast<Function>(dlsym(handle_, name));
+  }
+
   template <typename Function>
   void find(Function &function, const char *name) {
-    function = reinterpret_cast<Function>(dlsym(handle_, name));
+    find_optional(function, name);
     if (function == nullptr && missing_.empty()) missing_ = name;
   }
 

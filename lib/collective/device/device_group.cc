@@ -77,6 +77,9 @@ class DeviceRank : public Group {
   Result<Ticket> begin(const Operation &operation) override;
   Status wait(Ticket ticket) override;
   Status settle() override;
+  bool register_memory(void *memory, int64_t bytes) override {
+    return shared_->clique->register_memory(rank(), memory, bytes);
+  }
   void abort(const Status &cause) override {
     inner_->abort(cause);  // first: who finds its operation ended finds the cause, too
     shared_->clique->abort();
@@ -127,6 +130,7 @@ DeviceRank::~DeviceRank() {
   if (stream_.handle() == nullptr) return;
   if (!inner_->error().ok() || !await_done(begun_ - 1).ok()) shared_->clique->abort();
   (void)stream_.synchronize();
+  shared_->clique->deregister_memory(rank());
 }
 
 Result<Ticket> DeviceRank::begin(const Operation &operation) {

@@ -236,6 +236,11 @@ void issue(gpuStream_t stream, Work work) {
 
 int current_device() { return device_of_thread; }
 
+std::multiset<const void *> &registered_memory() {
+  static std::multiset<const void *> registered;
+  return registered;
+}
+
 }  // namespace tutti_gpu_emulator
 
 namespace {
@@ -379,6 +384,10 @@ gpuError_t gpuFree(void *memory) {
   const std::lock_guard guard(work_lock());
   const auto found = allocations().find(memory);
   if (found == allocations().end()) return gpuErrorInvalidValue;
+  if (registered_memory().contains(memory)) {
+    std::fputs("emulated GPU: memory is freed while it is registered\n", stderr);
+    std::abort();
+  }
   memory_in_use -= found->second;
   allocations().erase(found);
   std::free(memory);

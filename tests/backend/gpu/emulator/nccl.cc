@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "backend/gpu/nccl.h"
 #include "streams.h"
+#include "tensor/half.h"
 
 using namespace tutti_gpu_emulator;
 
@@ -40,6 +42,32 @@ Fault ordered_fault() {
   fault.number = number;
   return fault;
 }
+
+/// Adds a line to the file that the environment names: what was done with how many bytes.
+void write_journal(const char *what, size_t bytes) {
+  const char *const path = std::getenv("TUTTI_EMULATED_NCCL_JOURNAL");
+  std::FILE *const journal = path == nullptr ? nullptr : std::fopen(path, "a");
+  if (journal == nullptr) return;
+  std::fprintf(journal, "%s %zu\n", what, bytes);
+  std::fclose(journal);
+}
+
+const char *name_of(Kind kind) {
+  constexpr const char *kNames[] = {"all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather"};
+  return kNames[static_cast<int>(kind)];
+}
+
+/// Each addition is rounded, as the library does it.
+struct Bfloat16 {
+  tutti::impl::tensor::BFloat16 number;
+  friend Bfloat16 operator+(Bfloat16 a, Bfloat16 b) {
+    return {tutti::impl::tensor::BFloat16(static_cast<float>(a.number) + static_cast<float>(b.number))};
+  }
+  friend bool operator>(Bfloat16 a, Bfloat16 b) { return static_cast<float>(a.number) > static_cast<float>(b.number); }
+  friend bool operator!=(Bfloat16 a, Bfloat16 b) {
+    return static_cast<float>(a.number) != static_cast<float>(b.number);
+  }
+};
 
 /// One rank's call.
 struct Call {
@@ -127,6 +155,8 @@ void reduce_any(const Meeting &meeting, size_t ranks) {
   switch (call.type) {
     case ncclFloat32:
       return reduce<float>(meeting, ranks, total);
+    case ncclBfloat16:
+      return reduce<Bfloat16>(meeting, ranks, total);
     case ncclFloat64:
       return reduce<double>(meeting, ranks, total);
     case ncclInt32:
@@ -201,9 +231,14 @@ struct EmulatedCommunicator {
   std::vector<std::pair<gpuStream_t, Call>> due;  // not yet on their streams
   int questions = 0;                              // until it is not in progress any more
   bool is_finalized = false;
+  std::set<const void *> registered;
   std::shared_ptr<Lane> lane;
   uint64_t position = 0;  // of its last work
 
+  void forget(const void *memory) {
+    registered.erase(memory);
+    registered_memory().erase(registered_memory().find(memory));
+  }
   bool is_busy() const { return questions > 0 || !due.empty(); }
   bool has_failed() const { return clique->fault.kind == "error" && clique->fault.rank == rank && calls > fault_at(); }
   int64_t fault_at() const { return clique->fault.number; }
@@ -241,6 +276,7 @@ ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, const Call &made)
   if (!meeting.calls.empty() && !meeting.calls.begin()->second.agrees(made)) give_up("ranks that do not agree");
   meeting.calls[communicator->rank] = made;
   ++communicator->calls;
+  write_journal(name_of(made.kind), made.count * bytes_of(made.type));
   communicator->due.emplace_back(stream, made);
   communicator->questions = 1;
   return ncclInProgress;
@@ -313,6 +349,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
   const std::lock_guard guard(work_lock());
   if (communicator->is_busy()) give_up("a communicator is finalized while it is busy");
+  if (!communicator->registered.empty()) give_up("a communicator is finalized while memory is registered with it");
   if (communicator->lane != nullptr && communicator->lane->done < communicator->position)
     give_up("a communicator is finalized before its operations are done");
   communicator->is_finalized = true;
@@ -330,8 +367,29 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   const std::lock_guard guard(work_lock());
   communicator->clique->is_aborted = true;
+  while (!communicator->registered.empty())
+    communicator->forget(*communicator->registered.begin());
   delete communicator;
   work_changed().notify_all();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommRegister(ncclComm_t communicator, void *memory, size_t bytes, void **handle) {
+  const std::lock_guard guard(work_lock());
+  if (communicator->is_busy()) return ncclInvalidUsage;
+  if (communicator->device != current_device()) give_up("memory of another device is registered");
+  if (!communicator->registered.insert(memory).second) give_up("memory is registered twice");
+  registered_memory().insert(memory);
+  write_journal("register", bytes);
+  *handle = memory;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(ncclComm_t communicator, void *handle) {
+  const std::lock_guard guard(work_lock());
+  if (!communicator->registered.contains(handle)) return ncclInvalidArgument;
+  communicator->forget(handle);
+  write_journal("deregister", 0);
   return ncclSuccess;
 }
 
@@ -370,11 +428,17 @@ namespace tutti::impl::backend::gpu::platform {
 base::Result<const Nccl *> nccl() {
   if (ordered_fault().kind == "missing") return base::unavailable("there is no emulated NCCL");
   static const Nccl functions = {
-      ::ncclGetVersion,        ::ncclGetErrorString, ::ncclGetLastError, ::ncclGetUniqueId, ::ncclCommInitRankConfig,
-      ::ncclCommGetAsyncError, ::ncclCommFinalize,   ::ncclCommDestroy,  ::ncclCommAbort,   ::ncclGroupStart,
-      ::ncclGroupEnd,          ::ncclAllReduce,      ::ncclReduce,       ::ncclBroadcast,   ::ncclReduceScatter,
-      ::ncclAllGather};
-  return &functions;
+      ::ncclGetVersion,        ::ncclGetErrorString, ::ncclGetLastError,  ::ncclGetUniqueId, ::ncclCommInitRankConfig,
+      ::ncclCommGetAsyncError, ::ncclCommFinalize,   ::ncclCommDestroy,   ::ncclCommAbort,   ::ncclGroupStart,
+      ::ncclGroupEnd,          ::ncclAllReduce,      ::ncclReduce,        ::ncclBroadcast,   ::ncclReduceScatter,
+      ::ncclAllGather,         ::ncclCommRegister,   ::ncclCommDeregister};
+  static const Nccl older = [] {
+    Nccl without = functions;
+    without.ncclCommRegister = nullptr;
+    without.ncclCommDeregister = nullptr;
+    return without;
+  }();
+  return ordered_fault().kind == "older" ? &older : &functions;
 }
 
 base::Status check_sums_repeat() { return base::Status(); }

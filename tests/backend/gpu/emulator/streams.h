@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 namespace tutti_gpu_emulator {
@@ -45,6 +46,8 @@ void issue(gpuStream_t stream, Work work);
 void finish(const std::shared_ptr<Lane> &lane, uint64_t position);
 /// The calling thread's.
 int current_device();
+/// Allocations that may not be freed. Under work_lock().
+std::multiset<const void *> &registered_memory();
 
 }  // namespace tutti_gpu_emulator
 

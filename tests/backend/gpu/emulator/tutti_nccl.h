@@ -10,10 +10,14 @@
 //  * Sums are added in an order that depends on the element, as in a ring; never 0, 1, 2, ... for all.
 //  * What was aborted leaves memory that is not a number.
 //  * A stream of another device, and a communicator that ends before its operations, end the process with a sentence.
+//    So do memory that is freed while it is registered, and a communicator that ends with some.
+//
+// With the environment's TUTTI_EMULATED_NCCL_JOURNAL each call adds a line to that file: "all_reduce 4096" (bytes of a
+// rank), "register 4096", "deregister 0".
 //
 // Faults, from the environment's TUTTI_EMULATED_NCCL when it is asked: "missing" (there is no such library), "refuse"
 // (connecting fails), "busy" (connecting never ends), "stall R N" (operation N of rank R, counted from 0, never arrives
-// at its device), "error R N" (and the library says so).
+// at its device), "error R N" (and the library says so), "older" (a library that does not register memory).
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 
@@ -63,6 +67,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
 ncclResult_t ncclCommFinalize(ncclComm_t communicator);
 ncclResult_t ncclCommDestroy(ncclComm_t communicator);
 ncclResult_t ncclCommAbort(ncclComm_t communicator);
+ncclResult_t ncclCommRegister(ncclComm_t communicator, void *memory, size_t bytes, void **handle);
+ncclResult_t ncclCommDeregister(ncclComm_t communicator, void *handle);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
