@@ -22,6 +22,14 @@ const (
 	PrecisionBf16WhereFaster Precision = "bf16_where_faster"
 )
 
+// GradientDtype is a choice of the option gradient_dtype.
+type GradientDtype string
+
+const (
+	GradientDtypeF32  GradientDtype = "f32"
+	GradientDtypeBf16 GradientDtype = "bf16"
+)
+
 // ContextOptions are the options of a context; the zero value means the defaults.
 type ContextOptions struct {
 	// The backend whose devices the context has: cpu, reference; empty = the best that is linked in.
@@ -99,6 +107,10 @@ type RunOptions struct {
 	AccumulationSteps int64
 	// Threads that each replica may use; fewer when the context has not so many for all replicas. Default: 1.
 	ThreadsPerReplica int64
+	// bf16: gradients are rounded to bfloat16 before they are added up over devices that do not share memory, which
+	// halves what these send. Weights, slots and statistics stay f32. Only with determinism fast and
+	// accumulation_steps 1; without effect on one device and on processors. Default: f32.
+	GradientDtype GradientDtype
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool
 }
@@ -138,6 +150,9 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.ThreadsPerReplica != 0 {
 		raw.Options_set_i64(handle, "threads_per_replica", o.ThreadsPerReplica)
+	}
+	if o.GradientDtype != "" {
+		raw.Options_set_string(handle, "gradient_dtype", string(o.GradientDtype))
 	}
 	if o.KeepGradients {
 		raw.Options_set_bool(handle, "keep_gradients", o.KeepGradients)

@@ -2,7 +2,8 @@
 #include "collective/reduction.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "tensor/half.h"
 
 namespace tutti::impl::collective {
 namespace {
@@ -11,34 +12,41 @@ using tensor::DType;
 
 constexpr int64_t block_elements = 1024;
 
-template <typename T, typename Combine>
+/// T: what is stored; C: what is computed with.
+template <typename T, typename C, typename Combine>
 void reduce_blocks(void *const *sources, int32_t source_count, int64_t begin, int64_t end, T *destination,
                    Combine combine) {
-  T total[block_elements];
+  C total[block_elements];
   for (int64_t first = begin; first < end; first += block_elements) {
     const int64_t count = std::min(block_elements, end - first);
-    std::memcpy(total, static_cast<const T *>(sources[0]) + first, static_cast<size_t>(count) * sizeof(T));
+    const T *const start = static_cast<const T *>(sources[0]) + first;
+    for (int64_t i = 0; i < count; ++i)
+      total[i] = static_cast<C>(start[i]);
     for (int32_t s = 1; s < source_count; ++s) {
-      const T *source = static_cast<const T *>(sources[s]) + first;
+      const T *const source = static_cast<const T *>(sources[s]) + first;
       for (int64_t i = 0; i < count; ++i)
-        total[i] = combine(total[i], source[i]);
+        total[i] = combine(total[i], static_cast<C>(source[i]));
     }
-    std::memcpy(destination + first, total, static_cast<size_t>(count) * sizeof(T));
+    for (int64_t i = 0; i < count; ++i)
+      destination[first + i] = static_cast<T>(total[i]);
   }
 }
 
-template <typename T>
+template <typename T, typename C = T>
 void reduce_typed(Reduction reduction, void *const *sources, int32_t source_count, int64_t begin, int64_t end,
                   void *destination) {
   T *out = static_cast<T *>(destination);
   switch (reduction) {
     case Reduction::sum:
-      return reduce_blocks<T>(sources, source_count, begin, end, out, [](T a, T b) { return static_cast<T>(a + b); });
+      return reduce_blocks<T, C>(sources, source_count, begin, end, out,
+                                 [](C a, C b) { return static_cast<C>(a + b); });
     case Reduction::max:
       // Written so that a NaN on either side stays.
-      return reduce_blocks<T>(sources, source_count, begin, end, out, [](T a, T b) { return a > b || a != a ? a : b; });
+      return reduce_blocks<T, C>(sources, source_count, begin, end, out,
+                                 [](C a, C b) { return a > b || a != a ? a : b; });
     case Reduction::min:
-      return reduce_blocks<T>(sources, source_count, begin, end, out, [](T a, T b) { return a < b || a != a ? a : b; });
+      return reduce_blocks<T, C>(sources, source_count, begin, end, out,
+                                 [](C a, C b) { return a < b || a != a ? a : b; });
   }
 }
 
@@ -64,6 +72,7 @@ base::Status check_reducible(DType dtype, Reduction reduction) {
   switch (dtype) {
     case DType::f32:
     case DType::f64:
+    case DType::bf16:
     case DType::i32:
     case DType::i64:
       return base::Status();
@@ -83,6 +92,8 @@ void reduce_range(DType dtype, Reduction reduction, void *const *sources, int32_
       return reduce_typed<float>(reduction, sources, source_count, begin, end, destination);
     case DType::f64:
       return reduce_typed<double>(reduction, sources, source_count, begin, end, destination);
+    case DType::bf16:
+      return reduce_typed<tensor::BFloat16, float>(reduction, sources, source_count, begin, end, destination);
     case DType::i32:
       return reduce_typed<int32_t>(reduction, sources, source_count, begin, end, destination);
     case DType::i64:

@@ -11,11 +11,12 @@
 
 namespace tutti::impl::collective {
 
-/// INVALID_ARGUMENT for a dtype that cannot be reduced: f32, f64, i32, i64 and u8 and boolean (maximum, minimum) can.
+/// INVALID_ARGUMENT for a dtype that cannot be reduced: f32, f64, bf16, i32, i64 and u8 and boolean (maximum, minimum)
+/// can.
 base::Status check_reducible(tensor::DType dtype, Reduction reduction);
 
-/// destination[i] = sources[0][i] (+) sources[1][i] (+) ... for begin <= i < end, always in that order. The destination
-/// may be one of the sources. The dtype has passed check_reducible().
+/// destination[i] = sources[0][i] (+) sources[1][i] (+) ... for begin <= i < end, always in that order; of bf16 in
+/// float, rounded once. The destination may be one of the sources. The dtype has passed check_reducible().
 void reduce_range(tensor::DType dtype, Reduction reduction, void *const *sources, int32_t source_count, int64_t begin,
                   int64_t end, void *destination);
 

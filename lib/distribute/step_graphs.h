@@ -53,6 +53,8 @@ struct StepGraphOptions {
   bool sums_in_finish = false;
   /// Gradients stay readable in state.
   bool keep_gradients = false;
+  /// What f32 gradients are rounded to before they are added up: f32 or bf16.
+  tensor::DType gradient_dtype = tensor::DType::f32;
 };
 
 struct TrainGraphs {

@@ -200,6 +200,7 @@ class TrainGraphBuilder {
   }
 
   void add_gradient(size_t set, const std::string &variable, ValueId value) {
+    if (step_.dtype(value) == DType::f32) value = step_.cast(value, options_.gradient_dtype);
     sets_of_[variable].push_back(set);
     writes_.push_back({value, gradient_entry(set, variable), variable});
   }
@@ -264,7 +265,10 @@ class TrainGraphBuilder {
   }
 
   ValueId read_slice(const std::string &entry, const std::string &variable) {
-    return finish_.state_read(entry, model_.find_variable(variable)->dtype, slice_dims(variable));
+    const auto written =
+        std::find_if(written_.begin(), written_.end(), [&](const auto &one) { return one.name == entry; });
+    const DType dtype = written == written_.end() ? model_.find_variable(variable)->dtype : written->dtype;
+    return finish_.state_read(entry, dtype, slice_dims(variable));
   }
 
   Status build_finish() {
@@ -314,7 +318,9 @@ class TrainGraphBuilder {
       ValueId total = graph::kNoValue;
       for (const size_t set : sets->second) {
         ValueId part = read_total(gradient_entry(set, variable.name), variable.name);
-        if (factors[set] != graph::kNoValue) part = finish_.mul(part, finish_.cast(factors[set], variable.dtype));
+        if (sets->second.size() > 1) part = finish_.cast(part, variable.dtype);
+        if (factors[set] != graph::kNoValue)
+          part = finish_.mul(finish_.cast(part, variable.dtype), finish_.cast(factors[set], variable.dtype));
         total = total == graph::kNoValue ? part : finish_.add(total, part);
       }
       gradients_.emplace_back(&variable, total);
@@ -326,7 +332,8 @@ class TrainGraphBuilder {
     const double limit = options_.clip_norm > 0 ? options_.clip_norm : model_.train->clip_global_norm.value_or(0);
     if (limit <= 0 || gradients_.empty()) return Status();
     ValueId square = graph::kNoValue;
-    for (const auto &[variable, gradient] : gradients_) {
+    for (auto &[variable, gradient] : gradients_) {
+      gradient = finish_.cast(gradient, variable->dtype);
       const ValueId part = finish_.cast(finish_.reduce_sum(finish_.unary("square", gradient)), DType::f64);
       square = square == graph::kNoValue ? part : finish_.add(square, part);
     }

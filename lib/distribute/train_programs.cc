@@ -24,17 +24,6 @@ Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions
   return logical / replicas;
 }
 
-Status check_options(const TrainerOptions &options) {
-  TUTTI_TRY(backend::check_precision(options.precision, options.level));
-  if (options.accumulation < 1) {
-    return base::invalid_argument("accumulation must be at least 1, got ", options.accumulation);
-  }
-  if (options.bucket_bytes < 1) {
-    return base::invalid_argument("bucket_bytes must be at least 1, got ", options.bucket_bytes);
-  }
-  return Status();
-}
-
 bool shares_weights(const Strategy &strategy, const TrainerOptions &options, int32_t contributors) {
   if (contributors == 1 || options.lowering == Lowering::replicated) return false;
   return strategy.backend()->has_host_memory();
@@ -101,7 +90,41 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
   return Status();
 }
 
+Status check_gradient_dtype(const TrainerOptions &options) {
+  if (options.gradient_dtype == tensor::DType::f32) return Status();
+  if (options.gradient_dtype != tensor::DType::bf16) {
+    return base::invalid_argument("gradient_dtype is ", options.gradient_dtype, ", expected f32 or bf16");
+  }
+  if (options.level != backend::Level::fast) {
+    return base::invalid_argument(
+        "gradient_dtype is bf16, which needs determinism fast: what rounding loses depends on ",
+        "the devices and on the order in which they add up");
+  }
+  if (options.accumulation > 1) {
+    return base::invalid_argument("gradient_dtype is bf16, which needs accumulation_steps 1, got ",
+                                  options.accumulation, ": gradients of several batches are added up in f32");
+  }
+  return Status();
+}
+
+/// Rounded where they are sent from device to device, and nowhere else.
+tensor::DType gradient_dtype(const TrainerOptions &options, int32_t contributors, int32_t slices) {
+  return contributors > 1 && slices == 1 ? options.gradient_dtype : tensor::DType::f32;
+}
+
 }  // namespace
+
+Status check(const TrainerOptions &options) {
+  TUTTI_TRY(backend::check_precision(options.precision, options.level));
+  TUTTI_TRY(check_gradient_dtype(options));
+  if (options.accumulation < 1) {
+    return base::invalid_argument("accumulation must be at least 1, got ", options.accumulation);
+  }
+  if (options.bucket_bytes < 1) {
+    return base::invalid_argument("bucket_bytes must be at least 1, got ", options.bucket_bytes);
+  }
+  return Status();
+}
 
 Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy) {
   std::vector<backend::DeviceRef> devices;
@@ -136,7 +159,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   auto setup = std::make_unique<TrainSetup>();
   TUTTI_ASSIGN(setup->parts, parts_per_replica(strategy, options));
   const int32_t contributors = setup->parts * strategy.replica_count();
-  TUTTI_TRY(check_options(options));
+  TUTTI_TRY(check(options));
   setup->shared_weights = shares_weights(strategy, options, contributors);
   const int32_t slices = setup->shared_weights ? contributors : 1;
   StepGraphOptions graph_options;
@@ -145,6 +168,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.accumulation = options.accumulation;
   graph_options.clip_norm = options.clip_norm;
   graph_options.keep_gradients = options.keep_gradients;
+  graph_options.gradient_dtype = gradient_dtype(options, contributors, slices);
   graph_options.sums_in_finish = sums_in_finish(options, slices);
   TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));
   TUTTI_ASSIGN(setup->devices, open_devices(strategy));

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include "distribute/initial_values.h"
 #include "distribute/replica_set.h"
 #include "distribute/train_programs.h"
+#include "tensor/half.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -284,13 +286,13 @@ Status TrainerSession::add_gradient_set(const StateEntry &entry, std::string_vie
   StateEntry alone = entry;
   alone.offset = 0;
   TUTTI_ASSIGN(const Tensor part, unpack_entry(*strategy_->backend(), alone, storage.data()));
-  tensor::visit_dtype(entry.dtype, [&]<typename T>(T) {
-    if constexpr (std::is_floating_point_v<T>) {
-      for (int64_t i = 0; i < part.elements(); ++i) {
-        total.mutable_data_as<T>()[i] += static_cast<T>(factor) * part.data_as<T>()[i];
-      }
-    }
-  });
+  const auto add = [&]<typename T, typename Stored>(T, Stored) {
+    for (int64_t i = 0; i < part.elements(); ++i)
+      total.mutable_data_as<T>()[i] += static_cast<T>(factor) * static_cast<T>(part.data_as<Stored>()[i]);
+  };
+  if (part.dtype() == tensor::DType::f64) add(double(), double());
+  if (part.dtype() == tensor::DType::f32) add(float(), float());
+  if (part.dtype() == tensor::DType::bf16 && total.dtype() == tensor::DType::f32) add(float(), tensor::BFloat16());
   return Status();
 }
 
@@ -403,9 +405,18 @@ base::Json TrainerSession::describe() const {
     const auto arena = static_cast<Arena>(a);
     arenas.push_back(base::JsonObject{{"arena", std::string(name(arena))}, {"bytes", setup_->plan.arena_bytes(arena)}});
   }
+  int64_t registered_bytes = 0;
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    registered_bytes += replicas_->replica(r).registered_bytes();
+  std::map<std::string, int64_t> bytes_of;  // by dtype
+  for (const Bucket &bucket : setup_->plan.buckets())
+    bytes_of[std::string(tensor::name(bucket.dtype))] +=
+        bucket.elements * static_cast<int64_t>(tensor::size_bytes(bucket.dtype));
+  base::JsonObject bucket_bytes(bytes_of.begin(), bytes_of.end());
   const DeviceInputCounters inputs = counters().device_inputs;
   return base::JsonObject{{"strategy", strategy_->describe()},
                           {"group", group_description_},
+                          {"registered_bytes", registered_bytes},
                           {"contributors", setup_->programs.contributors},
                           {"copies_input", feeder_->device_inputs() != nullptr},
                           {"input_batches_copied", inputs.batches},
@@ -414,6 +425,7 @@ base::Json TrainerSession::describe() const {
                           {"shared_weights", setup_->shared_weights},
                           {"gradient_sets", setup_->graphs.gradient_sets},
                           {"buckets", static_cast<int64_t>(setup_->plan.buckets().size())},
+                          {"bucket_bytes", std::move(bucket_bytes)},
                           {"arenas", std::move(arenas)},
                           {"executables", executables_.describe()}};
 }

@@ -68,6 +68,9 @@ struct TrainerOptions {
   int32_t program_cache_size = 16;
   /// Rows that layouts are chosen for.
   int64_t typical_rows = 64;
+  /// What f32 gradients are rounded to before they are added up over devices that do not share memory: f32, or at level
+  /// fast, with one micro-batch to a step, bf16. Without effect elsewhere.
+  tensor::DType gradient_dtype = tensor::DType::f32;
   /// Keep the gradients of the last step readable (gradient()).
   bool keep_gradients = false;
   /// Copy batches into the memory of the devices ahead of the step also where these can read the host's.
@@ -85,6 +88,9 @@ struct TrainerOptions {
   /// Runs the initializers; null = the strategy's. The reference backend gives the same bits on every machine.
   backend::BackendRef initializer_backend;
 };
+
+/// INVALID_ARGUMENT for options that do not go together.
+base::Status check(const TrainerOptions &options);
 
 enum class StopReason : int32_t { steps_done = 1, end_of_input, stopped };
 

@@ -63,7 +63,7 @@ Status RunConfig::check() const {
   if (!(clip_norm >= 0 && std::isfinite(clip_norm))) {
     return invalid_argument("clip_norm is ", clip_norm, ", expected at least 0");
   }
-  TUTTI_TRY(backend::check_precision(precision, level));
+  TUTTI_TRY(distribute::check(trainer_options()));
   if (model_dir.find('\0') != std::string::npos) return invalid_argument("model_dir contains a NUL character");
   return Status();
 }
@@ -89,6 +89,7 @@ distribute::TrainerOptions RunConfig::trainer_options() const {
   options.precision = precision;
   options.program_cache_size = static_cast<int32_t>(program_cache_size);
   options.keep_gradients = keep_gradients;
+  options.gradient_dtype = gradient_dtype;
   options.collective_timeout_ms = collective_timeout_ms;
   return options;
 }
@@ -98,6 +99,7 @@ Json RunConfig::to_json() const {
       {"seed", seed}, {"level", std::string(name_of(level))}, {"accumulation", accumulation}, {"clip_norm", clip_norm}};
   if (level == backend::Level::invariant) object.emplace_back("logical_replicas", logical_replicas);
   if (precision == backend::Precision::bf16_where_faster) object.emplace_back("precision", "bf16_where_faster");
+  if (gradient_dtype == tensor::DType::bf16) object.emplace_back("gradient_dtype", "bf16");
   return object;
 }
 

@@ -46,6 +46,8 @@ struct RunConfig {
   /// Programs kept per device, by shape of the batch.
   int64_t program_cache_size = 16;
   bool keep_gradients = false;
+  /// What f32 gradients are rounded to before they are added up over devices: f32 or bf16 (TrainerOptions).
+  tensor::DType gradient_dtype = tensor::DType::f32;
   /// How long a replica waits for another before it says so and gives up.
   int64_t collective_timeout_ms = 600000;
 

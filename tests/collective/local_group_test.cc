@@ -2,6 +2,7 @@
 #include "collective/local/local_group.h"
 
 #include "conformance/group_conformance.h"
+#include "tensor/half.h"
 #include "testing.h"
 
 namespace tutti::testing {
@@ -42,6 +43,24 @@ static void test_too_many_pending(void **) {
   assert_ok(groups[0]->begin(barrier));
 }
 
+/// In float, rounded once at the end: 1 + 2^-8 + 2^-8 rounds to 1 + 2^-7, where rounding each sum would give 1.
+static void test_sums_of_bfloat16(void **) {
+  using impl::tensor::BFloat16;
+  constexpr int64_t kCount = 3000;
+  Groups groups = assert_ok_value(LocalGroup::create(3, 1));
+  std::vector<std::vector<BFloat16>> values;
+  for (int r = 0; r < 3; ++r)
+    values.emplace_back(kCount, BFloat16(r == 0 ? 1.0f : 0x1p-8f));
+  assert_all_ok(run_ranks(groups, [&](Group &group) {
+    void *const buffer = values[static_cast<size_t>(group.rank())].data();
+    return group.all_reduce({&buffer, 1}, kCount, DType::bf16, Reduction::sum, "sums");
+  }));
+  for (const auto &result : values) {
+    for (const BFloat16 &value : result)
+      assert_true(static_cast<float>(value) == 1 + 0x1p-7f);
+  }
+}
+
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
@@ -49,5 +68,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_missing_rank_is_named),
     cmocka_unit_test(tutti::testing::test_sizes_are_checked),
     cmocka_unit_test(tutti::testing::test_too_many_pending),
+    cmocka_unit_test(tutti::testing::test_sums_of_bfloat16),
 };
 TEST_MAIN(tests)

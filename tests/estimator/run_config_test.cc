@@ -58,6 +58,11 @@ void test_bad_values_are_named(void **) {
   assert_ok(config.check());
   config.level = backend::Level::repeatable;
   assert_error_contains(config.check(), "precision is bf16_where_faster, which needs determinism fast");
+  config = RunConfig();
+  config.gradient_dtype = tensor::DType::bf16;
+  assert_ok(config.check());
+  config.accumulation = 3;
+  assert_error_contains(config.check(), "gradient_dtype is bf16, which needs accumulation_steps 1, got 3");
 }
 
 void test_manifest_options_name_no_place(void **) {
@@ -71,6 +76,9 @@ void test_manifest_options_name_no_place(void **) {
   config.level = backend::Level::fast;
   config.precision = backend::Precision::bf16_where_faster;
   assert_contains(config.to_json().dump().c_str(), "\"precision\":\"bf16_where_faster\"");
+  assert_null(strstr(config.to_json().dump().c_str(), "gradient_dtype"));
+  config.gradient_dtype = tensor::DType::bf16;
+  assert_contains(config.to_json().dump().c_str(), "\"gradient_dtype\":\"bf16\"");
 }
 
 }  // namespace
