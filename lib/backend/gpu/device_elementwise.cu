@@ -120,11 +120,10 @@ template <typename C>
 __global__ void run_elements(const ElementProgram program, const ElementPlaces one, const Rows<ElementPlaces> rows) {
   TUTTI_DYNAMIC_SHARED(shared);
   Lanes<C> *const registers = reinterpret_cast<Lanes<C> *>(shared) + threadIdx.x;
-  for (int64_t chunk = blockIdx.x; chunk < rows.chunks; chunk += gridDim.x) {
-    const ElementPlaces &places = row_of_block(rows, one, chunk);
-    const int64_t first = ((chunk - places.first_chunk) * blockDim.x + threadIdx.x) * kLanes;
+  for_chunks(rows, one, [&](const ElementPlaces &places, int64_t chunk) {
+    const int64_t first = (chunk * blockDim.x + threadIdx.x) * kLanes;
     if (first < places.elements) run_program<C>(program, places, first, registers);
-  }
+  });
 }
 
 __global__ void copy_bytes(char *to, const char *from, int64_t bytes) {

@@ -150,16 +150,13 @@ __global__ void update(const Rows<UpdateArrays> rows, const UpdateArrays one, co
   __shared__ Step made;
   if (ok && threadIdx.x == 0)
     made.make(rule, load_element<double>(scalars.rate_dtype, scalars.rate, 0), scalars.iteration);
-  for (int64_t chunk = blockIdx.x; chunk < rows.chunks; chunk += gridDim.x) {
-    const UpdateArrays &arrays = row_of_block(rows, one, chunk);
-    const int64_t begin = (chunk - arrays.first_chunk) * kUpdateChunk;
+  for_chunks(rows, one, [&](const UpdateArrays &arrays, int64_t chunk) {
+    const int64_t begin = chunk * kUpdateChunk;
     const int64_t end = begin + kUpdateChunk < arrays.elements ? begin + kUpdateChunk : arrays.elements;
-    if (ok) {
-      update_chunk<Step, C>(made, arrays, scalars, begin, end);
-    } else {
-      keep_all<Step>(arrays, scalars, begin, end);
-    }
-  }
+    if (!ok) return keep_all<Step>(arrays, scalars, begin, end);
+    const Step step = made;
+    update_chunk<Step, C>(step, arrays, scalars, begin, end);
+  });
 }
 
 template <typename C, typename Rule>

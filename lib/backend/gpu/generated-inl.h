@@ -86,16 +86,15 @@ __device__ __forceinline__ void run_tree(const GeneratedOperands &operands) {
 template <typename Tree, typename T, DType dtype>
 __device__ __forceinline__ void run_tree_rows(const GeneratedOperands &operands) {
   constexpr int kWidth = Tree::kWidth;
-  for (int64_t chunk = blockIdx.x; chunk < operands.rows.chunks; chunk += gridDim.x) {
-    const ElementPlaces &places = row_of_block(operands.rows, operands.places, chunk);
-    const int64_t first = ((chunk - places.first_chunk) * blockDim.x + threadIdx.x) * kWidth;
-    if (first >= places.elements) continue;
+  for_chunks(operands.rows, operands.places, [](const ElementPlaces &places, int64_t chunk) {
+    const int64_t first = (chunk * blockDim.x + threadIdx.x) * kWidth;
+    if (first >= places.elements) return;
     Tree tree;
     tree.begin(places);
     typename Tree::C out[kWidth];
     tree.load(first, places.elements, out);
     store_dense<T, dtype, Tree::kIsWhole>(places.output, first, places.elements, out);
-  }
+  });
 }
 
 /// A tree as what is reduced.

@@ -23,14 +23,21 @@ __device__ inline int32_t find_row(const Rows<Row> &rows, int64_t chunk) {
   return first;
 }
 
-/// The chunk's row, for all threads of the block. All must call it; it is valid until the next call.
-template <typename Row>
-__device__ inline const Row &row_of_block(const Rows<Row> &rows, const Row &one, int64_t chunk) {
+/// Calls work(row, number of the chunk within the row) for the chunks of the block, on all of its threads; what they
+/// wrote to shared memory before is seen in the first call. A row that is given alone is read but once.
+template <typename Row, typename Work>
+__device__ inline void for_chunks(const Rows<Row> &rows, const Row &one, Work work) {
   __shared__ Row row;
-  __syncthreads();  // the row before may still be read
-  if (threadIdx.x == 0) row = rows.table == nullptr ? one : rows.table[find_row(rows, chunk)];
+  if (rows.table == nullptr && threadIdx.x == 0) row = one;
   __syncthreads();
-  return row;
+  for (int64_t chunk = blockIdx.x; chunk < rows.chunks; chunk += gridDim.x) {
+    if (rows.table != nullptr) {
+      __syncthreads();  // the row before may still be read
+      if (threadIdx.x == 0) row = rows.table[find_row(rows, chunk)];
+      __syncthreads();
+    }
+    work(row, chunk - row.first_chunk);
+  }
 }
 
 }  // namespace tutti::impl::backend::gpu
