@@ -26,12 +26,10 @@
 //   api->destroy(backend)
 //
 // Conventions
-//  * Every struct begins with `struct_size`, set by the side that fills it. A field beyond struct_size is absent: the
-//    reader takes its documented default. Fields are only appended. A table pointer or function marked (optional) may
-//    be NULL.
-//  * A fallible function returns 0 or a canonical code (tutti_error_code, <tutti/status.h>) and takes an error
-//    sink last. Before returning a code it hands code and text to host->set_error(sink, ...). On failure outputs stay
-//    untouched and there is nothing to release.
+//  * Every struct begins with `struct_size`, set by the side that fills it. Fields are only appended; one beyond it is
+//    absent and has its documented default. A table pointer or function marked (optional) may be NULL.
+//  * A fallible function returns 0 or a canonical code (tutti_error_code, <tutti/status.h>), takes a sink last, and
+//    hands code and text to host->set_error(sink, ...). On failure outputs stay untouched and nothing is released.
 //  * Text is UTF-8; going in NUL terminated, coming out handed to a tutti_text_writer; borrowed for that one call.
 //  * `release`, `close`, `destroy` accept NULL. Children are released before their parents.
 //  * Handles may be used from any thread. compile, describe, allocate and open may run concurrently; one stream and one
@@ -258,10 +256,8 @@ typedef struct tutti_collective_table {
   /// No rank is in a call, and the streams have done what was enqueued. NULL is a no-op.
   void (*release)(tutti_clique *clique);
 
-  /// (optional; appended) Tells, before the first operation, that many of the rank will be on this memory of its own.
-  /// 1 when that makes them faster, else 0.
+  /// (optional; appended) Before the first operation: many will be on this memory of the rank. 1 if that helps, or 0.
   int32_t (*register_memory)(tutti_clique *clique, int32_t rank, void *memory, uint64_t bytes);
-
   /// (optional; appended) All of the rank's, before the memory is freed; its operations are done, or were aborted.
   void (*deregister_memory)(tutti_clique *clique, int32_t rank);
 } tutti_collective_table;
