@@ -31,7 +31,7 @@ bool ends_with(const std::string &text, const std::string &end) {
 /// "train.tfrecord" as file 3 of 10: "train-00003-of-00010.tfrecord".
 std::string shard_path(const std::string &path, int64_t shard, int64_t shards) {
   if (shards == 1) return path;
-  char number[40];
+  char number[48];
   std::snprintf(number, sizeof number, "-%05lld-of-%05lld", static_cast<long long>(shard),
                 static_cast<long long>(shards));
   return path.substr(0, path.rfind(".tfrecord")) + number + path.substr(path.rfind(".tfrecord"));

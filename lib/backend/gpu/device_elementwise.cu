@@ -180,25 +180,7 @@ gpuError_t launch_any(const ElementProgram &program, const ElementPlaces &one, c
   return gpuErrorInvalidValue;
 }
 
-uint32_t alignment_bit(const void *data, uint32_t bit) { return reinterpret_cast<uintptr_t>(data) % 16 == 0 ? bit : 0; }
-
 }  // namespace
-
-ElementPlaces make_places(int64_t elements) {
-  ElementPlaces places{};
-  places.elements = elements;
-  return places;
-}
-
-void place_input(ElementPlaces &places, int32_t input, const void *data) {
-  places.inputs[input] = data;
-  places.aligned |= alignment_bit(data, 1u << input);
-}
-
-void place_output(ElementPlaces &places, void *data) {
-  places.output = data;
-  places.aligned |= alignment_bit(data, ElementPlaces::kOutputBit);
-}
 
 int64_t chunk_elements(const ElementProgram &program) { return int64_t{kLanes} * threads_of(program); }
 

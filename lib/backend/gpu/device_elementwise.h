@@ -16,9 +16,20 @@
 namespace tutti::impl::backend::gpu {
 
 /// Places without operands, and where these lie.
-ElementPlaces make_places(int64_t elements);
-void place_input(ElementPlaces &places, int32_t input, const void *data);
-void place_output(ElementPlaces &places, void *data);
+inline ElementPlaces make_places(int64_t elements) {
+  ElementPlaces places{};
+  places.elements = elements;
+  return places;
+}
+inline bool is_aligned(const void *data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
+inline void place_input(ElementPlaces &places, int32_t input, const void *data) {
+  places.inputs[input] = data;
+  if (is_aligned(data)) places.aligned |= 1u << input;
+}
+inline void place_output(ElementPlaces &places, void *data) {
+  places.output = data;
+  if (is_aligned(data)) places.aligned |= ElementPlaces::kOutputBit;
+}
 
 /// Every thread runs the program for four elements at a time, with registers in shared memory.
 gpuError_t launch_elements(const ElementProgram &program, const ElementPlaces &places, gpuStream_t stream);

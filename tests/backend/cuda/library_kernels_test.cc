@@ -74,23 +74,24 @@ cudaError_t cuda::launch_transpose(void *to, const void *from, int64_t rows, int
   return cudaSuccess;
 }
 /// The sum of two operands of f32 on two axes, or f32 rounded to bf16.
-cudaError_t gpu::launch_elements(const gpu::ElementProgram &program, cudaStream_t) {
+cudaError_t gpu::launch_elements(const gpu::ElementProgram &program, const gpu::ElementPlaces &places, cudaStream_t) {
   if (program.instructions[0].op == gpu::ElementOp::identity && program.inputs[0].dtype == DType::f32 &&
       program.output.dtype == DType::bf16) {
-    for (int64_t i = 0; i < program.elements; ++i)
-      static_cast<uint16_t *>(program.output.data)[i] =
-          tensor::float_to_bfloat16_bits(static_cast<const float *>(program.inputs[0].data)[i]);
+    for (int64_t i = 0; i < places.elements; ++i)
+      static_cast<uint16_t *>(places.output)[i] =
+          tensor::float_to_bfloat16_bits(static_cast<const float *>(places.inputs[0])[i]);
     return cudaSuccess;
   }
   if (program.instructions[0].op != gpu::ElementOp::add || program.rank != 2) return cudaErrorInvalidValue;
-  const auto at = [&](const gpu::ElementOperand &operand, int64_t i) -> float & {
+  const auto value = [&](int32_t input, int64_t i) {
+    const gpu::ElementOperand &operand = program.inputs[input];
     const int64_t row = i / program.dims[1], column = i % program.dims[1];
     const int64_t position =
         operand.access == gpu::ElementAccess::dense ? i : row * operand.strides[0] + column * operand.strides[1];
-    return static_cast<float *>(operand.data)[position];
+    return static_cast<const float *>(places.inputs[input])[position];
   };
-  for (int64_t i = 0; i < program.elements; ++i)
-    at(program.output, i) = at(program.inputs[0], i) + at(program.inputs[1], i);
+  for (int64_t i = 0; i < places.elements; ++i)
+    static_cast<float *>(places.output)[i] = value(0, i) + value(1, i);
   return cudaSuccess;
 }
 
