@@ -104,7 +104,8 @@ static void test_a_trace_comes_and_goes(void **) {
       assert_int_equal(traced.spans("step").size(), 3 * replicas);
       const size_t kernels = traced.spans("kernel").size();
       const std::set<std::string> names = names_of(traced.spans("kernel"));
-      assert_true(names.count("update/first/kernel/momentum_update") == 1);
+      // GPUs may update all variables in one launch.
+      assert_true(names.count("update/first/kernel/momentum_update") + names.count("update/momentum_update") == 1);
       assert_true(std::any_of(names.begin(), names.end(), [](auto &name) { return name.starts_with("gradient/"); }));
       for (const Span &wait : traced.spans("wait")) {
         assert_true(wait.duration_ns >= 0);

@@ -144,6 +144,18 @@ Access access_of(const KernelCall &call, const std::function<PlacedBytes(int32_t
   return access;
 }
 
+/// "update/adam_update" of "update/first/kernel/adam_update" and "update/second/bias/adam_update".
+std::string common_name(const std::vector<KernelCall> &calls, const std::vector<size_t> &members) {
+  const std::string_view first = calls[members.front()].trace_name;
+  const size_t scope_end = first.rfind('/') + 1;  // 0 without a scope
+  std::string_view scope = first.substr(0, scope_end);
+  for (const size_t member : members) {
+    while (!calls[member].trace_name.starts_with(scope))
+      scope = scope.substr(0, scope.find_last_of('/', scope.size() - 2) + 1);
+  }
+  return base::concat(scope, first.substr(scope_end));
+}
+
 /// Which calls of [begin, end) can be done together: positions of each set, at least two.
 std::vector<std::vector<size_t>> sets_of(const std::vector<KernelCall> &calls, size_t begin, size_t end,
                                          const std::function<PlacedBytes(int32_t)> &place_of) {
@@ -208,7 +220,7 @@ KernelCall JoinedCalls::make_call(std::vector<KernelCall> &calls, const std::vec
   made.rows = kernels_[static_cast<size_t>(first.group)];
   made.generated = made.rows->generated();
   made.step = first.step;
-  made.trace_name = base::concat(first.trace_name, " and ", members.size() - 1, " more");
+  made.trace_name = common_name(calls, members);
   made.kernel_name = base::concat(first.kernel_name, " x ", members.size());
   made.rows_offset = rows_bytes_;
   for (const size_t member : members) {
