@@ -74,19 +74,7 @@ static void test_cancel_while_a_device_hangs(void **) {
   options.bucket_bytes = 64;
   options.cancel_grace_ms = 20;
   const auto expected = clean_states(model, 2, network, options, 2);
-  const auto trainer = open_faulty("stall 0 2", model, 2, network, options);
-  const auto token = base::CancelToken::create();
-  std::thread canceller([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    token->cancel();
-  });
-  const Result<RunReport> ran = trainer->run(2, token.get());
-  canceller.join();
-  assert_int_equal(static_cast<int>(ran.status().code()), static_cast<int>(base::Code::cancelled));
-  assert_int_equal(trainer->step(), 0);
-  assert_true(state_of(*trainer) == expected[0]);
-  assert_ok(trainer->run(2, nullptr));
-  assert_true(state_of(*trainer) == expected[2]);
+  check_cancel_of_a_step(*open_faulty("stall 0 2", model, 2, network, options), expected);
 }
 
 /// Buckets, micro-batches and odd batches of changing size over connected devices, against the host's group.

@@ -5,12 +5,15 @@
 #ifndef TUTTI_TESTS_DISTRIBUTE_FAULT_CASE_H_
 #define TUTTI_TESTS_DISTRIBUTE_FAULT_CASE_H_
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/cancel.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 
@@ -60,6 +63,23 @@ inline std::vector<State> clean_states(const Model &model, int32_t replicas, con
     states.push_back(state_of(*trainer));
   }
   return states;
+}
+
+/// A run whose first step hangs is cancelled: it has changed nothing, and the next run goes on. `expected`: the states
+/// after 0, 1 and 2 steps.
+inline void check_cancel_of_a_step(Trainer &trainer, const std::vector<State> &expected) {
+  const auto token = impl::base::CancelToken::create();
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    token->cancel();
+  });
+  const auto ran = trainer.run(2, token.get());
+  canceller.join();
+  assert_int_equal(static_cast<int>(ran.status().code()), static_cast<int>(impl::base::Code::cancelled));
+  assert_int_equal(trainer.step(), 0);
+  assert_true(state_of(trainer) == expected[0]);
+  assert_ok(trainer.run(2, nullptr));
+  assert_true(state_of(trainer) == expected[2]);
 }
 
 }  // namespace tutti::testing

@@ -125,19 +125,7 @@ static void test_cancel_of_a_wait_within_a_step(void **) {
   FakeGroupOptions fault;
   fault.max_delay_us = 60'000'000;  // about a minute for each operation: as good as a peer that hangs
   fault.timeout_ms = 600'000;
-  auto trainer = open_trainer(model, faulty(2, fault), network, options);
-  auto token = base::CancelToken::create();
-  std::thread canceller([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    token->cancel();
-  });
-  const Result<RunReport> ran = trainer->run(2, token.get());
-  canceller.join();
-  assert_int_equal(static_cast<int>(ran.status().code()), static_cast<int>(base::Code::cancelled));
-  assert_int_equal(trainer->step(), 0);
-  assert_true(state_of(*trainer) == expected[0]);
-  assert_ok(trainer->run(2, nullptr));
-  assert_true(state_of(*trainer) == expected[2]);
+  check_cancel_of_a_step(*open_trainer(model, faulty(2, fault), network, options), expected);
 }
 
 // ---- plans --------------------------------------------------------------------------------------------------------

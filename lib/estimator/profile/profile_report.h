@@ -12,7 +12,9 @@
 // Rows with spans of category "kernel" or "copy" are devices, rows with spans "step" are replicas; a processor is both,
 // a replica "... on gpu:0" has a row beside that of its device. Steps of a replica are split into waits for input and
 // communication, computing (work of the device, as far as it was not hidden behind waits) and the rest, the host's.
-// Times of layers are those of kernels, summed over the devices and divided by the steps of all replicas.
+// Times of layers are those of kernels, summed over the devices and divided by the steps of all replicas. What one
+// launch does for several layers (a GPU updates all variables at once) stands under the scope that they share, or under
+// its op where they share none.
 #ifndef TUTTI_ESTIMATOR_PROFILE_PROFILE_REPORT_H_
 #define TUTTI_ESTIMATOR_PROFILE_PROFILE_REPORT_H_
 

@@ -40,6 +40,9 @@ void kernels_belong_to_layers(void **) {
   assert_place("gradient/block/conv1/conv2d/conv2d_input_gradient cudnn", "block/conv1", Phase::backward);
   assert_place("gradient/relu_2/mul", "relu_2", Phase::backward);
   assert_place("update/block/conv1/kernel/adam_update", "block/conv1", Phase::update);
+  // Of several variables at once.
+  assert_place("update/block/adam_update gpu x 3", "block", Phase::update);
+  assert_place("update/adam_update gpu x 65", "adam_update", Phase::update);
   assert_place("", "", Phase::forward);
 }
 
