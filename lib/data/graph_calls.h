@@ -19,6 +19,7 @@
 #include "data/element.h"
 #include "data/graph_target.h"
 #include "data/routine_calls.h"
+#include "data/row_loops.h"
 #include "data/stage.h"
 #include "tensor/buffer.h"
 #include "tensor/shape.h"
@@ -29,7 +30,7 @@ namespace tutti::impl::data {
 class GraphCalls {
  public:
   explicit GraphCalls(GraphTarget target) : target_(std::move(target)) {
-    if (target_.plan->routine != nullptr) routine_ = std::make_unique<RoutineCalls>(target_, nullptr);
+    if (target_.plan->routine != nullptr) routine_ = std::make_unique<RoutineCalls>(target_, LoopThreads());
   }
 
   /// `results` become those of the graph, in the plan's order, in pooled memory.
@@ -65,13 +66,12 @@ class GraphCalls {
 /// Runs on rows in memory; for plans whose row shapes are static.
 class RowCalls {
  public:
-  /// `pool` may be null.
-  RowCalls(GraphTarget target, const ElementSpec &input, base::ThreadPool *pool);
+  RowCalls(GraphTarget target, const ElementSpec &input, const LoopThreads &threads);
 
   /// Rows that run together.
   int64_t chunk_rows() const { return chunk_rows_; }
   /// Are there several threads?
-  bool is_parallel() const { return pool_ != nullptr; }
+  bool is_parallel() const { return loops_.is_parallel(); }
 
   /// Runs the graph on `rows` rows. `inputs`: one per input of the plan, `results`: one per result; rows lie one after
   /// the other. Inputs aligned to 64 bytes. Only for plans that are rowwise.
@@ -101,7 +101,7 @@ class RowCalls {
   void give_back(std::unique_ptr<Lane> lane);
 
   GraphTarget target_;
-  base::ThreadPool *pool_;
+  RowLoops loops_;
   int64_t chunk_rows_;
   std::vector<int64_t> input_row_bytes_;
   std::vector<int64_t> result_row_bytes_;

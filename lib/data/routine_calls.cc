@@ -29,8 +29,8 @@ Status failed(const Status &status, const Lineage &lineage) {
 
 }  // namespace
 
-RoutineCalls::RoutineCalls(const GraphTarget &target, base::ThreadPool *pool)
-    : target_(target), pool_(pool), adds_rows_(target.plan->has_rows_form && !target.plan->is_batched) {
+RoutineCalls::RoutineCalls(const GraphTarget &target, const LoopThreads &threads)
+    : target_(target), loops_(threads), adds_rows_(target.plan->has_rows_form && !target.plan->is_batched) {
   // Inputs in rows have constant dims once the elements' spec has bound their symbols.
   for (const GraphPlan::Input &input : target_.plan->inputs) {
     graph::SymbolBindings bindings = target_.plan->bindings;
@@ -114,7 +114,7 @@ Status RoutineCalls::run_element(Lane &lane, const Element &element, std::span<c
   return lane.routine.run(lane.inputs, scalars(element.lineage, 1), lane.targets);
 }
 
-// Calls run_one for every row, on the pool's threads too; the error of the first row that has one. Row -1 stands for
+// Calls run_one for every row, on other threads too; the error of the first row that has one. Row -1 stands for
 // `meanwhile`.
 Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int64_t)> run_one,
                               base::FunctionRef<void()> meanwhile) {
@@ -135,12 +135,12 @@ Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int
     give_back(std::move(lane));
     return Status();
   };
-  if (pool_ == nullptr || rows <= 1) {
+  if (!loops_.is_parallel() || rows <= 1) {
     TUTTI_TRY(run_range(0, rows));
     return first_error;
   }
-  const int64_t ranges = (pool_->thread_count() + 1) * kRangesPerThread;
-  TUTTI_TRY(pool_->parallel_for(-1, rows, std::max<int64_t>(rows / ranges, 1), run_range));
+  const int64_t ranges = loops_.threads() * kRangesPerThread;
+  TUTTI_TRY(loops_.run(-1, rows, std::max<int64_t>(rows / ranges, 1), run_range));
   return first_error;
 }
 

@@ -19,6 +19,7 @@
 #include "data/element.h"
 #include "data/graph_target.h"
 #include "data/routine.h"
+#include "data/row_loops.h"
 #include "data/stage.h"
 #include "tensor/tensor.h"
 
@@ -26,8 +27,8 @@ namespace tutti::impl::data {
 
 class RoutineCalls {
  public:
-  /// For plans with a routine. `pool` may be null.
-  RoutineCalls(const GraphTarget &target, base::ThreadPool *pool);
+  /// For plans with a routine.
+  RoutineCalls(const GraphTarget &target, const LoopThreads &threads);
 
   /// Runs on one element (a single example, or a batch as a whole); `results` in the plan's order, in pooled memory.
   base::Status run(const Element &element, std::vector<tensor::Tensor> &results);
@@ -59,7 +60,7 @@ class RoutineCalls {
   GraphScalars scalars(const Lineage &lineage, int64_t rows) const;
 
   const GraphTarget target_;
-  base::ThreadPool *const pool_;
+  RowLoops loops_;
   const bool adds_rows_;  // the graph has a batch axis that single examples lack
   std::shared_ptr<ResultPools> pools_ = std::make_shared<ResultPools>();
   std::vector<tensor::Shape> row_shapes_;  // of inputs in rows

@@ -28,8 +28,8 @@ int64_t row_elements(const graph::Dims &dims, bool has_batch, const graph::Symbo
 
 }  // namespace
 
-RowCalls::RowCalls(GraphTarget target, const ElementSpec &input, base::ThreadPool *pool)
-    : target_(std::move(target)), pool_(pool) {
+RowCalls::RowCalls(GraphTarget target, const ElementSpec &input, const LoopThreads &threads)
+    : target_(std::move(target)), loops_(threads) {
   const GraphPlan &plan = *target_.plan;
   int64_t bytes = 1;
   for (const GraphPlan::Input &one : plan.inputs) {
@@ -118,13 +118,7 @@ Status RowCalls::run(int64_t rows, std::span<const RowTarget> inputs, std::span<
     give_back(std::move(lane));
     return status;
   };
-  if (pool_ != nullptr && rows > chunk_rows_) return pool_->parallel_for(0, rows, chunk_rows_, one_range);
-  Status first_error;
-  for (int64_t begin = 0; begin < rows; begin += chunk_rows_) {
-    const Status status = one_range(begin, std::min(rows, begin + chunk_rows_));
-    if (first_error.ok()) first_error = status;
-  }
-  return first_error;
+  return loops_.run(0, rows, chunk_rows_, one_range);
 }
 
 Status RowCalls::run_located(int64_t count, std::span<const std::byte *const> rows,
@@ -154,8 +148,7 @@ Status RowCalls::run_located(int64_t count, std::span<const std::byte *const> ro
     }
     return Status();
   };
-  if (pool_ != nullptr && count > chunk_rows_) return pool_->parallel_for(0, count, chunk_rows_, one_range);
-  return one_range(0, count);
+  return loops_.run(0, count, chunk_rows_, one_range);
 }
 
 Status RowCalls::run_one(std::span<const RowTarget> inputs, std::span<const RowTarget> results, Lineage lineage) {

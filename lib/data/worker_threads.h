@@ -18,6 +18,13 @@
 
 namespace tutti::impl::data {
 
+/// The threads for a stage's loops over rows: a pool beside the caller, null for none. Automatic: the stage uses them
+/// where that is faster (row_loops.h).
+struct LoopThreads {
+  base::ThreadPool *pool = nullptr;
+  bool is_automatic = false;
+};
+
 class WorkerThreads {
  public:
   /// `budget` is what automatic parallelism means; 0 = the cores of the process.
@@ -36,6 +43,11 @@ class WorkerThreads {
       TUTTI_ASSIGN(pool, base::ThreadPool::create("tutti-data", parallelism - 1));
     }
     return pool.get();
+  }
+  /// What a parameter `parallelism` means for loops over rows.
+  base::Result<LoopThreads> for_loops(int64_t parallelism) {
+    TUTTI_ASSIGN(base::ThreadPool *const found, pool(resolve(parallelism)));
+    return LoopThreads{found, parallelism <= 0 && found != nullptr};
   }
 
   /// May one more thread read a file ahead? There are never more of them than threads of the budget beside one. Who got

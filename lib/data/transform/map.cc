@@ -56,10 +56,10 @@ class HeldRows {
 class MapAccess : public RandomAccess {
  public:
   MapAccess(std::unique_ptr<RandomAccess> input, const GraphTarget &target, const ElementSpec &spec,
-            base::ThreadPool *pool, int64_t epoch)
+            const LoopThreads &threads, int64_t epoch)
       : input_(std::move(input)), plan_(*target.plan), epoch_(epoch), calls_(target) {
     if (!spec.is_static()) return;
-    rows_ = std::make_unique<RowCalls>(target, spec, pool);
+    rows_ = std::make_unique<RowCalls>(target, spec, threads);
     flow_ = std::make_unique<RowFlow>(plan_, spec);
     components_ = spec.components.size();
   }
@@ -159,8 +159,9 @@ class MapStage : public Stage {
 // Rows in chunks, for single examples of static shape that cannot be indexed.
 class MapRowsStage : public MapStage {
  public:
-  MapRowsStage(std::unique_ptr<Stage> input, const GraphTarget &target, const ElementSpec &spec, base::ThreadPool *pool)
-      : MapStage(std::move(input), target), rows_(target, spec, pool), flow_(*target.plan, spec) {}
+  MapRowsStage(std::unique_ptr<Stage> input, const GraphTarget &target, const ElementSpec &spec,
+               const LoopThreads &threads)
+      : MapStage(std::move(input), target), rows_(target, spec, threads), flow_(*target.plan, spec) {}
 
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
     done = 0;
@@ -216,8 +217,8 @@ class MapRowsStage : public MapStage {
 class MapBatchesStage : public MapStage {
  public:
   MapBatchesStage(std::unique_ptr<Stage> input, const GraphTarget &target, const ElementSpec &spec,
-                  base::ThreadPool *pool)
-      : MapStage(std::move(input), target), plan_(*target.plan), rows_(target, spec, pool) {}
+                  const LoopThreads &threads)
+      : MapStage(std::move(input), target), plan_(*target.plan), rows_(target, spec, threads) {}
 
  protected:
   Status map_element(const Element &input, Element &output) override {
@@ -297,14 +298,14 @@ class MapDataset : public Dataset {
     if (indexed != nullptr) return indexed;
     const ElementSpec &from = inputs()[0]->spec();
     TUTTI_ASSIGN(const GraphTarget target, make_target(context));
-    TUTTI_ASSIGN(base::ThreadPool *const pool, context.workers->pool(context.workers->resolve(parallelism_)));
+    TUTTI_ASSIGN(const LoopThreads threads, context.workers->for_loops(parallelism_));
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
-    if (plan_.routine != nullptr) return routine_stage(std::move(input), target, pool);
+    if (plan_.routine != nullptr) return routine_stage(std::move(input), target, threads);
     if (maps_batches_by_rows()) {
-      return std::unique_ptr<Stage>(std::make_unique<MapBatchesStage>(std::move(input), target, from, pool));
+      return std::unique_ptr<Stage>(std::make_unique<MapBatchesStage>(std::move(input), target, from, threads));
     }
     if (plan_.is_rowwise && !plan_.is_batched && from.is_static() && spec().is_static()) {
-      return std::unique_ptr<Stage>(std::make_unique<MapRowsStage>(std::move(input), target, from, pool));
+      return std::unique_ptr<Stage>(std::make_unique<MapRowsStage>(std::move(input), target, from, threads));
     }
     return std::unique_ptr<Stage>(std::make_unique<MapStage>(std::move(input), target));
   }
@@ -314,12 +315,12 @@ class MapDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<RandomAccess> input, inputs()[0]->random_access(context, access));
     if (input == nullptr) return input;
     TUTTI_ASSIGN(const GraphTarget target, make_target(context));
-    TUTTI_ASSIGN(base::ThreadPool *const pool, context.workers->pool(context.workers->resolve(parallelism_)));
+    TUTTI_ASSIGN(const LoopThreads threads, context.workers->for_loops(parallelism_));
     if (plan_.routine != nullptr) {
-      return routine_access(std::move(input), target, inputs()[0]->spec(), pool, context.epoch);
+      return routine_access(std::move(input), target, inputs()[0]->spec(), threads, context.epoch);
     }
     return std::unique_ptr<RandomAccess>(
-        std::make_unique<MapAccess>(std::move(input), target, inputs()[0]->spec(), pool, context.epoch));
+        std::make_unique<MapAccess>(std::move(input), target, inputs()[0]->spec(), threads, context.epoch));
   }
 
  private:

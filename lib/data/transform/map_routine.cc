@@ -33,8 +33,8 @@ int64_t rows_at_once(const ElementSpec &spec) {
 class RoutineAccess : public RandomAccess {
  public:
   RoutineAccess(std::unique_ptr<RandomAccess> input, const GraphTarget &target, const ElementSpec &spec,
-                base::ThreadPool *pool, int64_t epoch)
-      : input_(std::move(input)), epoch_(epoch), one_(target), calls_(target, pool) {
+                const LoopThreads &threads, int64_t epoch)
+      : input_(std::move(input)), epoch_(epoch), one_(target), calls_(target, threads) {
     if (!spec.is_static()) return;
     flow_ = std::make_unique<RowFlow>(*target.plan, spec);
     rows_at_once_ = rows_at_once(spec);
@@ -120,8 +120,8 @@ class RoutineAccess : public RandomAccess {
 // on.
 class RoutineStage : public Stage {
  public:
-  RoutineStage(std::unique_ptr<Stage> input, const GraphTarget &target, base::ThreadPool *pool)
-      : input_(std::move(input)), one_(target), calls_(target, pool) {}
+  RoutineStage(std::unique_ptr<Stage> input, const GraphTarget &target, const LoopThreads &threads)
+      : input_(std::move(input)), one_(target), calls_(target, threads) {}
 
   Result<bool> next(Element &element) override {
     TUTTI_ASSIGN(const bool more, input_->next(source_));
@@ -193,13 +193,14 @@ class RoutineStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> routine_stage(std::unique_ptr<Stage> input, const GraphTarget &target, base::ThreadPool *pool) {
-  return std::make_unique<RoutineStage>(std::move(input), target, pool);
+std::unique_ptr<Stage> routine_stage(std::unique_ptr<Stage> input, const GraphTarget &target,
+                                     const LoopThreads &threads) {
+  return std::make_unique<RoutineStage>(std::move(input), target, threads);
 }
 
 std::unique_ptr<RandomAccess> routine_access(std::unique_ptr<RandomAccess> input, const GraphTarget &target,
-                                             const ElementSpec &spec, base::ThreadPool *pool, int64_t epoch) {
-  return std::make_unique<RoutineAccess>(std::move(input), target, spec, pool, epoch);
+                                             const ElementSpec &spec, const LoopThreads &threads, int64_t epoch) {
+  return std::make_unique<RoutineAccess>(std::move(input), target, spec, threads, epoch);
 }
 
 }  // namespace tutti::impl::data

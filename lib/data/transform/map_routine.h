@@ -12,18 +12,19 @@
 #include <memory>
 
 #include "base/status.h"
-#include "base/thread.h"
 #include "data/element.h"
 #include "data/graph_target.h"
 #include "data/stage.h"
+#include "data/worker_threads.h"
 
 namespace tutti::impl::data {
 
-/// A map over elements that come one by one; its state is that of its input. `pool` may be null.
-std::unique_ptr<Stage> routine_stage(std::unique_ptr<Stage> input, const GraphTarget &target, base::ThreadPool *pool);
+/// A map over elements that come one by one; its state is that of its input.
+std::unique_ptr<Stage> routine_stage(std::unique_ptr<Stage> input, const GraphTarget &target,
+                                     const LoopThreads &threads);
 /// A map over elements by position; `spec` is that of the input.
 std::unique_ptr<RandomAccess> routine_access(std::unique_ptr<RandomAccess> input, const GraphTarget &target,
-                                             const ElementSpec &spec, base::ThreadPool *pool, int64_t epoch);
+                                             const ElementSpec &spec, const LoopThreads &threads, int64_t epoch);
 
 }  // namespace tutti::impl::data
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether short loops are spread over threads. To wake a thread may cost more than it brings, and how much it costs
+// differs from machine to machine and with what else runs there; so loops of both kinds are timed in turns, now and
+// then again, and the kind that was faster is kept. Long loops are always spread.
+//
+//   const bool is_spread = choice.next();
+//   ... the loop, over so many rows ...
+//   choice.took(is_spread, rows, nanoseconds);
+//
+// Threads: an object belongs to one thread at a time.
+#ifndef TUTTI_DATA_SPREAD_CHOICE_H_
+#define TUTTI_DATA_SPREAD_CHOICE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tutti::impl::data {
+
+class SpreadChoice {
+ public:
+  /// A loop that takes longer is worth the waking of a thread anywhere.
+  static constexpr int64_t kLongNanoseconds = 1'000'000;
+  /// Loops of each kind that a trial compares, the medians of their times per row.
+  static constexpr int kTries = 9;
+  /// Loops before the first trial; between that and the next; at most, after trials with the same outcome.
+  static constexpr int64_t kWarmUps = 4, kFirstDistance = 256, kLongestDistance = 8192;
+
+  /// Is the next loop to be spread?
+  bool next() const;
+  /// It was, or was not, and took so long.
+  void took(bool was_spread, int64_t rows, int64_t nanoseconds);
+
+ private:
+  bool is_trying() const { return until_trial_ == 0; }
+  void decide();
+
+  bool spreads_ = true;
+  int64_t until_trial_ = kWarmUps;
+  int64_t distance_ = kFirstDistance;
+  // Of the trial, by whether loops were spread:
+  std::array<size_t, 2> tried_{};
+  std::array<std::array<double, kTries>, 2> ns_per_row_{};
+};
+
+}  // namespace tutti::impl::data
+
+#endif  // TUTTI_DATA_SPREAD_CHOICE_H_
