@@ -32,6 +32,14 @@ class LongRandomStream {
   /// Each of 0 .. bound-1 with the same probability; bound > 0.
   int64_t below(int64_t bound) { return draw_below(*this, bound); }
 
+  /// Words that were taken; a stream of the same key goes on from there after seek().
+  int64_t position() const { return next_block_ == 0 ? 0 : static_cast<int64_t>(4 * next_block_ - kWords + taken_); }
+  void seek(int64_t position) {
+    next_block_ = static_cast<uint64_t>(position) / kWords * kBlocks;
+    make_words();
+    taken_ = static_cast<size_t>(position) % kWords;
+  }
+
  private:
   static constexpr size_t kBlocks = 16, kWords = 4 * kBlocks;
 

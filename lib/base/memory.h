@@ -45,6 +45,10 @@ struct AllocationCount {
 };
 AllocationCount allocation_count();
 
+/// Bytes that the process may still allocate without pushing others out, by the system, its control groups and its
+/// resource limits. Reads files of the system: not for hot loops.
+int64_t available_memory();
+
 /// `size` rounded up to a multiple of `alignment`, a power of two.
 constexpr size_t round_up(size_t size, size_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
 

@@ -119,6 +119,19 @@ void long_streams_are_the_same_words(void **) {
     const int64_t bound = (int64_t{1} << (i % 50)) + i;
     assert_int_equal(long_words.below(bound), words.below(bound));
   }
+  for (int i = 0; i < 300; ++i) {
+    LongRandomStream moved(key);
+    moved.seek(long_words.position());
+    assert_int_equal(moved.position(), long_words.position());
+    assert_int_equal(moved.next64(), long_words.next64());
+    (void)long_words.next();
+  }
+  LongRandomStream fresh(key), sought(key);
+  assert_int_equal(fresh.position(), 0);
+  (void)sought.next64();
+  sought.seek(0);
+  assert_int_equal(sought.next(), fresh.next());
+  assert_int_equal(fresh.position(), 1);
 }
 
 void below_is_even(void **) {
