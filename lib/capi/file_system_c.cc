@@ -74,6 +74,11 @@ class HostFile : public data::ReadableFile {
   }
 
   int64_t size_bytes() const override { return size_; }
+  std::string version() const override {
+    if (functions_->table.version == nullptr) return {};
+    const char *const version = functions_->table.version(functions_->user->get(), file_);
+    return version == nullptr ? std::string() : version;
+  }
   Result<size_t> read_at(int64_t offset, std::span<char> target) const override {
     TUTTI_TRY(base::check(token_.get()));
     const auto room = static_cast<int64_t>(std::min<uint64_t>(target.size(), INT64_MAX));

@@ -38,6 +38,8 @@ class ReadableFile : public base::Object {
   const std::string &path() const { return path_; }
   /// As it was when the file was opened.
   virtual int64_t size_bytes() const = 0;
+  /// What tells its contents from others that were under its path; empty when the file system does not know.
+  virtual std::string version() const { return {}; }
   /// In memory or on the machine's own disks: several threads may well read at once, and no token is asked.
   virtual bool is_local() const { return false; }
   /// Fills the beginning of `target` from `offset` on and gives the number of bytes: at least one, unless the target is

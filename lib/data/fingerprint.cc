@@ -93,7 +93,7 @@ Status add_cache(const Recipe &recipe, Fingerprint &fingerprint) {
 
 Status add_recipe(const Dataset &dataset, const Recipe &recipe, Fingerprint &fingerprint) {
   // These give the elements they get.
-  if (recipe.name == "prefetch") return add_dataset(*recipe.inputs[0], fingerprint);
+  if (recipe.name == "prefetch" || recipe.name == "options") return add_dataset(*recipe.inputs[0], fingerprint);
   if (recipe.name == "cache" || recipe.name == "snapshot") return add_cache(recipe, fingerprint);
   fingerprint.add(recipe.name);
   fingerprint.add_number(recipe.revision);
@@ -154,6 +154,9 @@ Status Fingerprint::add_file(const std::string &path, const FileSystems *systems
   if (!scheme_of(path).empty()) {
     TUTTI_ASSIGN(const base::Ref<const ReadableFile> file, open_file(path, systems, cancel_));
     add_number(file->size_bytes());
+    const std::string version = file->version();
+    add(version);
+    if (version.empty()) add_unknown(path);
     return Status();
   }
   TUTTI_ASSIGN(const base::FileStamp stamp, base::file_stamp(path));

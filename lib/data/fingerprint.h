@@ -41,9 +41,9 @@ class Fingerprint {
   void add_number(int64_t number) { hash_ = base::fnv1a64(static_cast<uint64_t>(number), hash_); }
   /// Dtype, shape and values.
   void add_tensor(const tensor::Tensor &tensor);
-  /// Path, size and time of change.
+  /// Path, size and time of change, or what its file system knows it by; where that is nothing, it is unknown.
   base::Status add_file(const std::string &path, const FileSystems *systems = nullptr);
-  /// Something that no hash can tell, by the kind of the dataset; it may depend on the seed.
+  /// Something that no hash can tell: the kind of a dataset, which may depend on the seed, or the path of a file.
   void add_unknown(std::string_view kind) {
     if (unknown_.empty()) unknown_ = kind;
   }
@@ -52,7 +52,7 @@ class Fingerprint {
   uint64_t value() const { return hash_; }
   const base::Ref<base::CancelToken> &cancel() const { return cancel_; }
   bool has_unknown() const { return !unknown_.empty(); }
-  /// The kind of the first dataset that cannot be told.
+  /// The first of these.
   const std::string &unknown() const { return unknown_; }
   /// Do the elements depend on the seed of the walk?
   bool uses_seed() const { return uses_seed_; }

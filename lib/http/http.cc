@@ -91,6 +91,8 @@ int32_t read_file(void *, void *file, int64_t offset, void *target, int64_t size
   });
 }
 
+const char *version_of(void *, void *file) { return static_cast<RemoteFile *>(file)->version().c_str(); }
+
 void close_file(void *, void *file) { delete static_cast<RemoteFile *>(file); }
 
 void destroy(void *user) { delete static_cast<SharedPointer *>(user); }
@@ -101,6 +103,7 @@ Outcome add(tutti_context *context, const char *scheme, const SharedPointer &sha
   functions.open = open_file;
   functions.read = read_file;
   functions.close = close_file;
+  functions.version = version_of;
   // A server says nothing about what else it has, so there is no list.
   auto *const user = new SharedPointer(shared);
   return {tutti_context_add_file_system(context, scheme, &functions, user, destroy, err), ""};

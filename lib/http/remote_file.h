@@ -37,6 +37,8 @@ class RemoteFile {
   /// Fetches the first block, and with it the size.
   Outcome open(const IsCancelled &is_cancelled);
   int64_t size_bytes() const { return size_; }
+  /// The entity tag, or when it was modified; may be empty.
+  const std::string &version() const { return version_; }
   /// Bytes from `offset` on, which lies within the file; at least one.
   Outcome read(int64_t offset, char *target, int64_t size, int64_t &got, const IsCancelled &is_cancelled);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dataset_fixtures.h"
 
@@ -33,6 +34,8 @@ struct memory {
   int is_silent;        /* fails without an error */
   atomic_int waits;     /* reads wait until they are told to end */
   int open_waits, list_waits;
+  const char *version; /* of each file; NULL = there is none */
+  const char *instead; /* what all files hold; NULL = the truth */
   atomic_int opened, closed, reads, destroyed, told_to_end;
 };
 
@@ -51,6 +54,10 @@ static int32_t wait_until_told(struct memory *memory, tutti_cancel *cancel, tutt
   return tutti_error_set(error, TUTTI_INTERNAL, "nobody ends this wait");
 }
 
+static const char *contents_of(const struct memory *memory, int file) {
+  return memory->instead != NULL ? memory->instead : files[file].contents;
+}
+
 static int32_t memory_open(void *user, const char *path, tutti_cancel *cancel, void **file, int64_t *size_bytes,
                            tutti_error **error) {
   struct memory *memory = user;
@@ -59,7 +66,7 @@ static int32_t memory_open(void *user, const char *path, tutti_cancel *cancel, v
   for (int i = 0; i < FILES; i++) {
     if (strcmp(files[i].path, path) != 0) continue;
     *file = (void *)(uintptr_t)(i + 1);
-    *size_bytes = memory->claimed_size != 0 ? memory->claimed_size : (int64_t)strlen(files[i].contents);
+    *size_bytes = memory->claimed_size != 0 ? memory->claimed_size : (int64_t)strlen(contents_of(memory, i));
     memory->opened++;
     return TUTTI_OK;
   }
@@ -80,7 +87,7 @@ static int32_t memory_read(void *user, void *file, int64_t offset, void *target,
     if (i > 10000) return tutti_error_set(error, TUTTI_INTERNAL, "nobody ends this read");
     sleep_microseconds(1000);
   }
-  const char *contents = files[(uintptr_t)file - 1].contents;
+  const char *contents = contents_of(memory, (int)(uintptr_t)file - 1);
   int64_t length = (int64_t)strlen(contents), most = length - offset < size ? length - offset : size;
   if (memory->most_bytes != 0 && most > memory->most_bytes) most = memory->most_bytes;
   if (most < 0) most = 0;
@@ -92,6 +99,11 @@ static int32_t memory_read(void *user, void *file, int64_t offset, void *target,
 static void memory_close(void *user, void *file) {
   (void)file;
   ((struct memory *)user)->closed++;
+}
+
+static const char *memory_version(void *user, void *file) {
+  (void)file;
+  return ((struct memory *)user)->version;
 }
 
 /* Directories are what stands before a "/" in the names. */
@@ -128,6 +140,7 @@ static const tutti_file_system functions = {
     .read = memory_read,
     .close = memory_close,
     .list = memory_list,
+    .version = memory_version,
 };
 
 static tutti_context *new_context(struct memory *memory) {
@@ -295,6 +308,43 @@ static void test_reads_that_fail(void **state) {
                    "a line that is long enough to come in many pieces,"
                    "another one, of which the same is true, and more so,short,",
                    TUTTI_DATA_LOSS, early);
+}
+
+/* Lines of a file behind a cache in a file of this machine. */
+static tutti_pipeline *cached(struct memory *memory, const char *path, const char *key) {
+  tutti_pipeline *pipeline = lines_of(new_context(memory), "mem://a/1.txt");
+  tutti_pipeline_cache(pipeline, &(tutti_pipeline_cache_attrs){.path = path, .key = key});
+  return pipeline;
+}
+
+/* What is cached of a file is used as long as its version is the same, and not at all where there is none. */
+static void test_caches_ask_for_versions(void **state) {
+  (void)state;
+  char path[] = "/tmp/tutti_file_system_test_XXXXXX";
+  int descriptor = mkstemp(path);
+  assert_true(descriptor >= 0);
+  close(descriptor);
+  unlink(path);
+  struct memory memory = {0};
+  tutti_pipeline *pipeline = cached(&memory, path, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "what 'mem://a/1.txt' gives could not be seen", pipeline);
+  memory.version = "";
+  pipeline = cached(&memory, path, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "the parameter 'key'", pipeline);
+
+  memory.version = "first";
+  assert_texts("one,two,", build(cached(&memory, path, NULL)));
+  memory.instead = "six\nten\n"; /* as many bytes */
+  assert_texts("one,two,", build(cached(&memory, path, NULL)));
+  memory.version = "second";
+  assert_texts("six,ten,", build(cached(&memory, path, NULL)));
+  /* The key stands for what changes where no version does. */
+  memory.version = NULL;
+  assert_texts("six,ten,", build(cached(&memory, path, "1")));
+  memory.instead = NULL;
+  assert_texts("six,ten,", build(cached(&memory, path, "1")));
+  assert_texts("one,two,", build(cached(&memory, path, "2")));
+  unlink(path);
 }
 
 /* A read that waits is told when the call is over, and the next call goes on where the walk stood. */
@@ -467,6 +517,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_mistakes),
     cmocka_unit_test(test_functions_that_fail),
     cmocka_unit_test(test_reads_that_fail),
+    cmocka_unit_test(test_caches_ask_for_versions),
     cmocka_unit_test(test_slow_reads_end_in_time),
     cmocka_unit_test(test_walks_are_left),
     cmocka_unit_test(test_hanging_builds_end_in_time),

@@ -60,6 +60,11 @@ typedef struct tutti_file_system {
    * themselves. */
   int32_t (*list)(void *user, const char *directory, tutti_cancel *cancel, tutti_list_fn add, void *listing,
                   tutti_error **err);
+
+  /* (optional) Tells the contents of an open file from others that were under its path: an entity tag, a generation, a
+   * time of change. Lent until the next call for the file. NULL or "" when that is not known; then caches in files,
+   * which may not be used for what has changed, want a key of the program (transforms "cache" and "snapshot"). */
+  const char *(*version)(void *user, void *file);
 } tutti_file_system;
 
 /* Name of the one symbol that a shared module of file systems exports (tutti_context_load_file_system). */
