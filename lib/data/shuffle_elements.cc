@@ -21,6 +21,8 @@ namespace {
 
 // States of the input are taken this often at most.
 constexpr int64_t kLeastSnapshotDistance = 64;
+// Failed elements that are remembered, in buffers that are not larger.
+constexpr int64_t kMostFailed = 64;
 
 class ElementShuffleStage : public Stage {
  public:
@@ -69,7 +71,7 @@ class ElementShuffleStage : public Stage {
       if (base::is_interrupt(more.status())) return more.status();
       const int64_t position = pulled_++;
       if (!more.ok()) {
-        failed_.insert(position);
+        note_failure(position);
         return more.status();
       }
       reservoir_.add(position);
@@ -77,6 +79,14 @@ class ElementShuffleStage : public Stage {
       if (reservoir_.has_room()) TUTTI_TRY(base::check(cancel_.get()));
     }
     return Status();
+  }
+
+  // A state says which elements failed, so that its draws can be made again; of many it tells the buffer instead.
+  void note_failure(int64_t position) {
+    if (saves_buffer_) return;
+    failed_.insert(position);
+    saves_buffer_ = static_cast<int64_t>(failed_.size()) > std::max(capacity_, kMostFailed);
+    if (saves_buffer_) failed_.clear();
   }
 
   void take_snapshot() {
@@ -92,8 +102,11 @@ class ElementShuffleStage : public Stage {
     input_->save(snapshots_.back().state);
   }
 
+  void save_buffer(State &state) const;
+  Status restore_buffer(const JsonReader &state);
   Status replay();
   Status draw_again();
+  void want_buffer();
   Status read_again();
 
   std::unique_ptr<Stage> input_;
@@ -105,7 +118,8 @@ class ElementShuffleStage : public Stage {
   std::vector<Element> held_;       // by slot of the reservoir
   Element spare_;                   // for the next one, with memory of one given out
   std::deque<Snapshot> snapshots_;  // the first is from before the oldest element held
-  std::set<int64_t> failed_;        // positions of elements that failed
+  std::set<int64_t> failed_;        // positions of elements that failed,
+  bool saves_buffer_ = false;       // unless they were many
   int64_t pulled_ = 0;
   int64_t draws_ = 0;
   bool ended_ = false;
@@ -132,6 +146,7 @@ void ElementShuffleStage::save(State &state) const {
     }
     state.close();
   }
+  if (saves_buffer_) save_buffer(state);
   const bool fresh = snapshots_.empty();
   state.number("input_position", fresh ? 0 : snapshots_.front().position);
   state.key("input");
@@ -162,12 +177,39 @@ Status ElementShuffleStage::restore(const JsonReader &state) {
       failed_.insert(position);
     }
   }
+  if (state.has("buffer")) TUTTI_TRY(restore_buffer(state));
   TUTTI_ASSIGN(const int64_t from, saved_count(state, "input_position", 0, pulled_));
   TUTTI_ASSIGN(const JsonReader input, state.get("input"));
   TUTTI_TRY(input_->restore(input));
   snapshots_.push_back({from, {}});
   input_->save(snapshots_.back().state);
-  replay_ = pulled_ > 0 ? Replay::draw : Replay::done;
+  replay_ = pulled_ == 0 ? Replay::done : saves_buffer_ ? Replay::read : Replay::draw;
+  if (replay_ == Replay::read) want_buffer();
+  return Status();
+}
+
+void ElementShuffleStage::save_buffer(State &state) const {
+  state.number("random", reservoir_.stream_position());
+  state.key("buffer");
+  state.open_list();
+  for (size_t slot = 0; slot < reservoir_.size(); ++slot)
+    state.number(reservoir_.position(slot));
+  state.close();
+}
+
+Status ElementShuffleStage::restore_buffer(const JsonReader &state) {
+  TUTTI_ASSIGN(const int64_t random, saved_count(state, "random"));
+  TUTTI_ASSIGN(const JsonReader list, state.get("buffer"));
+  TUTTI_ASSIGN(const std::vector<int64_t> positions, list.as_integers());
+  const std::set<int64_t> different(positions.begin(), positions.end());
+  if (static_cast<int64_t>(positions.size()) > capacity_ || different.size() != positions.size() ||
+      (!positions.empty() && (*different.begin() < 0 || *different.rbegin() >= pulled_))) {
+    return list.wrong(base::concat("up to ", capacity_, " different positions below ", pulled_));
+  }
+  for (const int64_t position : positions)
+    reservoir_.add(position);
+  reservoir_.go_on_from(random);
+  saves_buffer_ = true;
   return Status();
 }
 
@@ -196,11 +238,15 @@ Status ElementShuffleStage::draw_again() {
     reservoir_.remove(reservoir_.pick());
   }
   top_up();
+  want_buffer();
+  return Status();
+}
+
+void ElementShuffleStage::want_buffer() {
   for (size_t slot = 0; slot < reservoir_.size(); ++slot)
     wanted_[reservoir_.position(slot)] = slot;
   held_.resize(reservoir_.size());
   read_position_ = snapshots_.front().position;
-  return Status();
 }
 
 Status ElementShuffleStage::read_again() {

@@ -165,6 +165,59 @@ void restored_buffer_size_must_agree(void **) {
   assert_error_contains(other->restore(iterator->save()), "the saved shuffle has buffer_size 5, the pipeline has 6");
 }
 
+// What the next `count` calls give; -1 for an error, -2 behind the end.
+std::vector<int64_t> answers(data::Iterator &iterator, int64_t count) {
+  std::vector<int64_t> answers;
+  for (Element element; static_cast<int64_t>(answers.size()) < count;) {
+    const base::Result<bool> more = iterator.next(element);
+    answers.push_back(!more.ok() ? -1 : *more ? element.components[0].scalar_value<int64_t>().value() : -2);
+  }
+  return answers;
+}
+
+// Nine of ten elements fail: a state stays small all the same, and the walk goes on from any of them.
+void states_do_not_grow_with_failures(void **) {
+  constexpr int64_t kCount = 1500, kAhead = 40;
+  data::TransformArguments arguments;
+  arguments.map = [](const Element &input, Element &output) {
+    TUTTI_ASSIGN(const int64_t value, input.components[0].scalar_value<int64_t>());
+    if (value % 10 != 3) return base::data_loss("a bad element");
+    output = input;
+    return base::Status();
+  };
+  const DatasetRef dataset =
+      assert_ok_value(range(kCount).apply("map_callback", {}, std::move(arguments)).shuffle(7).build());
+  const std::vector<int64_t> expected = answers(*assert_ok_value(dataset->make_iterator({})), kCount + kAhead);
+  assert_int_equal(std::count(expected.begin(), expected.end(), -1), kCount - kCount / 10);
+  assert_int_equal(std::count(expected.begin(), expected.end(), -2), kAhead);
+
+  const auto iterator = assert_ok_value(dataset->make_iterator({}));
+  for (int64_t place = 0; place < kCount; ++place) {
+    const base::Json state = iterator->save();
+    assert_true(state.dump().size() < 3000);
+    if (place % 3 == 0) {
+      const auto restored = assert_ok_value(dataset->make_iterator({}));
+      assert_ok(restored->restore(state));
+      assert_true(restored->save() == state);
+      const auto from = expected.begin() + place;
+      assert_true(answers(*restored, kAhead) == std::vector<int64_t>(from, from + kAhead));
+    }
+    assert_int_equal(answers(*iterator, 1)[0], expected[static_cast<size_t>(place)]);
+  }
+}
+
+// A buffer that no walk can have had is refused.
+void restored_buffers_are_checked(void **) {
+  const DatasetRef dataset = assert_ok_value(forward_only(range(50)).shuffle(4).build());
+  for (const char *const buffer : {"[0,0]", "[-1]", "[10]", "[1,2,3,4,5]", "[\"a\"]"}) {
+    const std::string text = base::concat(
+        R"({"kind":"element_shuffle","draws":3,"pulled":10,"ended":0,"buffer_size":4,"random":3,"buffer":)", buffer,
+        R"(,"input_position":0,"input":{"kind":"filter","input":{"kind":"indexed","position":0}}})");
+    const auto iterator = assert_ok_value(dataset->make_iterator({}));
+    assert_error_contains(iterator->restore(assert_ok_value(base::Json::parse(text))), "buffer");
+  }
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
@@ -178,5 +231,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(large_datasets_need_no_stored_order),
     cmocka_unit_test(large_datasets_are_drawn_from_small_buffers),
     cmocka_unit_test(restored_buffer_size_must_agree),
+    cmocka_unit_test(states_do_not_grow_with_failures),
+    cmocka_unit_test(restored_buffers_are_checked),
 };
 TEST_MAIN(tests)
