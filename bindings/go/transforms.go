@@ -180,6 +180,40 @@ func (p *Pipeline) Interleave(others []*Dataset, options ...InterleaveOptions) *
 	return p
 }
 
+// OptionsOptions are what Options may be told; the zero value means the defaults.
+type OptionsOptions struct {
+	// What automatic parallelism means: threads that compute; 0 = those that the context has for pipelines.
+	// Default: 0.
+	Threads int64
+	// Bytes of elements that automatic buffers may hold ahead of the reader; 0 = an eighth of the memory that is
+	// free. Default: 0.
+	MemoryBytes int64
+	// Off: interleave and parallel maps give the elements that are ready instead of waiting for those whose turn it
+	// is. The order then differs from run to run, and in a walk that is resumed a shuffle, or another transform
+	// that reads again what it held, may give some elements twice and leave out others. Default: true.
+	Deterministic Bool
+}
+
+// Options: Settings for the sources and transforms before it. Where there are several, numbers are those of the
+// first that sets them, and the order is kept where all say so. Elements go through as they are.
+func (p *Pipeline) Options(options ...OptionsOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "options", 1)
+	o := first(options)
+	if o.Threads != 0 {
+		raw.Pipeline_set_i64(p.handle, "threads", o.Threads)
+	}
+	if o.MemoryBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "memory_bytes", o.MemoryBytes)
+	}
+	if o.Deterministic != 0 {
+		raw.Pipeline_set_bool(p.handle, "deterministic", o.Deterministic == True)
+	}
+	p.end()
+	return p
+}
+
 // PaddedBatchOptions are what PaddedBatch may be told; the zero value means the defaults.
 type PaddedBatchOptions struct {
 	// Leave out a last batch of fewer rows. Default: false.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "data/buffer_budget.h"
 #include "data/stage.h"
 #include "data/state.h"
 #include "data/walk_report.h"
@@ -43,6 +44,7 @@ Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context
   context.cancel = base::CancelToken::create_child(std::move(context.cancel));
   context.consumer = std::make_shared<ConsumerThread>();
   context.workers = std::make_shared<WorkerThreads>(context.threads);
+  context.buffers = std::make_shared<BufferBudget>(0);
   context.report = std::make_shared<WalkReport>();
   TUTTI_ASSIGN(std::unique_ptr<Stage> stage, walk(context));
   return std::make_unique<Iterator>(DatasetRef::share(const_cast<Dataset *>(this)), std::move(context),
@@ -135,11 +137,19 @@ Result<std::vector<Element>> peek(const Dataset &dataset, int64_t count, const I
 
 bool runs_own_code_only(const Dataset &dataset) {
   // What lies before a prefetch runs on other threads.
-  static constexpr std::string_view kinds[] = {
-      "batch",  "bucket_by_length", "cache", "concatenate", "enumerate",  "feed",    "filter",  "interleave",
-      "map",    "padded_batch",     "range", "rebatch",     "repeat",     "shard",   "shuffle", "skip",
-      "slices", "sample_from",      "scan",  "take",        "take_while", "tensors", "unbatch", "window",
-      "zip"};
+  static constexpr std::string_view kinds[] = {"batch",        "bucket_by_length",
+                                               "cache",        "concatenate",
+                                               "enumerate",    "feed",
+                                               "filter",       "interleave",
+                                               "map",          "options",
+                                               "padded_batch", "range",
+                                               "rebatch",      "repeat",
+                                               "shard",        "shuffle",
+                                               "skip",         "slices",
+                                               "sample_from",  "scan",
+                                               "take",         "take_while",
+                                               "tensors",      "unbatch",
+                                               "window",       "zip"};
   if (dataset.kind() == "prefetch") return true;
   return std::ranges::find(kinds, dataset.kind()) != std::end(kinds) &&
          std::ranges::all_of(dataset.inputs(), [](const DatasetRef &input) { return runs_own_code_only(*input); });

@@ -43,6 +43,7 @@
 
 namespace tutti::impl::data {
 
+class BufferBudget;
 class Dataset;
 class Fingerprint;
 class Iterator;
@@ -75,11 +76,15 @@ struct IteratorContext {
   int64_t epoch = 0;
   /// Threads that a transform with automatic parallelism may use; 0 = the cores of the process.
   int32_t threads = 0;
+  /// If not, stages may give elements as they are ready, in another order than without threads; then what is given is
+  /// no function of the seed any more.
+  bool keeps_order = true;
   /// Who runs graphs; null makes maps and filters by graph an error.
   std::shared_ptr<GraphRunner> graphs;
   // Set by make_iterator():
   std::shared_ptr<ConsumerThread> consumer;
   std::shared_ptr<WorkerThreads> workers;
+  std::shared_ptr<BufferBudget> buffers;
   std::shared_ptr<WalkReport> report;  // null: nobody counts
 };
 

@@ -74,6 +74,13 @@ Result<size_t> find_component(const ElementSpec &spec, std::string_view name) {
   return base::invalid_argument("there is no component '", name, "' in ", spec.to_string());
 }
 
+int64_t Element::size_bytes() const {
+  int64_t bytes = 0;
+  for (const tensor::Tensor &component : components)
+    bytes += component.size_bytes();
+  return bytes;
+}
+
 int64_t Element::rows() const { return components.empty() ? 0 : components[0].rows(); }
 
 namespace {

@@ -85,6 +85,8 @@ struct Element {
 
   /// Rows of a batched element: the first dimension of its first component; 0 without components.
   int64_t rows() const;
+  /// Of all components.
+  int64_t size_bytes() const;
 };
 
 /// Does the element have the spec's components? `what` names the origin in the error, which names the component, what

@@ -42,7 +42,8 @@ bool is_cache(const Dataset &dataset) {
 
 // What gives one element for each of its input: behind it a batch is still a batch, a pass still a pass.
 bool keeps_elements(const Dataset &dataset) {
-  static constexpr std::string_view kinds[] = {"prefetch", "enumerate", "ignore_errors", "take", "skip", "filter"};
+  static constexpr std::string_view kinds[] = {"prefetch", "options", "enumerate", "ignore_errors",
+                                               "take",     "skip",    "filter"};
   return is_map(dataset) || is_cache(dataset) || is_one_of(dataset.kind(), kinds);
 }
 
@@ -180,7 +181,8 @@ Result<std::vector<std::string>> lint(const Dataset &dataset) {
   std::vector<std::string> warnings;
   // Behind the prefetch only what costs nothing may stand.
   const Dataset *last = &dataset;
-  while (last->inputs().size() == 1 && (last->kind() == "take" || last->kind() == "skip" || last->kind() == "repeat")) {
+  constexpr std::string_view kFree[] = {"take", "skip", "repeat", "options"};
+  while (last->inputs().size() == 1 && is_one_of(last->kind(), kFree)) {
     last = last->inputs()[0].get();
   }
   if (last->kind() != "prefetch") {

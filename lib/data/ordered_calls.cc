@@ -7,6 +7,7 @@
 namespace tutti::impl::data {
 
 using base::CancelToken;
+using base::JsonReader;
 using base::now_ns;
 using base::Ref;
 using base::Result;
@@ -28,8 +29,10 @@ OrderedCallsStage::OrderedCallsStage(const char *kind, std::unique_ptr<Stage> in
       calls_(std::move(calls)),
       slots_per_thread_(limits.slots),
       first_(limits.first == 0 ? calls_.size() : std::min(limits.first, calls_.size())),
+      keeps_order_(limits.keeps_order),
       counters_(counters),
       slots_(calls_.size() * static_cast<size_t>(limits.slots)),
+      share_(limits.budget),
       scheduled_(calls_.size()) {}
 
 OrderedCallsStage::~OrderedCallsStage() {
@@ -42,27 +45,96 @@ OrderedCallsStage::~OrderedCallsStage() {
 
 Result<bool> OrderedCallsStage::next(Element &element) {
   if (has_ended()) return last_answer();
-  if (threads_.empty()) {
-    give_up_input();
-    TUTTI_TRY(start(first_));
+  if (threads_.empty()) TUTTI_TRY(begin());
+  if (counters_ != nullptr && counters_->wants_time()) counters_->add_depth(ready(taken_.load()));
+  TUTTI_ASSIGN(Slot *const slot, await_done());
+  Result<bool> more = give_out_early(*slot, element);
+  if (share_.is_limited()) largest_bytes_ = std::max(largest_bytes_, element.size_bytes());
+  if (slot->number != taken_.load(std::memory_order_relaxed)) {
+    taken_early_.insert(slot->number);
+    return more;
   }
-  const int64_t taken = taken_.load(std::memory_order_relaxed);
-  Slot &slot = slot_of(taken);
-  if (counters_ != nullptr && counters_->wants_time()) counters_->add_depth(ready(taken));
-  if (!slot.done.load()) {
-    awaited_.store(&slot);
-    const int64_t begin = now_ns();
-    const Status status = finished_.wait(cancel_.get(), [&] { return slot.done.load(); });
-    awaited_.store(nullptr, std::memory_order_relaxed);
-    TUTTI_TRY(status);
-    if (threads_.size() < calls_.size()) consider_more(now_ns() - begin);
-  }
-  slot.done.store(false, std::memory_order_relaxed);
-  Result<bool> more = give_out(slot, element);
-  taken_.store(taken + 1);
+  pass(*slot);
+  pass_early();
   // Waking costs the consumer a system call: only when there is a good deal to do.
-  if (drawn_.load() - taken - 1 <= enough_room()) room_.wake();
+  if (drawn_.load() - taken_.load(std::memory_order_relaxed) <= enough_room()) room_.wake();
   return more;
+}
+
+Result<OrderedCallsStage::Slot *> OrderedCallsStage::await_done() {
+  pass_early();
+  if (Slot *const slot = find_done()) return slot;
+  awaited_.store(&slot_of(taken_.load(std::memory_order_relaxed)));
+  const int64_t begin = now_ns();
+  Slot *slot = nullptr;
+  const Status status = finished_.wait(cancel_.get(), [&] {
+    pass_early();
+    slot = find_done();
+    return slot != nullptr;
+  });
+  awaited_.store(nullptr, std::memory_order_relaxed);
+  TUTTI_TRY(status);
+  if (threads_.size() < calls_.size()) consider_more(now_ns() - begin);
+  return slot;
+}
+
+OrderedCallsStage::Slot *OrderedCallsStage::find_done() {
+  const int64_t taken = taken_.load(std::memory_order_relaxed);
+  Slot &first = slot_of(taken);
+  if (first.done.load() && !taken_early_.contains(taken)) return &first;
+  if (keeps_order_) return nullptr;
+  for (int64_t number = taken + 1; number < taken + static_cast<int64_t>(slots_.size()); ++number) {
+    Slot &slot = slot_of(number);
+    // The last answer comes when nothing lies before it.
+    if (slot.done.load() && !taken_early_.contains(number) && !is_last(slot.more)) return &slot;
+  }
+  return nullptr;
+}
+
+void OrderedCallsStage::pass(Slot &slot) {
+  commit(slot);
+  slot.done.store(false, std::memory_order_relaxed);
+  taken_.store(slot.number + 1);
+}
+
+void OrderedCallsStage::pass_early() {
+  while (!taken_early_.empty()) {
+    const int64_t taken = taken_.load(std::memory_order_relaxed);
+    Slot &slot = slot_of(taken);
+    if (*taken_early_.begin() != taken || !slot.done.load()) return;
+    taken_early_.erase(taken_early_.begin());
+    pass(slot);
+  }
+}
+
+void OrderedCallsStage::save_more(State &state) const {
+  if (taken_early_.empty()) return;
+  state.key("taken_early");
+  state.open_list();
+  for (const int64_t number : taken_early_) {
+    state.open("taken");
+    state.number("behind", number - taken_.load(std::memory_order_relaxed));
+    state.close();
+  }
+  state.close();
+}
+
+Status OrderedCallsStage::restore_more(const JsonReader &state) {
+  if (!state.has("taken_early")) return Status();
+  TUTTI_ASSIGN(const JsonReader list, state.get("taken_early"));
+  TUTTI_ASSIGN(const std::vector<JsonReader> entries, list.elements());
+  for (const JsonReader &entry : entries) {
+    TUTTI_ASSIGN(const int64_t behind, saved_count(entry, "behind", 1));
+    taken_early_.insert(behind);
+  }
+  return Status();
+}
+
+Status OrderedCallsStage::begin() {
+  give_up_input();
+  left_out_ = taken_early_;
+  awaits_any_ = !keeps_order_ || !left_out_.empty();
+  return start(first_);
 }
 
 int64_t OrderedCallsStage::ready(int64_t taken) {
@@ -101,22 +173,24 @@ void OrderedCallsStage::consider_more(int64_t waited_ns) {
   if (is_first || static_cast<double>(waited) < kMuchWaiting * static_cast<double>(looked)) return;
   const double cores = static_cast<double>(processor_before_ns_ - before) / static_cast<double>(looked);
   if (cores > kBusyCores * base::available_cores()) return;
+  const size_t more = std::min(calls_.size(), 2 * threads_.size());
+  if (!share_.resize(static_cast<int64_t>(more) * slots_per_thread_ * largest_bytes_)) return;
   // Without more threads it goes on as it did.
-  (void)start(std::min(calls_.size(), 2 * threads_.size()));
+  (void)start(more);
 }
 
 void OrderedCallsStage::work(size_t number) {
   const Call &call = calls_[number];
   scheduled_[number].store(base::ScheduledThread::current(), std::memory_order_relaxed);
   while (Slot *slot = draw()) {
-    if (slot->more.ok() && *slot->more) {
+    if (slot->more.ok() && *slot->more && !slot->is_left_out) {
       const int64_t begin = now_ns();
       const Status status = call(slot->input, slot->element);
       if (!status.ok()) slot->more = status;
       if (counters_ != nullptr) counters_->add_work(now_ns() - begin);
     }
     slot->done.store(true);
-    if (awaited_.load() == slot) finished_.wake();
+    if (awaits_any_ || awaited_.load() == slot) finished_.wake();
   }
 }
 
@@ -134,6 +208,8 @@ OrderedCallsStage::Slot *OrderedCallsStage::draw() {
   slot.more = input_->next(slot.input);
   slot.state.clear();
   input_->save(slot.state);
+  slot.number = drawn;
+  slot.is_left_out = left_out_.erase(drawn) > 0;
   drawn_all_ = is_last(slot.more);
   drawn_.store(drawn + 1);
   return &slot;

@@ -3,6 +3,10 @@
 // What stages have in common whose input belongs to threads in the background: each element is handed over together
 // with the input's state behind it, and what save() shows is that of the element given out last.
 //
+// A stage that gives elements as they are ready, in another order than the input's, shows the input's state behind the
+// elements all of which were given out, and with it which ones behind that were, so that a restored walk leaves them
+// out.
+//
 // Threads: the functions here belong to the consumer; Handover objects to whoever holds them.
 #ifndef TUTTI_DATA_RUN_AHEAD_H_
 #define TUTTI_DATA_RUN_AHEAD_H_
@@ -15,7 +19,18 @@
 
 namespace tutti::impl::data {
 
+class SleepPoint;
 class StageCounters;
+
+/// For stages that only know the input's order: refuses the state of one that had given out elements before others that
+/// lie in front of them.
+inline base::Status expect_in_order(const base::JsonReader &state) {
+  if (!state.has("taken_early")) return base::Status();
+  return base::invalid_argument(
+      state.path(), ": was saved by a walk that did not keep the order (transform \"options\", ",
+      "deterministic off) and can only be restored in one with several threads, or that does not "
+      "keep it either");
+}
 
 class RunAheadStage : public Stage {
  public:
@@ -27,15 +42,20 @@ class RunAheadStage : public Stage {
     } else {
       state.append(committed_);
     }
+    save_more(state);
     state.close();
   }
   base::Status restore(const base::JsonReader &state) final {
     TUTTI_TRY(expect_kind(state, kind_));
     TUTTI_ASSIGN(const base::JsonReader input, state.get("input"));
+    TUTTI_TRY(restore_more(state));
     return input_->restore(input);
   }
 
  protected:
+  virtual void save_more(State &) const {}
+  virtual base::Status restore_more(const base::JsonReader &) { return base::Status(); }
+
   /// An element, an error, or the end; and the input's state behind it.
   struct Handover {
     Element element;
@@ -54,11 +74,17 @@ class RunAheadStage : public Stage {
   bool has_ended() const { return ended_; }
   /// What every call behind the last element answers.
   base::Result<bool> last_answer() const { return final_status_.ok() ? base::Result<bool>(false) : final_status_; }
-  /// Gives out what was handed over.
+  /// Gives out what was handed over, in the input's order.
   base::Result<bool> give_out(Handover &from, Element &element) {
+    commit(from);
+    return give_out_early(from, element);
+  }
+  /// From now on what was handed over, and all before it, has been given out.
+  void commit(Handover &from) { committed_.swap(from.state); }
+  /// Gives out what was handed over, before something that lies before it; commit() follows when its turn has come.
+  base::Result<bool> give_out_early(Handover &from, Element &element) {
     base::Result<bool> more = std::move(from.more);
     std::swap(element, from.element);
-    committed_.swap(from.state);
     if (is_last(more)) {
       ended_ = true;
       final_status_ = more.status();
@@ -77,11 +103,23 @@ class RunAheadStage : public Stage {
   base::Status final_status_;
 };
 
+/// A walk over a dataset whose elements a thread prepares.
+class PrefetchedWalk : public RunAheadStage {
+ public:
+  /// Has next() an answer without waiting? Begins to prepare elements, if that has not begun.
+  virtual base::Result<bool> is_ready() = 0;
+
+ protected:
+  using RunAheadStage::RunAheadStage;
+};
+
 /// A walk over a dataset whose elements a thread prepares, up to buffer_size of them (0 = automatic); begun with the
-/// first next(). `counters` (may be null) are those of the stage that this is part of: they get its depth, and, when
-/// the context has no report, the work of the dataset.
-base::Result<std::unique_ptr<Stage>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
-                                                     int64_t buffer_size, StageCounters *counters);
+/// first next(). `arrived` (may be null) is woken with every element; it outlives the walk. `counters` (may be null)
+/// are those of the stage that this is part of: they get its depth, and, when the context has no report, the work of
+/// the dataset.
+base::Result<std::unique_ptr<PrefetchedWalk>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
+                                                              int64_t buffer_size, SleepPoint *arrived,
+                                                              StageCounters *counters);
 
 }  // namespace tutti::impl::data
 

@@ -2,10 +2,12 @@
 #include "data/turns.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/philox.h"
 #include "data/run_ahead.h"
+#include "data/sleep_point.h"
 #include "data/walk_report.h"
 
 namespace tutti::impl::data {
@@ -49,7 +51,9 @@ class TurnsStage : public Stage {
       if (!any.ok() && !base::is_interrupt(any.status())) ++done;  // what failed counts as one
       TUTTI_TRY(any);
       if (!*any) break;
-      const int64_t wanted = std::min(count - done, parameters_.block_length - given_);
+      // Without an order each element is another choice.
+      const int64_t wanted =
+          context_.keeps_order ? std::min(count - done, parameters_.block_length - given_) : int64_t{1};
       int64_t rows = 0;
       const Status status = slots_[current_].walk->next_rows(from_row(targets, done, moved_), wanted, rows);
       done += rows;
@@ -68,6 +72,7 @@ class TurnsStage : public Stage {
     int64_t number = -1;  // of its dataset; -1 = none
     DatasetRef dataset;
     std::unique_ptr<Stage> walk;
+    PrefetchedWalk *ahead = nullptr;             // the walk, when a thread prepares its elements
     std::shared_ptr<const base::Json> restored;  // the walk's state, until it is opened again
   };
 
@@ -76,30 +81,75 @@ class TurnsStage : public Stage {
     if (!reopened_) TUTTI_TRY(reopen());
     for (size_t tried = 0; slots_[current_].walk == nullptr;) {
       if (!ended_) {
-        Result<DatasetRef> dataset = datasets_->get(next_);
-        if (base::is_interrupt(dataset.status())) return dataset.status();
-        if (!is_final(dataset.status())) ++next_;
-        TUTTI_TRY(dataset);
-        ended_ = *dataset == nullptr;
-        if (ended_) --next_;
-        if (!ended_) TUTTI_TRY(open(current_, next_ - 1, dataset.take()));
+        TUTTI_TRY(open_next(current_));
         continue;
       }
       if (++tried > slots_.size()) return false;
       end_turn();
     }
+    if (!context_.keeps_order) TUTTI_TRY(turn_to_ready());
     return true;
+  }
+  // The next dataset takes a slot that has no walk, if there is one.
+  Status open_next(size_t slot) {
+    Result<DatasetRef> dataset = datasets_->get(next_);
+    if (base::is_interrupt(dataset.status())) return dataset.status();
+    if (!is_final(dataset.status())) ++next_;
+    TUTTI_TRY(dataset);
+    ended_ = *dataset == nullptr;
+    if (ended_) --next_;
+    return ended_ ? Status() : open(slot, next_ - 1, dataset.take());
+  }
+  // Without an order: the turn goes to the next slot that need not wait, and all of them are open meanwhile.
+  Status turn_to_ready() {
+    for (size_t i = 0; i < slots_.size() && !ended_; ++i) {
+      const size_t slot = (current_ + i) % slots_.size();
+      if (slots_[slot].walk == nullptr) TUTTI_TRY(open_next(slot));
+    }
+    TUTTI_ASSIGN(std::optional<size_t> ready, find_ready());
+    Status failed;
+    if (!ready) {
+      TUTTI_TRY(arrived_.wait(context_.cancel.get(), [&] {
+        const Result<std::optional<size_t>> found = find_ready();
+        if (!found.ok()) failed = found.status();
+        ready = found.value_or(std::nullopt);
+        return ready.has_value() || !failed.ok();
+      }));
+    }
+    TUTTI_TRY(failed);
+    if (*ready != current_) given_ = 0;
+    current_ = *ready;
+    return Status();
+  }
+  // The first slot from the current one on whose walk has an answer.
+  Result<std::optional<size_t>> find_ready() {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const size_t number = (current_ + i) % slots_.size();
+      const Slot &slot = slots_[number];
+      if (slot.walk == nullptr) continue;
+      if (slot.ahead == nullptr) return std::optional<size_t>(number);
+      TUTTI_ASSIGN(const bool is_ready, slot.ahead->is_ready());
+      if (is_ready) return std::optional<size_t>(number);
+    }
+    return std::optional<size_t>();
   }
   Status open(size_t slot, int64_t number, DatasetRef dataset) {
     const IteratorContext context = datasets_->context_of(number);
     const int64_t buffer = std::clamp<int64_t>(2 * parameters_.block_length, 2, 64);
-    Result<std::unique_ptr<Stage>> walk = static_cast<int64_t>(slot) < parameters_.read_ahead
-                                              ? open_prefetched(*dataset, context, buffer, counters_)
-                                              : dataset->walk(context);
-    TUTTI_TRY(walk);
+    std::unique_ptr<Stage> walk;
+    PrefetchedWalk *ahead = nullptr;
+    if (static_cast<int64_t>(slot) < parameters_.read_ahead) {
+      TUTTI_ASSIGN(std::unique_ptr<PrefetchedWalk> prefetched,
+                   open_prefetched(*dataset, context, buffer, context_.keeps_order ? nullptr : &arrived_, counters_));
+      ahead = prefetched.get();
+      walk = std::move(prefetched);
+    } else {
+      TUTTI_ASSIGN(walk, dataset->walk(context));
+    }
     slots_[slot].number = number;
     slots_[slot].dataset = std::move(dataset);
-    slots_[slot].walk = walk.take();
+    slots_[slot].ahead = ahead;
+    slots_[slot].walk = std::move(walk);
     return Status();
   }
   void close_slot() {
@@ -149,6 +199,7 @@ class TurnsStage : public Stage {
   std::unique_ptr<DatasetSequence> datasets_;
   const IteratorContext context_;
   StageCounters *const counters_;  // null when nobody counts
+  SleepPoint arrived_;             // without an order: woken with every element of a walk
   std::vector<Slot> slots_;
   size_t current_ = 0;
   int64_t given_ = 0;     // elements of this turn

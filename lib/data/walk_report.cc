@@ -23,13 +23,6 @@ constexpr size_t kMostErrors = 8;
 // A pipeline that answers within this share of the time is not what limits.
 constexpr double kSmallShare = 0.1;
 
-int64_t bytes_of(const Element &element) {
-  int64_t bytes = 0;
-  for (const tensor::Tensor &component : element.components)
-    bytes += component.size_bytes();
-  return bytes;
-}
-
 // Times a call, if the counters want it.
 class Timed {
  public:
@@ -54,7 +47,7 @@ class CountedStage : public Stage {
     Result<bool> more = stage_->next(element);
     const bool is_given = more.ok() && *more;
     const bool has_failed = !more.ok() && !base::is_interrupt(more.status());
-    counters_.add_call(is_given || has_failed ? 1 : 0, is_given ? bytes_of(element) : 0, timed.elapsed_ns());
+    counters_.add_call(is_given || has_failed ? 1 : 0, is_given ? element.size_bytes() : 0, timed.elapsed_ns());
     if (has_failed) counters_.add_failure();
     return more;
   }
@@ -72,7 +65,7 @@ class CountedStage : public Stage {
   bool next_view(int64_t count, Element &batch) override {
     const Timed timed(counters_);
     const bool any = stage_->next_view(count, batch);
-    if (any) counters_.add_call(batch.rows(), bytes_of(batch), timed.elapsed_ns());
+    if (any) counters_.add_call(batch.rows(), batch.size_bytes(), timed.elapsed_ns());
     return any;
   }
   bool gives_texts() const override { return stage_->gives_texts(); }

@@ -59,6 +59,14 @@ class WorkerThreads {
   }
   void give_back_reader() { readers_.fetch_sub(1); }
 
+  /// Those of a part of the pipeline with a budget of its own; they live as long as these.
+  WorkerThreads &of_budget(int32_t budget) {
+    std::lock_guard lock(mutex_);
+    std::unique_ptr<WorkerThreads> &part = parts_[budget];
+    if (part == nullptr) part = std::make_unique<WorkerThreads>(budget);
+    return *part;
+  }
+
   /// No transform gets more threads than this.
   static constexpr int64_t kMost = 256;
 
@@ -66,7 +74,9 @@ class WorkerThreads {
   const int32_t budget_;
   std::atomic<int32_t> readers_{0};
   std::mutex mutex_;
-  std::map<int32_t, std::unique_ptr<base::ThreadPool>> pools_;  // guarded by mutex_
+  // Guarded by mutex_:
+  std::map<int32_t, std::unique_ptr<base::ThreadPool>> pools_;
+  std::map<int32_t, std::unique_ptr<WorkerThreads>> parts_;
 };
 
 }  // namespace tutti::impl::data

@@ -390,6 +390,7 @@ std::vector<Transform> buffering(const Files &files) {
       in_files("snapshots", "snapshot", false),
       plain("prefetch", "prefetch", {{"buffer_size", int64_t{2}}}, same),
       plain("prefetch, automatic", "prefetch", {}, same),
+      plain("options", "options", {{"threads", int64_t{2}}, {"memory_bytes", int64_t{1} << 20}}, same),
       copied("map_callback", 1),
       copied("map_callback, parallel", 3),
       copied("map_callback, automatic", 0),

@@ -141,6 +141,7 @@ class MapStage : public Stage {
   }
   Status restore(const JsonReader &state) override {
     TUTTI_TRY(expect_kind(state, "map"));
+    TUTTI_TRY(expect_in_order(state));
     TUTTI_ASSIGN(const JsonReader input, state.get("input"));
     return input_->restore(input);
   }
@@ -336,9 +337,10 @@ class MapDataset : public Dataset {
     TUTTI_ASSIGN(const GraphTarget target, make_target(context));
     const int32_t parallelism = context.workers->resolve(parallelism_);
     IteratorContext own = context;
-    if (parallelism > 1) own.cancel = base::CancelToken::create_worker(context.cancel);
+    const bool is_plain = parallelism == 1 && context.keeps_order;
+    if (!is_plain) own.cancel = base::CancelToken::create_worker(context.cancel);
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(own));
-    if (parallelism == 1) return std::unique_ptr<Stage>(std::make_unique<MapStage>(std::move(input), target));
+    if (is_plain) return std::unique_ptr<Stage>(std::make_unique<MapStage>(std::move(input), target));
     StageCounters *const counters = counters_in(context, *this);
     std::vector<OrderedCallsStage::Call> calls;
     for (int32_t i = 0; i < parallelism; ++i) {
@@ -348,8 +350,8 @@ class MapDataset : public Dataset {
         return status;
       });
     }
-    return std::unique_ptr<Stage>(std::make_unique<OrderedCallsStage>("map", std::move(input), std::move(calls),
-                                                                      OrderedCallsStage::Limits{kSlotsPerThread},
+    const OrderedCallsStage::Limits limits{kSlotsPerThread, 0, context.keeps_order};
+    return std::unique_ptr<Stage>(std::make_unique<OrderedCallsStage>("map", std::move(input), std::move(calls), limits,
                                                                       context.cancel, std::move(own.cancel), counters));
   }
 

@@ -50,6 +50,7 @@ class MapCallbackStage : public Stage {
   }
   Status restore(const JsonReader &state) override {
     TUTTI_TRY(expect_kind(state, "map_callback"));
+    TUTTI_TRY(expect_in_order(state));
     TUTTI_ASSIGN(const JsonReader input, state.get("input"));
     return input_->restore(input);
   }
@@ -78,15 +79,17 @@ class MapCallbackDataset : public Dataset {
     const int32_t first = context.workers->resolve(parallelism_);
     const int32_t parallelism = is_automatic ? std::max(first, std::min(kMostCalls, first * kCallsPerThread)) : first;
     IteratorContext own = context;
-    if (parallelism > 1) own.cancel = CancelToken::create_worker(context.cancel);
+    const bool is_plain = parallelism == 1 && context.keeps_order;
+    if (!is_plain) own.cancel = CancelToken::create_worker(context.cancel);
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(own));
-    if (parallelism == 1) {
+    if (is_plain) {
       return std::unique_ptr<Stage>(std::make_unique<MapCallbackStage>(std::move(input), function_, spec()));
     }
     StageCounters *const counters = counters_in(context, *this);
     const auto one = [this](Element &source, Element &result) { return call(function_, spec(), source, result); };
     std::vector<OrderedCallsStage::Call> calls(static_cast<size_t>(parallelism), one);
-    const OrderedCallsStage::Limits limits{kSlotsPerCall, static_cast<size_t>(first)};
+    const OrderedCallsStage::Limits limits{kSlotsPerCall, static_cast<size_t>(first), context.keeps_order,
+                                           is_automatic ? context.buffers : nullptr};
     return std::unique_ptr<Stage>(std::make_unique<OrderedCallsStage>(
         "map_callback", std::move(input), std::move(calls), limits, context.cancel, std::move(own.cancel), counters));
   }

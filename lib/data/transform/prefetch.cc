@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "data/buffer_budget.h"
 #include "data/run_ahead.h"
 #include "data/sleep_point.h"
 #include "data/transform_parameters.h"
@@ -28,9 +29,10 @@ int64_t weight_of(int64_t number) {
   return number % kTimedDistance == 1 ? kTimedDistance : 0;
 }
 
-// Where an automatic ring begins: with small elements at a length at which the thread wakes now and then only.
-int64_t first_limit(const ElementSpec &spec) {
-  constexpr int64_t kSmallBytes = int64_t{1} << 20;
+constexpr int64_t kSmallBytes = int64_t{1} << 20;
+
+// Of one element, as far as the spec tells; extents that it does not tell are taken for long ones.
+double expected_bytes(const ElementSpec &spec) {
   double bytes = 0;
   for (const ComponentSpec &component : spec.components) {
     double size = static_cast<double>(tensor::size_bytes(component.dtype));
@@ -40,21 +42,36 @@ int64_t first_limit(const ElementSpec &spec) {
     }
     bytes += size;
   }
-  return bytes <= static_cast<double>(kSmallBytes) ? 8 : 2;
+  return bytes;
 }
+
+// Where an automatic ring begins: with small elements at a length at which the thread wakes now and then only.
+int64_t first_limit(const ElementSpec &spec) { return expected_bytes(spec) <= kSmallBytes ? 8 : 2; }
 
 // A ring with one producer (the background thread) and one consumer. Slots [taken_, made_) are the consumer's, the
 // others the producer's.
-class PrefetchStage : public RunAheadStage {
+class PrefetchStage : public PrefetchedWalk {
  public:
-  // A buffer_size of 0 is automatic, beginning with `first` elements. `is_input_own_work`: nobody else counts that.
-  PrefetchStage(std::unique_ptr<Stage> input, int64_t buffer_size, int64_t first, Ref<CancelToken> cancel,
-                Ref<CancelToken> worker, StageCounters *counters, bool is_input_own_work)
-      : RunAheadStage("prefetch", std::move(input), std::move(cancel), std::move(worker)),
-        counters_(counters),
-        is_input_own_work_(counters != nullptr && is_input_own_work),
-        slots_(static_cast<size_t>(buffer_size > 0 ? buffer_size : kMostAutomatic)),
-        limit_(buffer_size > 0 ? buffer_size : first) {}
+  struct Settings {
+    int64_t buffer_size;                   // 0 = automatic,
+    int64_t first;                         // beginning with so many elements,
+    double expected_bytes;                 // each about so large,
+    std::shared_ptr<BufferBudget> budget;  // and growing as long as this has room
+    SleepPoint *arrived;                   // null when nobody else waits
+    StageCounters *counters;               // null when nobody counts
+    bool is_input_own_work;                // nobody else counts that
+  };
+
+  PrefetchStage(std::unique_ptr<Stage> input, const Settings &settings, Ref<CancelToken> cancel,
+                Ref<CancelToken> worker)
+      : PrefetchedWalk("prefetch", std::move(input), std::move(cancel), std::move(worker)),
+        arrived_(settings.arrived),
+        counters_(settings.counters),
+        is_input_own_work_(settings.counters != nullptr && settings.is_input_own_work),
+        is_automatic_(settings.buffer_size == 0),
+        share_(is_automatic_ ? settings.budget : nullptr),
+        slots_(static_cast<size_t>(is_automatic_ ? kMostAutomatic : settings.buffer_size)),
+        limit_(is_automatic_ ? first_in_budget(settings) : settings.buffer_size) {}
 
   ~PrefetchStage() override {
     // Waits that the thread is in, in any stage before this one, see the token.
@@ -63,6 +80,11 @@ class PrefetchStage : public RunAheadStage {
     room_.wake();
   }
 
+  Result<bool> is_ready() override {
+    if (has_ended()) return true;
+    if (!thread_.running()) TUTTI_TRY(start());
+    return made_.load() != taken_.load(std::memory_order_relaxed);
+  }
   Result<bool> next(Element &element) override {
     if (has_ended()) return last_answer();
     if (!thread_.running()) TUTTI_TRY(start());
@@ -74,6 +96,7 @@ class PrefetchStage : public RunAheadStage {
     }
     Handover &slot = slots_[static_cast<size_t>(taken) % slots_.size()];
     Result<bool> more = give_out(slot, element);
+    if (is_automatic_) largest_bytes_ = std::max(largest_bytes_, element.size_bytes());
     slot.element.components.clear();
     taken_.store(taken + 1);
     // Waking costs the consumer a system call: only when there is a good deal to do.
@@ -92,9 +115,17 @@ class PrefetchStage : public RunAheadStage {
   void grow(int64_t taken) {
     const int64_t limit = limit_.load(std::memory_order_relaxed);
     if (limit < static_cast<int64_t>(slots_.size()) && taken > 0 && was_full_.exchange(false)) {
-      limit_.store(std::min<int64_t>(limit * 2, static_cast<int64_t>(slots_.size())));
+      const int64_t longer = std::min<int64_t>(limit * 2, static_cast<int64_t>(slots_.size()));
+      if (share_.resize(longer * largest_bytes_)) limit_.store(longer);
     }
     room_.wake();
+  }
+  // Where the ring begins if the budget has no room for all of `first`.
+  int64_t first_in_budget(const Settings &settings) {
+    int64_t first = settings.first;
+    while (first > 1 && !share_.resize(static_cast<int64_t>(static_cast<double>(first) * settings.expected_bytes)))
+      first /= 2;
+    return first;
   }
 
   void draw(int64_t number, Handover &slot) {
@@ -123,12 +154,17 @@ class PrefetchStage : public RunAheadStage {
       const bool last = is_last(slot.more);
       made_.store(made + 1);
       filled_.wake();
+      if (arrived_ != nullptr) arrived_->wake();
       if (last) return;
     }
   }
 
-  StageCounters *const counters_;  // null when nobody counts
+  SleepPoint *const arrived_;
+  StageCounters *const counters_;
   const bool is_input_own_work_;
+  const bool is_automatic_;
+  BufferBudget::Share share_;
+  int64_t largest_bytes_ = 0;  // of an element given out
   std::vector<Handover> slots_;
   std::atomic<int64_t> limit_;  // slots in use
   std::atomic<bool> was_full_{false};
@@ -148,7 +184,8 @@ class PrefetchDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     StageCounters *const counters = counters_in(context, *this);
     if (counters != nullptr) counters->mark_ahead(1);
-    return open_prefetched(*inputs()[0], context, buffer_size_, counters);
+    TUTTI_ASSIGN(std::unique_ptr<Stage> walk, open_prefetched(*inputs()[0], context, buffer_size_, nullptr, counters));
+    return walk;
   }
 
  private:
@@ -157,14 +194,17 @@ class PrefetchDataset : public Dataset {
 
 }  // namespace
 
-Result<std::unique_ptr<Stage>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
-                                               int64_t buffer_size, StageCounters *counters) {
+Result<std::unique_ptr<PrefetchedWalk>> open_prefetched(const Dataset &dataset, const IteratorContext &context,
+                                                        int64_t buffer_size, SleepPoint *arrived,
+                                                        StageCounters *counters) {
   IteratorContext own = context;
   own.cancel = CancelToken::create_worker(context.cancel);
   TUTTI_ASSIGN(std::unique_ptr<Stage> input, dataset.walk(own));
-  return std::unique_ptr<Stage>(std::make_unique<PrefetchStage>(std::move(input), buffer_size,
-                                                                first_limit(dataset.spec()), context.cancel, own.cancel,
-                                                                counters, context.report == nullptr));
+  const PrefetchStage::Settings settings{
+      buffer_size, first_limit(dataset.spec()), expected_bytes(dataset.spec()), context.buffers, arrived,
+      counters,    context.report == nullptr};
+  return std::unique_ptr<PrefetchedWalk>(
+      std::make_unique<PrefetchStage>(std::move(input), settings, context.cancel, own.cancel));
 }
 
 Result<DatasetRef> apply_prefetch(const DatasetRef &input, const PrefetchParameters &parameters, TransformArguments &) {
