@@ -242,11 +242,12 @@ int64_t asked_for(const Attributes &options) {
 }
 
 void test_memory_of_automatic_buffers(void **) {
-  assert_int_equal(asked_for({}), 1 + 8);
-  assert_int_equal(asked_for({{"memory_bytes", int64_t{1} << 20}}), 1 + 8);
+  // A full buffer is filled up again, or not before it is half empty.
+  assert_in_range(asked_for({}), 8, 8 + 1);
+  assert_in_range(asked_for({{"memory_bytes", int64_t{1} << 20}}), 8, 8 + 1);
   // Elements have 8 bytes.
-  assert_int_equal(asked_for({{"memory_bytes", int64_t{16}}}), 1 + 2);
-  assert_int_equal(asked_for({{"memory_bytes", int64_t{1}}}), 1 + 1);
+  assert_in_range(asked_for({{"memory_bytes", int64_t{16}}}), 2, 2 + 1);
+  assert_in_range(asked_for({{"memory_bytes", int64_t{1}}}), 1, 1 + 1);
 }
 
 void test_a_budget_is_shared(void **) {

@@ -203,6 +203,7 @@ std::vector<Row> other_rows() {
       {.transform = "parse_sequence_example",
        .attributes = {{"sequences", std::vector<std::string>{"a: i64"}}},
        .source = [] { return records(kSequence); }},
+      {.transform = "options"},
       {.transform = "repeat", .attributes = one("count", 2)},
       {.transform = "resample",
        .attributes = {{"component", std::string("y")}, {"initial", std::vector<double>(12, 1.0)}}},
