@@ -446,6 +446,37 @@ func (p *Pipeline) SampleFrom(others []*Dataset, options ...SampleFromOptions) *
 	return p
 }
 
+// SelectOptions are what Select may be told; the zero value means the defaults.
+type SelectOptions struct {
+	// Components that are features, each as NAME or, to give it another name, NEW = OLD.
+	Features []string
+	// Components that are labels, in the same way.
+	Labels []string
+	// Components that are weights, in the same way.
+	Weights []string
+}
+
+// Select: Chooses the components of the elements: the features, then the labels and the weights, in the order
+// named. What is not named is left out. A component may serve twice under different names, as in an autoencoder.
+// Nothing is copied.
+func (p *Pipeline) Select(options ...SelectOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "select", 1)
+	o := first(options)
+	for _, text := range o.Features {
+		raw.Pipeline_set_string(p.handle, "features", text)
+	}
+	for _, text := range o.Labels {
+		raw.Pipeline_set_string(p.handle, "labels", text)
+	}
+	for _, text := range o.Weights {
+		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	p.end()
+	return p
+}
+
 // Shard: Keeps the elements whose position modulo num_shards is index. numShards: How many shards there are. index:
 // Which of them this is.
 func (p *Pipeline) Shard(numShards int64, index int64) *Pipeline {

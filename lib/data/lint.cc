@@ -43,7 +43,7 @@ bool is_cache(const Dataset &dataset) {
 // What gives one element for each of its input: behind it a batch is still a batch, a pass still a pass.
 bool keeps_elements(const Dataset &dataset) {
   static constexpr std::string_view kinds[] = {"prefetch", "options", "enumerate", "ignore_errors",
-                                               "take",     "skip",    "filter"};
+                                               "take",     "skip",    "filter",    "select"};
   return is_map(dataset) || is_cache(dataset) || is_one_of(dataset.kind(), kinds);
 }
 
@@ -79,7 +79,7 @@ bool mentions_rows(const graph::Dims &dims) {
 // What the walk from the end towards the sources has passed.
 struct Passed {
   bool cache = false;
-  const Dataset *map = nullptr;  // not separated from here by anything but other maps
+  const Dataset *map = nullptr;  // not separated from here by anything but other maps and selections
 };
 
 // Random ops without an axis for the rows.
@@ -168,7 +168,7 @@ void walk(const Dataset &dataset, Passed passed, std::vector<std::string> &warni
   passed.cache = passed.cache || is_cache(dataset);
   if (is_map(dataset)) {
     if (passed.map == nullptr) passed.map = &dataset;
-  } else {
+  } else if (dataset.kind() != "select") {
     passed.map = nullptr;
   }
   for (const DatasetRef &input : dataset.inputs())
@@ -181,10 +181,9 @@ Result<std::vector<std::string>> lint(const Dataset &dataset) {
   std::vector<std::string> warnings;
   // Behind the prefetch only what costs nothing may stand.
   const Dataset *last = &dataset;
-  constexpr std::string_view kFree[] = {"take", "skip", "repeat", "options"};
-  while (last->inputs().size() == 1 && is_one_of(last->kind(), kFree)) {
+  constexpr std::string_view kFree[] = {"take", "skip", "repeat", "options", "select"};
+  while (last->inputs().size() == 1 && is_one_of(last->kind(), kFree))
     last = last->inputs()[0].get();
-  }
   if (last->kind() != "prefetch") {
     warnings.push_back("no prefetch at the end: the consumer waits while elements are made; add prefetch as the last");
   }

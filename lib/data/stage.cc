@@ -70,6 +70,8 @@ Status Stage::next_texts(BytesRows &, int64_t, int64_t &done) {
 
 bool RandomAccess::view(int64_t, int64_t, Element &) { return false; }
 
+bool RandomAccess::choose(std::span<const size_t>) { return false; }
+
 Status MappedAccess::gather(std::span<int64_t> positions, std::span<const RowTarget> targets) {
   map(positions);
   return base_->gather(positions, targets);

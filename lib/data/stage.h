@@ -104,6 +104,9 @@ class RandomAccess {
   virtual int64_t lineage(int64_t position) const = 0;
   /// As Stage::next_view(), for elements first .. first+count-1.
   virtual bool view(int64_t first, int64_t count, Element &batch);
+  /// Gives only these components from now on, in this order, perhaps one several times; false when it always gives all,
+  /// and nothing has changed. Called before anything else.
+  virtual bool choose(std::span<const size_t> components);
 
   /// Does each row of each component lie in memory, as long as this access does? Then locate() tells where, and who
   /// reads a row once needs no copy of it. Static specs only.
@@ -129,6 +132,7 @@ class MappedAccess : public RandomAccess {
   int64_t lineage(int64_t position) const override;
   bool lies_in_memory() const override { return base_->lies_in_memory(); }
   void locate(std::span<int64_t> positions, std::span<const std::byte *> rows) override;
+  bool choose(std::span<const size_t> components) override { return base_->choose(components); }
 
  protected:
   /// Replaces each position by the position in the base.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transforms through the C interface: batch, shuffle, take, skip, shard, repeat, zip, concatenate, split; the lint. */
+ * Transforms through the C interface: batch, shuffle, take, skip, shard, repeat, zip, concatenate, select, split;
+ * the lint. */
 #define _XOPEN_SOURCE 700
 #include <ftw.h>
 #include <stdio.h>
@@ -148,6 +149,35 @@ static void test_lists_of_numbers(void **state) {
   tutti_tensor_unref(tensor);
 }
 
+static void test_select(void **state) {
+  (void)state;
+  static const float squares[] = {0, 1, 4};
+  tutti_tensor *tensor = make_vector(TUTTI_DTYPE_F32, 3, squares);
+  static const char *const features[] = {"area = square"}, *const labels[] = {"x"}, *const missing[] = {"area"};
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, tensor);
+  tutti_pipeline_add_slices(pipeline, "square", TUTTI_ROLE_FEATURE, tensor);
+  tutti_pipeline_select_attrs attrs = {.features = features, .features_count = 1, .labels = labels, .labels_count = 1};
+  tutti_pipeline_select(pipeline, &attrs);
+  tutti_dataset *dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_component_count(dataset), 2);
+  assert_string_equal(tutti_dataset_get_component_name(dataset, 0), "area");
+  assert_int_equal(tutti_dataset_get_component_role(dataset, 0), TUTTI_ROLE_FEATURE);
+  assert_string_equal(tutti_dataset_get_component_name(dataset, 1), "x");
+  assert_int_equal(tutti_dataset_get_component_role(dataset, 1), TUTTI_ROLE_LABEL);
+  assert_walk(dataset, squares, 3);
+  tutti_dataset_unref(dataset);
+  attrs.labels = missing;
+  pipeline = count_to(3);
+  tutti_pipeline_select(pipeline, &attrs);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "square", pipeline);
+  pipeline = count_to(3);
+  tutti_pipeline_select(pipeline, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "at least one of (x: f32[])", pipeline);
+  tutti_tensor_unref(tensor);
+}
+
 static void test_split(void **state) {
   (void)state;
   tutti_dataset *dataset = counting_dataset(5), *first = NULL, *rest = NULL;
@@ -233,6 +263,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_take_skip_shard_repeat),
     cmocka_unit_test(test_zip_and_concatenate),
     cmocka_unit_test(test_lists_of_numbers),
+    cmocka_unit_test(test_select),
     cmocka_unit_test(test_split),
     cmocka_unit_test(test_lint),
     cmocka_unit_test(test_caches_in_files),

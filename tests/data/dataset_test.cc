@@ -74,6 +74,8 @@ Pipeline stretched(int64_t count) {
 }
 
 // A source that can only be read forward.
+graph::Attributes chosen(std::vector<std::string> components) { return {{"features", std::move(components)}}; }
+
 Pipeline sequential(int64_t count) { return forward_only(range(count)); }
 
 DatasetInstance fed(int64_t count, const std::function<void(Pipeline &)> &continue_with) {
@@ -150,6 +152,14 @@ std::vector<DatasetCase> transform_cases() {
          }),
       of("enumerate", [] { return std::move(sample().shuffle(10).apply("enumerate").batch(4)); }),
       of("enumerate, sequential", [] { return std::move(sequential(10).apply("enumerate").batch(4)); }),
+      of("select",
+         [] {
+           return std::move(sample(10).shuffle(10).apply("select", chosen({"y", "x2 = x"})).batch(4));
+         }),
+      of("select, sequential",
+         [] {
+           return std::move(sequential(10).apply("select", chosen({"a = value", "b = value"})).batch(4));
+         }),
       of("zip",
          [] {
            return std::move(sample(10).shuffle(10).apply("zip", {}, with_others({range(8).build().value()})).batch(3));

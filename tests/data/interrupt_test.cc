@@ -31,6 +31,7 @@ using tensor::Tensor;
 namespace {
 
 constexpr int64_t kElements = 13;
+const graph::Attributes kOnlyY{{"labels", std::vector<std::string>{"y"}}};
 
 data::TransformArguments with_map(data::MapFunction function) {
   data::TransformArguments arguments;
@@ -271,6 +272,8 @@ std::vector<Case> other_cases() {
        }},
       {"enumerate", [](Pipeline p) { return std::move(p.apply("enumerate")); }},
       {"enumerate, batch", [](Pipeline p) { return std::move(p.apply("enumerate").batch(4)); }},
+      {"select", [](Pipeline p) { return std::move(p.apply("select", kOnlyY)); }},
+      {"select, batch", [](Pipeline p) { return std::move(p.apply("select", kOnlyY).batch(4)); }},
       {"zip", [=](Pipeline p) { return std::move(p.apply("zip", {}, with_others({other()}))); }},
       {"zip, second",
        [=](Pipeline p) {

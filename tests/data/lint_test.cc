@@ -12,6 +12,8 @@ using tensor::DType;
 
 namespace {
 
+const graph::Attributes kOnlyX{{"features", std::vector<std::string>{"x"}}};
+
 data::TransformArguments identity() {
   data::TransformArguments arguments;
   arguments.map = [](const data::Element &input, data::Element &output) {
@@ -62,6 +64,7 @@ void good_orders_are_left_alone(void **) {
       "");
   assert_string_equal(
       warnings(sample().shuffle(10).repeat(2).batch(2).prefetch().apply("take", {{"count", int64_t{3}}})).c_str(), "");
+  assert_string_equal(warnings(sample().shuffle(10).batch(2).prefetch().apply("select", kOnlyX)).c_str(), "");
   assert_string_equal(warnings(images().apply("cache").apply("map", {}, op("random_flip")).batch(2).prefetch()).c_str(),
                       "");
   assert_string_equal(warnings(images().batch(2).apply("map", {}, op("random_flip")).prefetch()).c_str(), "");
@@ -116,6 +119,9 @@ void bad_orders_are_named(void **) {
   assert_contains(warnings(sample().prefetch().batch(2)).c_str(), "no prefetch at the end");
   assert_contains(warnings(sample().batch(2).apply("map_callback", {}, identity()).prefetch()).c_str(),
                   "batch before map_callback");
+  assert_contains(
+      warnings(sample().batch(2).apply("select", kOnlyX).apply("map_callback", {}, identity()).prefetch()).c_str(),
+      "batch before map_callback");
 }
 
 }  // namespace

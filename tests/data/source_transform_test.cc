@@ -362,6 +362,18 @@ std::vector<Transform> ordering() {
        },
        [](const Strings &all) { return first(all, 6); }},
       plain("enumerate", "enumerate", {{"name", std::string("number")}}, same),
+      {"select",
+       [](Pipeline &p, const Source &) {
+         const Strings first{p.spec()->components[0].name};
+         p.apply("select", {{"features", first}, {"labels", Strings{"again = " + first[0]}}});
+       },
+       [](const Strings &all) { return any(all.size()); }},
+      {"select behind a batch",
+       [](Pipeline &p, const Source &) {
+         const Strings last{p.spec()->components.back().name};
+         p.batch(2).apply("select", {{"features", last}}).apply("unbatch");
+       },
+       [](const Strings &all) { return any(all.size()); }, false, has_known_shapes},
   };
 }
 

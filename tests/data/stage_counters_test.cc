@@ -208,6 +208,7 @@ std::vector<Row> other_rows() {
       {.transform = "resample",
        .attributes = {{"component", std::string("y")}, {"initial", std::vector<double>(12, 1.0)}}},
       {.transform = "sample_from", .arguments = others},
+      {.transform = "select", .attributes = {{"features", std::vector<std::string>{"y"}}}},
       {.transform = "shard", .attributes = {{"num_shards", int64_t{2}}, {"index", int64_t{1}}}},
       {.transform = "skip", .attributes = one("count", 4)},
       {.transform = "split",

@@ -18,6 +18,7 @@ namespace {
 struct Column {
   const std::byte *data;
   int64_t row_bytes;
+  const Tensor *tensor;  // the dataset's, which outlives its iterators' stages
 };
 
 // Rows are copied a known number of bytes at a time where that is a register's width.
@@ -61,13 +62,14 @@ bool is_aligned(const Tensor &tensor) { return reinterpret_cast<uintptr_t>(tenso
 
 class SlicesAccess : public RandomAccess {
  public:
-  explicit SlicesAccess(const std::vector<Tensor> &tensors) : tensors_(tensors) {
-    for (const Tensor &tensor : tensors_) {
-      columns_.push_back({tensor.data_as<std::byte>(), tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows()});
+  explicit SlicesAccess(const std::vector<Tensor> &tensors) {
+    for (const Tensor &tensor : tensors) {
+      columns_.push_back(
+          {tensor.data_as<std::byte>(), tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows(), &tensor});
     }
   }
 
-  int64_t size() const override { return tensors_[0].rows(); }
+  int64_t size() const override { return columns_[0].tensor->rows(); }
   int64_t lineage(int64_t position) const override { return position; }
 
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
@@ -77,9 +79,9 @@ class SlicesAccess : public RandomAccess {
   }
 
   Status element(int64_t position, Element &element) override {
-    element.components.resize(tensors_.size());
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      TUTTI_ASSIGN(element.components[i], tensors_[i].row(position));
+    element.components.resize(columns_.size());
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      TUTTI_ASSIGN(element.components[i], columns_[i].tensor->row(position));
     }
     return Status();
   }
@@ -95,17 +97,24 @@ class SlicesAccess : public RandomAccess {
   }
 
   bool view(int64_t first, int64_t count, Element &batch) override {
-    batch.components.resize(tensors_.size());
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      Result<Tensor> rows = tensors_[i].slice_rows(first, first + count);
+    batch.components.resize(columns_.size());
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      Result<Tensor> rows = columns_[i].tensor->slice_rows(first, first + count);
       if (!rows.ok() || !is_aligned(*rows)) return false;
       batch.components[i] = rows.take();
     }
     return true;
   }
 
+  bool choose(std::span<const size_t> components) override {
+    std::vector<Column> chosen;
+    for (const size_t component : components)
+      chosen.push_back(columns_[component]);
+    columns_ = std::move(chosen);
+    return true;
+  }
+
  private:
-  const std::vector<Tensor> &tensors_;  // the dataset's, which outlives its iterators' stages
   std::vector<Column> columns_;
 };
 
