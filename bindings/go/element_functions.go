@@ -9,17 +9,30 @@ import (
 	"tutti.org/tutti/internal/raw"
 )
 
+// MapOptions are what Map may be told.
+type MapOptions struct {
+	// Has the components that the map gives; nil: they are as those it gets.
+	Like *Dataset
+}
+
 // Map maps each element by a Go function: it gets one tensor for each component, and gives as many, of the same types
-// and shapes. Up to `parallelism` elements are computed at a time (0 = automatic), each on a goroutine of its own;
-// their order stays. The function must be a pure function of its element, for a dataset can be gone through again and
-// resumed.
+// and shapes, or those of the dataset that the options name. Up to `parallelism` elements are computed at a time (0 =
+// automatic), each on a goroutine of its own; their order stays. The function must be a pure function of its element,
+// for a dataset can be gone through again and resumed.
 //
 // The tensors that it gets and gives are closed when it has returned; it may give those that it got. An error or panic
 // of the function comes back from the call that wanted the element. The function is held until the dataset, and all
 // that was made of it, is closed. Each element costs the way to another thread and back, some ten microseconds: map
 // batches where you can, and where MapGraph can say it, MapGraph is faster.
-func (p *Pipeline) Map(parallelism int64, function func(element []*Tensor) ([]*Tensor, error)) *Pipeline {
-	set := func() uintptr { return raw.Pipeline_map(p.handle, parallelism) }
+func (p *Pipeline) Map(parallelism int64, function func(element []*Tensor) ([]*Tensor, error),
+	options ...MapOptions) *Pipeline {
+	set := func() uintptr {
+		raw.Pipeline_begin(p.handle, "map_callback", 1)
+		defer p.end()
+		raw.Pipeline_set_i64(p.handle, "parallelism", parallelism)
+		p.setLike(first(options).Like)
+		return raw.Pipeline_set_map(p.handle)
+	}
 	return p.withFunction(function == nil, set, func(call *elementCall) (err error) {
 		call.outputs, err = function(call.element)
 		return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -204,6 +206,53 @@ func TestScanInGo(t *testing.T) {
 		return state, []*Tensor{scalar(n * n), scalar(n)}, nil
 	}, ScanOptions{Like: two})
 	gives(t, wider, "[[0] [1] [4] [9]]")
+}
+
+// Lines of text become features and labels.
+func TestMapToOtherComponentsInGo(t *testing.T) {
+	live(t)
+	path := filepath.Join(t.TempDir(), "pairs.txt")
+	if err := os.WriteFile(path, []byte("3 1\n4 0\n5 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	two := must[*Dataset](t)(AddSlices(upTo(1), "odd", Feature, count(1)).Build())
+	closed(t, two)
+	parse := func(element []*Tensor) ([]*Tensor, error) {
+		texts, err := Texts(element[0])
+		if err != nil {
+			return nil, err
+		}
+		var n, odd int64
+		if _, err := fmt.Sscan(texts[0], &n, &odd); err != nil {
+			return nil, err
+		}
+		if n == 4 {
+			return []*Tensor{scalar(n)}, nil
+		}
+		return []*Tensor{scalar(n), scalar(odd)}, nil
+	}
+	pairs := NewPipeline(nil).TextLines([]string{path}).Map(2, parse, MapOptions{Like: two})
+	pairs.Select(SelectOptions{Features: []string{"x = n"}, Labels: []string{"odd"}})
+	dataset := must[*Dataset](t)(pairs.Build())
+	iterator := must[*Iterator](t)(dataset.Iterator(0))
+	closed(t, dataset, iterator)
+	wanted := fmt.Sprint([]Component{{"x", Feature}, {"odd", Label}})
+	if components := fmt.Sprint(dataset.Components()); components != wanted {
+		t.Error(components)
+	}
+	for _, wanted := range []int64{3, 4, 5} {
+		element, err := iterator.Next(background)
+		if wanted == 4 {
+			if err == nil || !strings.Contains(err.Error(), "the function gives 1 tensors; expected 2") {
+				t.Error(err)
+			}
+			continue
+		}
+		if err != nil || value(element[0]) != wanted || value(element[1]) != wanted%2 {
+			t.Error(element, err)
+		}
+		closeAll(element)
+	}
 }
 
 // A walk that goes on in the middle has the state of that place.

@@ -10,6 +10,8 @@
 
 #include <tutti/dataset.h>
 
+#include <stdio.h>
+
 /* What a function gets, and where its results go; NULL and 0 for what it has not. */
 struct tutti_element_call {
   struct tutti_call call;
@@ -25,9 +27,9 @@ struct tutti_element_call {
 
 /* --- what the library calls --------------------------------------------------------------------------------------- */
 
-static inline int32_t tutti_element_map(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
-                                        tutti_error **err) {
-  struct tutti_element_call call = {.inputs = inputs, .count = count, .outputs = outputs, .output_count = count};
+static inline int32_t tutti_element_map(void *user, tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
+                                        int64_t output_count, tutti_error **err) {
+  struct tutti_element_call call = {.inputs = inputs, .count = count, .outputs = outputs, .output_count = output_count};
   return tutti_call_queue_run(user, &call.call, err);
 }
 
@@ -65,9 +67,9 @@ static inline int32_t tutti_element_generate(void *user, int64_t pass, int64_t i
 
 /* --- setting a function ------------------------------------------------------------------------------------------- */
 
-static inline struct tutti_call_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism) {
+static inline struct tutti_call_queue *tutti_swig_pipeline_set_map(tutti_pipeline *pipeline) {
   struct tutti_call_queue *queue = tutti_call_queue_create();
-  if (queue != NULL) tutti_pipeline_map(pipeline, tutti_element_map, queue, tutti_call_queue_release, parallelism);
+  if (queue != NULL) tutti_pipeline_set_map(pipeline, tutti_element_map, queue, tutti_call_queue_release);
   return queue;
 }
 
@@ -128,7 +130,10 @@ static inline int32_t tutti_element_call_store(struct tutti_element_call *call, 
                                                int64_t count, tutti_error **err) {
   int64_t places = call->new_state != NULL ? call->state_count : 0;
   if (count != places + call->output_count) {
-    return tutti_error_set(err, TUTTI_INVALID_ARGUMENT, "the function gives another number of tensors than it must");
+    char text[96];
+    snprintf(text, sizeof text, "the function gives %lld tensors; expected %lld", (long long)count,
+             (long long)(places + call->output_count));
+    return tutti_error_set(err, TUTTI_INVALID_ARGUMENT, text);
   }
   for (int64_t i = 0; i < count; i++) {
     tutti_tensor_ref(tensors[i]);

@@ -56,6 +56,7 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_pipeline_map_graph;
 %ignore tutti_pipeline_set_expand;
 %ignore tutti_pipeline_set_graph;
+%ignore tutti_pipeline_set_map;
 %ignore tutti_pipeline_set_predicate;
 %ignore tutti_pipeline_set_scan;
 %ignore tutti_predictor_describe_plan;
@@ -93,7 +94,7 @@ int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *
 int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const char *texts, int64_t size,
                                  tutti_tensor *const *tensors, int64_t count, tutti_cancel *cancel, tutti_batch **out,
                                  tutti_error **err);
-struct tutti_call_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism);
+struct tutti_call_queue *tutti_swig_pipeline_set_map(tutti_pipeline *pipeline);
 struct tutti_call_queue *tutti_swig_pipeline_set_predicate(tutti_pipeline *pipeline);
 struct tutti_call_queue *tutti_swig_pipeline_set_scan(tutti_pipeline *pipeline);
 struct tutti_call_queue *tutti_swig_pipeline_set_expand(tutti_pipeline *pipeline);

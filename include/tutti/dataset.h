@@ -85,7 +85,8 @@ TUTTI_API void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *k
 TUTTI_API void tutti_pipeline_set_i64s(tutti_pipeline *pipeline, const char *key, const int64_t *values, int64_t count);
 TUTTI_API void tutti_pipeline_set_f64s(tutti_pipeline *pipeline, const char *key, const double *values, int64_t count);
 /* For zip, concatenate, interleave and sample_from, once for each dataset behind the own one. The key "like" says
- * what the datasets of flat_map and interleave_callback are like: only its components count. */
+ * what map_callback and scan_callback give, and what the datasets of flat_map and interleave_callback are like: only
+ * its components count. */
 TUTTI_API void tutti_pipeline_set_dataset(tutti_pipeline *pipeline, const char *key, const tutti_dataset *dataset);
 TUTTI_API void tutti_pipeline_end(tutti_pipeline *pipeline);
 
@@ -141,6 +142,17 @@ typedef int32_t (*tutti_map_fn)(void *user, tutti_tensor *const *inputs, tutti_t
                                 tutti_error **err);
 TUTTI_API void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, tutti_destroy_fn destroy,
                                   int64_t parallelism);
+
+/* A map in C that may give other components than it gets: gets the element's `count` tensors and must store new
+ * references in all `output_count` places of `outputs` (those it got, with a reference added, are allowed). For the
+ * transform "map_callback", written with begin and end, whose "parallelism" (i64) says how many calls there may be at a
+ * time: 1, or 0 = automatic. The dataset set as "like" says what the map gives, and thereby how many outputs there are;
+ * its elements are not read. Without one they are as the inputs. An element that does not fit is an error which names
+ * the component, what was expected and what came. Compute callback: runs on library threads. */
+typedef int32_t (*tutti_map_to_fn)(void *user, tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
+                                   int64_t output_count, tutti_error **err);
+TUTTI_API void tutti_pipeline_set_map(tutti_pipeline *pipeline, tutti_map_to_fn map, void *user,
+                                      tutti_destroy_fn destroy);
 
 /* The dataset, or the first error the pipeline met. The pipeline is empty afterwards. */
 TUTTI_API int32_t tutti_pipeline_build(tutti_pipeline *pipeline, tutti_dataset **out, tutti_error **err);

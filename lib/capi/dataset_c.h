@@ -6,6 +6,7 @@
 
 #include <tutti/dataset.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,6 +72,8 @@ class PipelineObject : public base::Object {
     int32_t revision = 0;
     graph::Attributes attributes;
     data::TransformArguments arguments;
+    /// Makes the function of a map, once it is known what it is to give; null = there is none.
+    std::function<data::MapFunction(data::ElementSpec output)> map;
   };
   std::optional<Pending> pending;
 

@@ -274,8 +274,14 @@ void tutti_pipeline_end(tutti_pipeline *pipeline) {
     PipelineObject::Pending done = std::move(*object.pending);
     object.pending.reset();
     done.arguments.cancel = object.cancel();
-    if (data::Pipeline *const target = object.pipeline_to_begin())
-      target->apply(done.name, std::move(done.attributes), std::move(done.arguments), done.revision);
+    data::Pipeline *const target = object.pipeline_to_begin();
+    if (target == nullptr) return;
+    if (done.map) {
+      const data::ElementSpec *const input = target->spec();
+      data::ElementSpec as_input = input != nullptr ? *input : data::ElementSpec();
+      done.arguments.map = done.map(done.arguments.output_spec.value_or(std::move(as_input)));
+    }
+    target->apply(done.name, std::move(done.attributes), std::move(done.arguments), done.revision);
   });
 }
 

@@ -149,6 +149,23 @@ Status call_map(tutti_map_fn map, void *user, const data::Element &input, data::
   return status.ok() ? taken : status;
 }
 
+/// Calls a host's map function that gives the components of a spec.
+Status call_map_to(tutti_map_to_fn map, void *user, const data::ElementSpec &spec, const data::Element &input,
+                   data::Element &output) {
+  LentElement lent;
+  TUTTI_TRY(lent.lend(input));
+  std::vector<tutti_tensor *> outputs(spec.components.size(), nullptr);
+  tutti_error *error = nullptr;
+  const int32_t code =
+      map(user, lent.tensors(), lent.count(), outputs.data(), static_cast<int64_t>(outputs.size()), &error);
+  const Status status = status_from_callback(code, error, "the map function");
+  output.lineage = input.lineage;
+  output.components.clear();
+  const Status taken = take_tensors(outputs, "the map function", output);
+  TUTTI_TRY(status);
+  return taken.ok() ? taken : taken.wrap(base::concat("expected ", spec.to_string()));
+}
+
 /// Calls a host's step of a scan, for as many tensors as the new state and the output have places.
 Status call_scan(tutti_scan_fn scan, void *user, const data::Element &state, const data::Element &input,
                  data::Element &new_state, data::Element &output) {
@@ -236,6 +253,20 @@ void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, 
       return call_map(map, owner->get(), input, output);
     };
     target->apply("map_callback", {{"parallelism", parallelism}}, std::move(arguments));
+  });
+}
+
+void tutti_pipeline_set_map(tutti_pipeline *pipeline, tutti_map_to_fn map, void *user, tutti_destroy_fn destroy) {
+  const auto owner = own(user, destroy);
+  change(pipeline, [&](PipelineObject &object) {
+    if (map == nullptr) return object.fail(base::invalid_argument("argument 'map' is NULL"));
+    if (PipelineObject::Pending *const pending = pending_of(object, "a function")) {
+      pending->map = [map, owner](data::ElementSpec spec) {
+        return [map, owner, spec = std::move(spec)](const data::Element &input, data::Element &output) {
+          return call_map_to(map, owner->get(), spec, input, output);
+        };
+      };
+    }
   });
 }
 

@@ -231,7 +231,10 @@ static int32_t read_served(tutti_pipeline *pipeline, struct language language, i
 
 static int32_t read_mapped(int32_t code, int64_t missing, int64_t *values, int64_t *count) {
   tutti_pipeline *pipeline = numbers();
-  struct language language = {tutti_swig_pipeline_map(pipeline, THREADS), double_it, code, missing};
+  tutti_pipeline_begin(pipeline, "map_callback", 1);
+  tutti_pipeline_set_i64(pipeline, "parallelism", THREADS);
+  struct language language = {tutti_swig_pipeline_set_map(pipeline), double_it, code, missing};
+  tutti_pipeline_end(pipeline);
   return read_served(pipeline, language, values, count);
 }
 
@@ -419,7 +422,7 @@ static void test_a_file_system_by_a_queue(void **state) {
 
 static void test_a_map_of_no_pipeline_ends(void **state) {
   (void)state;
-  struct tutti_call_queue *queue = tutti_swig_pipeline_map(NULL, 1);
+  struct tutti_call_queue *queue = tutti_swig_pipeline_set_map(NULL);
   assert_non_null(queue);
   assert_null(tutti_swig_call_queue_take(queue));
   tutti_swig_call_queue_unref(queue);

@@ -386,6 +386,125 @@ static void test_map_callback_errors(void **state) {
   }
 }
 
+/* x as an f32 vector of its value many, and whether it is odd; no vector for 3; another type of the answer for 4. */
+static int32_t count_out(void *user, tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
+                         int64_t output_count, tutti_error **error) {
+  struct map_record *record = user;
+  float value = *(const float *)tutti_tensor_get_data(inputs[0]), ones[8];
+  if (count != 1 || output_count != 2) return tutti_error_set(error, TUTTI_INTERNAL, "expected one and two components");
+  if (value == record->fail_at) return tutti_error_set(error, TUTTI_DATA_LOSS, "row is torn");
+  int64_t size = (int64_t)value;
+  int32_t is_odd = (int32_t)size % 2;
+  for (int64_t i = 0; i < size; i++)
+    ones[i] = value;
+  int32_t type = value == 4 ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32;
+  int32_t code = tutti_tensor_from_data(type, NULL, 0, &is_odd, sizeof is_odd, &outputs[1], error);
+  if (code != TUTTI_OK || value == 3) return code;
+  return tutti_tensor_from_data(TUTTI_DTYPE_F32, &size, 1, ones, (int64_t)sizeof *ones * size, &outputs[0], error);
+}
+
+static int32_t no_elements(void *user, int64_t pass, int64_t index, tutti_tensor **outputs, int64_t count,
+                           uint8_t *has_element, tutti_error **error) {
+  (void)user, (void)pass, (void)index, (void)outputs, (void)count, (void)error;
+  *has_element = 0;
+  return TUTTI_OK;
+}
+
+/* A dataset of the components that count_out gives. */
+static tutti_dataset *counted_out(void) {
+  static const int64_t any[] = {-1};
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_declare(pipeline, "values", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, any, 1);
+  tutti_pipeline_declare(pipeline, "is_odd", TUTTI_ROLE_LABEL, TUTTI_DTYPE_I32, NULL, 0);
+  tutti_pipeline_add_generator(pipeline, no_elements, NULL, NULL);
+  return build(pipeline);
+}
+
+static tutti_pipeline *begin_map(int64_t rows, int64_t parallelism) {
+  tutti_pipeline *pipeline = count_to(rows);
+  tutti_pipeline_begin(pipeline, "map_callback", 1);
+  tutti_pipeline_set_i64(pipeline, "parallelism", parallelism);
+  return pipeline;
+}
+
+static void assert_counted_out(tutti_iterator *iterator, float value) {
+  uint8_t more = 0;
+  assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+  assert_true(more);
+  tutti_tensor *values = tutti_iterator_get_component(iterator, 0);
+  assert_int_equal(tutti_tensor_get_dim(values, 0), (int64_t)value);
+  if (value > 0) assert_true(*(const float *)tutti_tensor_get_data(values) == value);
+  const int32_t *is_odd = tutti_tensor_get_data(tutti_iterator_get_component(iterator, 1));
+  assert_int_equal(*is_odd, (int)value % 2);
+}
+
+static void test_map_to_other_components(void **state) {
+  (void)state;
+  tutti_dataset *like = counted_out();
+  for (int64_t parallelism = 1; parallelism <= 4; parallelism += 3) {
+    struct map_record record = {.fail_at = 2};
+    tutti_pipeline *pipeline = begin_map(7, parallelism);
+    tutti_pipeline_set_map(pipeline, count_out, &record, count_destroy);
+    tutti_pipeline_set_dataset(pipeline, "like", like);
+    tutti_pipeline_end(pipeline);
+    tutti_dataset *dataset = build(pipeline);
+    assert_string_equal(tutti_dataset_get_spec(dataset), tutti_dataset_get_spec(like));
+    assert_int_equal(tutti_dataset_get_cardinality(dataset), 7);
+    tutti_iterator *iterator = NULL;
+    assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+    uint8_t more = 0;
+    assert_counted_out(iterator, 0);
+    assert_counted_out(iterator, 1);
+    assert_error(TUTTI_DATA_LOSS, "row is torn", tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_error(TUTTI_INVALID_ARGUMENT, "expected (values: f32[unknown], is_odd: i32[] label)",
+                 tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_error(TUTTI_INVALID_ARGUMENT, "is_odd", tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_counted_out(iterator, 5);
+    assert_counted_out(iterator, 6);
+    tutti_iterator_unref(iterator);
+    tutti_dataset_unref(dataset);
+    assert_int_equal(record.destroyed, 1);
+  }
+  tutti_dataset_unref(like);
+}
+
+/* Without "like" there are as many outputs as inputs. */
+static int32_t negate_all(void *user, tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
+                          int64_t output_count, tutti_error **error) {
+  if (count != output_count) return tutti_error_set(error, TUTTI_INTERNAL, "expected as many outputs");
+  return negate(user, inputs, outputs, count, error);
+}
+
+static void test_map_to_the_same_components(void **state) {
+  (void)state;
+  static const float expected[] = {0, -1, -2};
+  struct map_record record = {.fail_at = -1};
+  tutti_pipeline *pipeline = begin_map(3, 1);
+  tutti_pipeline_set_map(pipeline, negate_all, &record, count_destroy);
+  tutti_pipeline_end(pipeline);
+  tutti_dataset *dataset = build(pipeline);
+  assert_walk(dataset, expected, 3);
+  tutti_dataset_unref(dataset);
+  assert_int_equal(record.destroyed, 1);
+  pipeline = count_to(3);
+  tutti_pipeline_set_map(pipeline, negate_all, &record, count_destroy);
+  assert_int_equal(record.destroyed, 2); /* also when the registration fails */
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "a function was set, but no transform was begun", pipeline);
+  pipeline = begin_map(3, 1);
+  tutti_pipeline_set_map(pipeline, NULL, &record, count_destroy);
+  assert_int_equal(record.destroyed, 3);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'map' is NULL", pipeline);
+  pipeline = begin_map(3, 1);
+  tutti_pipeline_end(pipeline);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "expected the argument 'map'", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err)); /* no source */
+  tutti_pipeline_begin(pipeline, "map_callback", 1);
+  tutti_pipeline_set_map(pipeline, negate_all, &record, NULL);
+  tutti_pipeline_end(pipeline);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "no source yet", pipeline);
+}
+
 static void test_map_callback_is_destroyed_without_a_dataset(void **state) {
   (void)state;
   struct map_record record = {.fail_at = -1};
@@ -411,6 +530,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_scan_graph),
     cmocka_unit_test(test_map_callback),
     cmocka_unit_test(test_map_callback_errors),
+    cmocka_unit_test(test_map_to_other_components),
+    cmocka_unit_test(test_map_to_the_same_components),
     cmocka_unit_test(test_map_callback_is_destroyed_without_a_dataset),
 };
 CAPI_TEST_MAIN(tests)

@@ -222,6 +222,8 @@ class OutText {
 int32_t model_callback(tutti_graph *graph, int32_t mode, void *user, tutti_error **err);
 int32_t map_graph_callback(tutti_graph *graph, void *user, tutti_error **err);
 int32_t map_callback(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count, tutti_error **err);
+int32_t map_to_callback(void *user, tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
+                        int64_t output_count, tutti_error **err);
 int32_t scan_callback(void *user, tutti_tensor *const *state, tutti_tensor **new_state, int64_t state_count,
                       tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs, int64_t output_count,
                       tutti_error **err);

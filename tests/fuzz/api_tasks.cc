@@ -274,6 +274,17 @@ int32_t map_callback(void *user, tutti_tensor *const *inputs, tutti_tensor **out
   return answer_of(how, err);
 }
 
+// The tensors of the element in turn, for as many components as it is to give.
+int32_t map_to_callback(void *user, tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
+                        int64_t output_count, tutti_error **err) {
+  const uint8_t how = static_cast<const Registration *>(user)->behaviour;
+  for (int64_t i = 0; i < output_count && count > 0 && how >= 8; ++i) {
+    tutti_tensor_ref(inputs[i % count]);
+    outputs[i] = inputs[i % count];
+  }
+  return answer_of(how, err);
+}
+
 // On library threads too.
 int32_t predicate_callback(void *user, tutti_tensor *const *, int64_t count, uint8_t *answer, tutti_error **err) {
   const uint8_t how = static_cast<const Registration *>(user)->behaviour;

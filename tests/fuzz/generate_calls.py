@@ -39,6 +39,7 @@ CALLBACKS = {
     'tutti_hook_fn': 'hook_callback',
     'tutti_map_graph_fn': 'map_graph_callback',
     'tutti_map_fn': 'map_callback',
+    'tutti_map_to_fn': 'map_to_callback',
     'tutti_predicate_fn': 'predicate_callback',
     'tutti_expand_fn': 'expand_callback',
     'tutti_scan_fn': 'scan_callback',

@@ -55,17 +55,22 @@ namespace Tutti
     public sealed partial class Pipeline
     {
         /// <summary>Maps each element by a function of the program: it gets one tensor for each component, and gives as
-        /// many, of the same types and shapes. Up to <paramref name="parallelism"/> elements are computed at a time (0
+        /// many, of the same types and shapes, or those of the components of <paramref name="like"/>. Up to
+        /// <paramref name="parallelism"/> elements are computed at a time (0
         /// = automatic), on threads of the program; their order stays. It must be a pure function of its element, for a
         /// dataset can be gone through again and resumed. The tensors that it gets and gives are closed when it has
         /// returned. An exception of it comes back from the call that wanted the element. It is held until the dataset,
         /// and all that was made of it, is closed. Each element costs the way to another thread and back: where
         /// <see cref="MapGraph"/> can say it, that is faster.</summary>
-        public Pipeline Map(Func<Tensor[], Tensor[]> function, long parallelism = 0)
+        public Pipeline Map(Func<Tensor[], Tensor[]> function, long parallelism = 0, Dataset like = null)
         {
             Need(function, "function");
-            return With(number => ElementCall.Begin(Raw.pipeline_map(number, parallelism),
-                call => call.Outputs = function(call.Element)));
+            return With(number => Write(number, "map_callback", () =>
+            {
+                Raw.pipeline_set_i64(number, "parallelism", parallelism);
+                SetLike(number, like);
+                ElementCall.Begin(Raw.pipeline_set_map(number), call => call.Outputs = function(call.Element));
+            }));
         }
 
         /// <summary>Keeps the elements for which a function of the program says true. What <see cref="Map"/> says of

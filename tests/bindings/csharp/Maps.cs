@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Diagnostics;
+using System.IO;
 using System.Linq;
 using System.Threading;
 
@@ -37,6 +38,41 @@ namespace Tutti.Tests
                 }
                 Check.True(parallelism == 0 || most <= parallelism, most + " elements at a time");
             }
+        }
+
+        // Lines of text become features and labels.
+        [Test]
+        private static void GivesOtherComponents()
+        {
+            string path = Path.Combine(Path.GetTempPath(), "tutti-" + Guid.NewGuid().ToString("N"));
+            File.WriteAllText(path, "3 1\n4 0\n5 1\n");
+            Func<Tensor[], Tensor[]> parse = element =>
+            {
+                long[] numbers = element[0].ToTexts()[0].Split(' ').Select(long.Parse).ToArray();
+                return (numbers[0] == 4 ? numbers.Take(1) : numbers).Select(Tensor.Scalar).ToArray();
+            };
+            var options = new SelectOptions { Features = new[] { "x = n" }, Labels = new[] { "odd" } };
+            using (Dataset two = Data.Numbers(1).AddSlices("odd", Role.Feature, new[] { 0L }).Build())
+            using (Dataset dataset =
+                new Pipeline().TextLines(new[] { path }).Map(parse, 2, two).Select(options).Build())
+            using (DatasetIterator iterator = dataset.Iterate())
+            {
+                Check.Equal("x Feature odd Label",
+                    string.Join(" ", dataset.Components.Select(c => c.Name + " " + c.Role)));
+                Check.Equal("3 1", Numbers(iterator));
+                Exception error = Check.Throws<TuttiException>(() => Numbers(iterator));
+                Check.True(error.ToString().Contains("the function gives 1 tensors; expected 2"), error.ToString());
+                Check.Equal("5 1", Numbers(iterator));
+            }
+            File.Delete(path);
+        }
+
+        private static string Numbers(DatasetIterator iterator)
+        {
+            Tensor[] element = iterator.Next();
+            string text = string.Join(" ", element.Select(tensor => tensor.ToArray<long>()[0]));
+            Tensor.DisposeAll(element);
+            return text;
         }
 
         [Test]

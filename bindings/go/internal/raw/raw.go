@@ -231,22 +231,21 @@ typedef long long swig_type_198;
 typedef long long swig_type_199;
 typedef long long swig_type_200;
 typedef long long swig_type_201;
-typedef long long swig_type_202;
-typedef _goslice_ swig_type_203;
+typedef _goslice_ swig_type_202;
+typedef _gostring_ swig_type_203;
 typedef _gostring_ swig_type_204;
-typedef _gostring_ swig_type_205;
+typedef long long swig_type_205;
 typedef long long swig_type_206;
 typedef long long swig_type_207;
-typedef long long swig_type_208;
-typedef _gostring_ swig_type_209;
+typedef _gostring_ swig_type_208;
+typedef long long swig_type_209;
 typedef long long swig_type_210;
-typedef long long swig_type_211;
+typedef _gostring_ swig_type_211;
 typedef _gostring_ swig_type_212;
 typedef _gostring_ swig_type_213;
 typedef _gostring_ swig_type_214;
-typedef _gostring_ swig_type_215;
+typedef long long swig_type_215;
 typedef long long swig_type_216;
-typedef long long swig_type_217;
 extern void _wrap_Swig_free_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_239c7febbbc0de9a(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_239c7febbbc0de9a(void);
@@ -477,32 +476,32 @@ extern void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swi
 extern void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_192 arg2);
 extern int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_predictor_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_map_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_197 arg2);
+extern uintptr_t _wrap_pipeline_set_map_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_expand_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_add_generator_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_call_queue_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_198 _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_199 _wrap_element_call_get_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_200 arg2);
-extern swig_type_201 _wrap_element_call_get_pass_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_202 _wrap_element_call_get_index_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_203 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_204 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_197 _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_198 _wrap_element_call_get_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_199 arg2);
+extern swig_type_200 _wrap_element_call_get_pass_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_201 _wrap_element_call_get_index_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_202 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_203 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_205 _wrap_file_call_get_path_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_206 _wrap_file_call_get_file_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_207 _wrap_file_call_get_offset_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_208 _wrap_file_call_get_size_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_204 _wrap_file_call_get_path_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_205 _wrap_file_call_get_file_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_206 _wrap_file_call_get_offset_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_207 _wrap_file_call_get_size_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_209 arg2);
-extern void _wrap_file_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_210 arg3, swig_type_211 arg4, int arg5, uintptr_t arg6);
-extern swig_type_212 _wrap_context_stop_profile_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_213 _wrap_iterator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_214 _wrap_iterator_get_report_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_215 _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_208 arg2);
+extern void _wrap_file_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_209 arg3, swig_type_210 arg4, int arg5, uintptr_t arg6);
+extern swig_type_211 _wrap_context_stop_profile_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_212 _wrap_iterator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_213 _wrap_iterator_get_report_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_214 _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_215 arg2, swig_type_216 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2699,11 +2698,10 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	return swig_r
 }
 
-func Pipeline_map(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
+func Pipeline_set_map(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_pipeline_map_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_map_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2765,7 +2763,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_200(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1)))
 	return swig_r
 }
 
@@ -2791,7 +2789,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2808,7 +2806,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2863,7 +2861,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2876,7 +2874,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_file_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_210(_swig_i_2), C.swig_type_211(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
+	C._wrap_file_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_209(_swig_i_2), C.swig_type_210(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
 }
 
 func Context_stop_profile(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
@@ -2919,7 +2917,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_216(_swig_i_1), C.swig_type_217(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_215(_swig_i_1), C.swig_type_216(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -541,6 +541,8 @@ static inline void tutti_call_queue_finish(struct tutti_call_queue *queue, struc
 
 #include <tutti/dataset.h>
 
+#include <stdio.h>
+
 /* What a function gets, and where its results go; NULL and 0 for what it has not. */
 struct tutti_element_call {
   struct tutti_call call;
@@ -556,9 +558,9 @@ struct tutti_element_call {
 
 /* --- what the library calls --------------------------------------------------------------------------------------- */
 
-static inline int32_t tutti_element_map(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
-                                        tutti_error **err) {
-  struct tutti_element_call call = {.inputs = inputs, .count = count, .outputs = outputs, .output_count = count};
+static inline int32_t tutti_element_map(void *user, tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
+                                        int64_t output_count, tutti_error **err) {
+  struct tutti_element_call call = {.inputs = inputs, .count = count, .outputs = outputs, .output_count = output_count};
   return tutti_call_queue_run(user, &call.call, err);
 }
 
@@ -596,9 +598,9 @@ static inline int32_t tutti_element_generate(void *user, int64_t pass, int64_t i
 
 /* --- setting a function ------------------------------------------------------------------------------------------- */
 
-static inline struct tutti_call_queue *tutti_swig_pipeline_map(tutti_pipeline *pipeline, int64_t parallelism) {
+static inline struct tutti_call_queue *tutti_swig_pipeline_set_map(tutti_pipeline *pipeline) {
   struct tutti_call_queue *queue = tutti_call_queue_create();
-  if (queue != NULL) tutti_pipeline_map(pipeline, tutti_element_map, queue, tutti_call_queue_release, parallelism);
+  if (queue != NULL) tutti_pipeline_set_map(pipeline, tutti_element_map, queue, tutti_call_queue_release);
   return queue;
 }
 
@@ -659,7 +661,10 @@ static inline int32_t tutti_element_call_store(struct tutti_element_call *call, 
                                                int64_t count, tutti_error **err) {
   int64_t places = call->new_state != NULL ? call->state_count : 0;
   if (count != places + call->output_count) {
-    return tutti_error_set(err, TUTTI_INVALID_ARGUMENT, "the function gives another number of tensors than it must");
+    char text[96];
+    snprintf(text, sizeof text, "the function gives %lld tensors; expected %lld", (long long)count,
+             (long long)(places + call->output_count));
+    return tutti_error_set(err, TUTTI_INVALID_ARGUMENT, text);
   }
   for (int64_t i = 0; i < count; i++) {
     tutti_tensor_ref(tensors[i]);
@@ -4280,16 +4285,14 @@ int _wrap_predictor_run_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_map_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+struct tutti_call_queue *_wrap_pipeline_set_map_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
-  int64_t arg2 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
   
-  result = (struct tutti_call_queue *)tutti_swig_pipeline_map(arg1,arg2);
+  result = (struct tutti_call_queue *)tutti_swig_pipeline_set_map(arg1);
   _swig_go_result = (struct tutti_call_queue *)result; 
   return _swig_go_result;
 }

@@ -201,8 +201,22 @@ public final class Pipeline extends PipelineSources {
      * @return this pipeline
      */
     public Pipeline map(long parallelism, MapFunction function) {
+        return map(parallelism, function, null);
+    }
+
+    /** Maps each element by a function of Java that may give other components, else as
+     * {@link #map(long, MapFunction)}.
+     *
+     * @param parallelism how many elements at a time; 0 = automatic
+     * @param function the function
+     * @param like has the components that the map gives; null: they are as those it gets
+     * @return this pipeline
+     */
+    public Pipeline map(long parallelism, MapFunction function, Dataset like) {
         requireFunction(function);
-        return with(pipeline -> ElementCalls.start(Raw.pipeline_map(pipeline, parallelism),
+        Attributes attributes = new Attributes().set("parallelism", parallelism).set("like", like);
+        return apply("map_callback", 1, null, attributes, pipeline -> ElementCalls.start(
+            Raw.pipeline_set_map(pipeline),
             (state, element, pass, index) -> Given.tensors(function.map(element))));
     }
 

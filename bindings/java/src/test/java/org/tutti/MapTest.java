@@ -5,6 +5,8 @@ import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -14,9 +16,11 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.Rule;
 import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
 
 public class MapTest {
     @Rule public Leaks leaks = new Leaks();
+    @Rule public TemporaryFolder folder = new TemporaryFolder();
 
     private static Pipeline numbers(int count) {
         return new Pipeline().addSlices("n", Role.FEATURE, Toy.count(count));
@@ -53,6 +57,37 @@ public class MapTest {
             assertTrue(most + " at a time", parallelism == 0 || most.get() <= parallelism);
         }
         assertTrue("threads are left", Leaks.until(() -> mapThreads() == 0));
+    }
+
+    /** Lines of text become features and labels. */
+    @Test
+    public void mapsGiveOtherComponents() throws Exception {
+        Path path = folder.newFile("pairs.txt").toPath();
+        Files.writeString(path, "3 1\n4 0\n5 1\n");
+        MapFunction parse = element -> {
+            String[] parts = element[0].toTexts()[0].split(" ");
+            long n = Long.parseLong(parts[0]);
+            Tensor x = Tensor.scalar(DType.INT64, n);
+            return n == 4 ? new Tensor[] {x}
+                : new Tensor[] {x, Tensor.scalar(DType.INT64, Long.parseLong(parts[1]))};
+        };
+        try (Dataset two = numbers(1).addSlices("odd", Role.FEATURE, Toy.count(1)).build();
+             Dataset dataset = new Pipeline().textLines(new String[] {path.toString()}).map(2, parse, two)
+                 .select(new SelectOptions().features("x = n").labels("odd")).build();
+             DatasetIterator iterator = dataset.iterator(0)) {
+            assertEquals(List.of(new Dataset.Component("x", Role.FEATURE), new Dataset.Component("odd", Role.LABEL)),
+                dataset.components());
+            for (long wanted = 3; wanted <= 5; wanted++) {
+                if (wanted == 4) {
+                    assertTrue(Toy.story(Toy.failure(iterator::read)).contains("gives 1 tensors; expected 2"));
+                    continue;
+                }
+                Tensor[] element = iterator.read();
+                assertArrayEquals(new long[] {wanted}, element[0].toLongs());
+                assertArrayEquals(new long[] {wanted % 2}, element[1].toLongs());
+                Tensor.closeAll(element);
+            }
+        }
     }
 
     @Test

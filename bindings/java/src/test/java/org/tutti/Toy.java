@@ -68,6 +68,15 @@ final class Toy {
         return new Estimator(Toy::model);
     }
 
+    /** What an exception and its causes say. */
+    static String story(Throwable thrown) {
+        StringBuilder story = new StringBuilder();
+        for (Throwable at = thrown; at != null; at = at.getCause()) {
+            story.append(at.getMessage()).append('\n');
+        }
+        return story.toString();
+    }
+
     /** What a call throws; fails when it throws nothing. */
     static TuttiException failure(Callable<?> call) {
         try {
