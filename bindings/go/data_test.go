@@ -121,6 +121,8 @@ func TestPipelines(t *testing.T) {
 	ten := func() *Pipeline { return upTo(10) }
 	other := must[*Dataset](t)(ten().Take(2).Build())
 	closed(t, other)
+	three := must[*Tensor](t)(NewTensor(count(3)))
+	defer three.Close()
 	cases := []struct {
 		pipeline *Pipeline
 		wanted   string
@@ -132,6 +134,7 @@ func TestPipelines(t *testing.T) {
 		{ten().Take(1).Concatenate(other).Prefetch(), "[[0] [0] [1]]"},
 		{ten().Shard(5, 2).Cache(), "[[2] [7]]"},
 		{ten().Batch(5).Unbatch().Take(3), "[[0] [1] [2]]"},
+		{NewPipeline(nil).AddTensor("n", Feature, three).Repeat(RepeatOptions{Count: I64(2)}), "[[0 1 2] [0 1 2]]"},
 		{NewPipeline(nil).AddDataset(other).MapGraph(1, func(g *Graph) error {
 			g.SetOutput("n", g.Mul(g.GetFeature("n"), g.Constant(Int64, 1<<33)))
 			return nil

@@ -144,6 +144,12 @@ func AddSlices[T Element](p *Pipeline, name string, role Role, data []T, dims ..
 	return p.AddSlices(name, role, tensor)
 }
 
+// AddTensor adds a component to a source of exactly one element: the tensor as a whole. It is shared, not copied, and
+// may be closed.
+func (p *Pipeline) AddTensor(name string, role Role, tensor *Tensor) *Pipeline {
+	return p.with(tensor.ref(), func(number uintptr) { raw.Pipeline_add_tensor(p.handle, name, int32(role), number) })
+}
+
 // AddIDX adds a component from an IDX file (plain or gzip), as the MNIST family uses.
 func (p *Pipeline) AddIDX(name string, role Role, path string) *Pipeline {
 	return p.with(nil, func(uintptr) { raw.Pipeline_add_idx(p.handle, name, int32(role), path) })

@@ -42,6 +42,10 @@ TUTTI_API void tutti_pipeline_unref(tutti_pipeline *pipeline);
  * The tensor is shared, not copied. */
 TUTTI_API void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *name, int32_t role,
                                          const tutti_tensor *tensor);
+/* Adds a component to a source of exactly one element: the tensor as a whole, a scalar too. The tensor is shared, not
+ * copied. */
+TUTTI_API void tutti_pipeline_add_tensor(tutti_pipeline *pipeline, const char *name, int32_t role,
+                                         const tutti_tensor *tensor);
 /* Adds a component from an IDX file (plain or gzip), as the MNIST family uses. */
 TUTTI_API void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name, int32_t role, const char *path);
 /* Starts from what a function in C gives. First its components are declared, each with the shape of one element, in

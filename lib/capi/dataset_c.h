@@ -46,6 +46,8 @@ class PipelineObject : public base::Object {
   void fail(Status status);
   bool ok() const { return status_.ok(); }
   void add_slices(std::string name, data::Role role, tensor::Tensor tensor);
+  /// As add_slices(), for a source of one element.
+  void add_tensor(std::string name, data::Role role, tensor::Tensor tensor);
   void add_idx(std::string name, data::Role role, std::string path);
   /// A component of what a generator gives.
   void declare(data::ComponentSpec component);
@@ -79,11 +81,14 @@ class PipelineObject : public base::Object {
 
  private:
   bool can_add_source(std::string_view what);
+  /// The same for a component of a source; what else it has must be of the same kind.
+  bool can_add_component(std::string_view what, bool has_others);
+  bool has_components() const { return !slices_.empty() || !tensors_.empty() || !files_.empty(); }
   Result<data::DatasetRef> source();
 
   const std::shared_ptr<ContextCore> core_;
   Status status_;
-  std::vector<data::NamedTensor> slices_;
+  std::vector<data::NamedTensor> slices_, tensors_;
   std::vector<data::IdxFile> files_;
   data::ElementSpec declared_;
   std::shared_ptr<data::ArrowStream> arrow_stream_;

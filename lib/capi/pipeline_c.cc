@@ -22,16 +22,25 @@ bool PipelineObject::can_add_source(std::string_view what) {
   return false;
 }
 
+bool PipelineObject::can_add_component(std::string_view what, bool has_others) {
+  if (!can_add_source(what)) return false;
+  if (has_others) fail(base::failed_precondition("slices, tensors and IDX files cannot be mixed in one source"));
+  return !has_others;
+}
+
 void PipelineObject::add_slices(std::string name, data::Role role, tensor::Tensor tensor) {
-  if (!can_add_source("slices")) return;
-  if (!files_.empty()) return fail(base::failed_precondition("slices and IDX files cannot be mixed in one source"));
-  slices_.push_back({std::move(name), std::move(tensor), role});
+  const bool has_others = !tensors_.empty() || !files_.empty();
+  if (can_add_component("slices", has_others)) slices_.push_back({std::move(name), std::move(tensor), role});
+}
+
+void PipelineObject::add_tensor(std::string name, data::Role role, tensor::Tensor tensor) {
+  const bool has_others = !slices_.empty() || !files_.empty();
+  if (can_add_component("a tensor", has_others)) tensors_.push_back({std::move(name), std::move(tensor), role});
 }
 
 void PipelineObject::add_idx(std::string name, data::Role role, std::string path) {
-  if (!can_add_source("an IDX file")) return;
-  if (!slices_.empty()) return fail(base::failed_precondition("slices and IDX files cannot be mixed in one source"));
-  files_.push_back({std::move(name), std::move(path), role});
+  const bool has_others = !slices_.empty() || !tensors_.empty();
+  if (can_add_component("an IDX file", has_others)) files_.push_back({std::move(name), std::move(path), role});
 }
 
 void PipelineObject::declare(data::ComponentSpec component) {
@@ -52,16 +61,18 @@ void PipelineObject::start_from(data::GeneratorFunction function) {
 
 void PipelineObject::start_from(data::DatasetRef dataset) {
   if (!can_add_source("a dataset")) return;
-  if (!slices_.empty() || !files_.empty())
+  if (has_components())
     return fail(base::failed_precondition("a dataset cannot be added to a source that has components"));
   pipeline_.emplace(std::move(dataset));
 }
 
 Result<data::DatasetRef> PipelineObject::source() {
   if (!slices_.empty()) return data::from_slices(std::move(slices_));
+  if (!tensors_.empty()) return data::from_tensors(std::move(tensors_));
   if (!files_.empty()) return data::from_idx_files(files_, core_->file_systems.get(), cancel_);
   return base::failed_precondition(
-      "the pipeline has no source: begin with slices, IDX files, a feed, a dataset or an entry of the registry of "
+      "the pipeline has no source: begin with slices, tensors, IDX files, a feed, a dataset or an entry of the "
+      "registry of "
       "sources");
 }
 
@@ -73,7 +84,7 @@ data::Pipeline *PipelineObject::pipeline() {
 }
 
 data::Pipeline *PipelineObject::pipeline_to_begin() {
-  if (ok() && !pipeline_ && slices_.empty() && files_.empty())
+  if (ok() && !pipeline_ && !has_components())
     pipeline_.emplace(data::SourceServices{core_->file_systems, std::exchange(arrow_stream_, nullptr), cancel_});
   return pipeline();
 }
@@ -83,6 +94,7 @@ Result<data::DatasetRef> PipelineObject::build() {
   data::Pipeline *const complete = pipeline();
   Result<data::DatasetRef> result = complete != nullptr ? complete->build() : Result<data::DatasetRef>(status_);
   slices_.clear();
+  tensors_.clear();
   files_.clear();
   declared_ = {};
   arrow_stream_.reset();
@@ -144,6 +156,15 @@ void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *name, int32
     const auto kind = take(object, to_role(role));
     auto value = take(object, find_tensor(tensor, "tensor"));
     if (kind && value) object.add_slices(name, *kind, std::move(*value));
+  });
+}
+
+void tutti_pipeline_add_tensor(tutti_pipeline *pipeline, const char *name, int32_t role, const tutti_tensor *tensor) {
+  change(pipeline, [&](PipelineObject &object) {
+    if (!check_text(object, name, "name")) return;
+    const auto kind = take(object, to_role(role));
+    auto value = take(object, find_tensor(tensor, "tensor"));
+    if (kind && value) object.add_tensor(name, *kind, std::move(*value));
   });
 }
 

@@ -149,6 +149,9 @@ void test_map(void **) {
   });
   assert_int_equal(built, 1);
   assert_int_equal(pipeline.build().cardinality(), 4);
+  pipeline = tutti::Pipeline();
+  pipeline.tensor("x", TUTTI_ROLE_FEATURE, tutti::Tensor(TUTTI_DTYPE_F32, {4}));
+  assert_int_equal(pipeline.build().cardinality(), 1);
 }
 
 void test_stop(void **) {

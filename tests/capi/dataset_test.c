@@ -173,6 +173,56 @@ static void test_pipeline_mistakes(void **state) {
   tutti_tensor_unref(scalar);
 }
 
+/* Whole tensors: one element, of any shapes. */
+static void test_tensors(void **state) {
+  (void)state;
+  static const float values[] = {1, 2, 3, 4};
+  tutti_tensor *vector = make_vector(TUTTI_DTYPE_F32, 4, values), *scalar = NULL;
+  assert_ok(tutti_tensor_create(TUTTI_DTYPE_I64, NULL, 0, &scalar, &err));
+  int64_t references = tutti_debug_live_objects(NULL);
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_tensor(pipeline, "x", TUTTI_ROLE_FEATURE, vector);
+  tutti_pipeline_add_tensor(pipeline, "n", TUTTI_ROLE_LABEL, scalar);
+  tutti_dataset *dataset = build(pipeline);
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), 1);
+  assert_contains(tutti_dataset_get_spec(dataset), "\"label\"");
+  assert_walk(dataset, values, 4);
+  tutti_iterator *iterator = NULL;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  uint8_t more = 0;
+  assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+  assert_true(more);
+  assert_ptr_equal(tutti_tensor_get_data(tutti_iterator_get_component(iterator, 0)), tutti_tensor_get_data(vector));
+  assert_int_equal(tutti_tensor_get_rank(tutti_iterator_get_component(iterator, 1)), 0);
+  assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+  assert_false(more);
+  tutti_iterator_unref(iterator);
+  tutti_dataset_unref(dataset);
+  assert_int_equal(tutti_debug_live_objects(NULL), references);
+
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_tensor(pipeline, "x", TUTTI_ROLE_FEATURE, vector);
+  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, vector);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "cannot be mixed", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_idx(pipeline, "x", TUTTI_ROLE_FEATURE, "x");
+  tutti_pipeline_add_tensor(pipeline, "y", TUTTI_ROLE_LABEL, vector);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "cannot be mixed", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_tensor(pipeline, "x", TUTTI_ROLE_FEATURE, vector);
+  tutti_pipeline_add_tensor(pipeline, "x", TUTTI_ROLE_FEATURE, vector);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "'x'", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_tensor(pipeline, "x", TUTTI_ROLE_FEATURE, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "'tensor'", pipeline);
+  pipeline = count_to(3);
+  tutti_pipeline_add_tensor(pipeline, "x", TUTTI_ROLE_FEATURE, vector);
+  assert_build_error(TUTTI_FAILED_PRECONDITION, "cannot be added after", pipeline);
+  tutti_tensor_unref(scalar);
+  tutti_tensor_unref(vector);
+}
+
 static void test_contexts_do_not_mix(void **state) {
   (void)state;
   tutti_options *options = make_options("context", "{\"backend\": \"reference\"}");
@@ -189,10 +239,8 @@ static void test_contexts_do_not_mix(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_slices),
-    cmocka_unit_test(test_slices_of_different_length),
-    cmocka_unit_test(test_idx),
-    cmocka_unit_test(test_pipeline_mistakes),
-    cmocka_unit_test(test_contexts_do_not_mix),
+    cmocka_unit_test(test_slices),  cmocka_unit_test(test_slices_of_different_length),
+    cmocka_unit_test(test_idx),     cmocka_unit_test(test_pipeline_mistakes),
+    cmocka_unit_test(test_tensors), cmocka_unit_test(test_contexts_do_not_mix),
 };
 CAPI_TEST_MAIN(tests)

@@ -51,6 +51,13 @@ namespace Tutti
                 return AddSlices(name, role, tensor);
         }
 
+        /// <summary>Adds a component to a source of exactly one element: the tensor as a whole, which is shared, not
+        /// copied, and may be closed.</summary>
+        public Pipeline AddTensor(string name, Role role, Tensor tensor)
+        {
+            return With(tensor, "tensor", (number, other) => Raw.pipeline_add_tensor(number, name, (int)role, other));
+        }
+
         /// <summary>Adds a component from an IDX file (plain or gzip), as the MNIST family uses.</summary>
         public Pipeline AddIdx(string name, Role role, string path)
         {

@@ -146,6 +146,10 @@ class Pipeline : public detail::Handle<tutti_pipeline, tutti_pipeline_ref, tutti
   Pipeline &slices(const char *name, int32_t role, const Tensor &tensor) {
     return tutti_pipeline_add_slices(get(), name, role, tensor), *this;
   }
+  /// A component of exactly one element.
+  Pipeline &tensor(const char *name, int32_t role, const Tensor &tensor) {
+    return tutti_pipeline_add_tensor(get(), name, role, tensor), *this;
+  }
   Pipeline &idx(const char *name, int32_t role, const std::string &path) {
     return tutti_pipeline_add_idx(get(), name, role, path.c_str()), *this;
   }

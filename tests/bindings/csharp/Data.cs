@@ -143,7 +143,10 @@ namespace Tutti.Tests
         private static void Pipelines()
         {
             using (Dataset other = Numbers().Take(2).Build())
+            using (Tensor three = Tensor.From(new[] { 0L, 1L, 2L }))
             {
+                Gives("0,1,2 0,1,2",
+                    new Pipeline().AddTensor("n", Role.Feature, three).Repeat(new RepeatOptions { Count = 2 }));
                 Gives("0,1,2,3 4,5,6,7 8,9", Numbers().Batch(4));
                 Gives("0,1,2,3 4,5,6,7", Numbers().Batch(4, new BatchOptions { DropRemainder = true }));
                 Gives("1 2 1 2", Numbers().Skip(1).Take(2).Repeat(new RepeatOptions { Count = 2 }));

@@ -135,86 +135,86 @@ typedef _gostring_ swig_type_102;
 typedef _gostring_ swig_type_103;
 typedef _gostring_ swig_type_104;
 typedef _gostring_ swig_type_105;
-typedef _goslice_ swig_type_106;
-typedef _gostring_ swig_type_107;
+typedef _gostring_ swig_type_106;
+typedef _goslice_ swig_type_107;
 typedef _gostring_ swig_type_108;
 typedef _gostring_ swig_type_109;
-typedef long long swig_type_110;
-typedef _gostring_ swig_type_111;
+typedef _gostring_ swig_type_110;
+typedef long long swig_type_111;
 typedef _gostring_ swig_type_112;
 typedef _gostring_ swig_type_113;
 typedef _gostring_ swig_type_114;
-typedef _goslice_ swig_type_115;
-typedef _gostring_ swig_type_116;
-typedef _goslice_ swig_type_117;
-typedef _gostring_ swig_type_118;
+typedef _gostring_ swig_type_115;
+typedef _goslice_ swig_type_116;
+typedef _gostring_ swig_type_117;
+typedef _goslice_ swig_type_118;
 typedef _gostring_ swig_type_119;
-typedef long long swig_type_120;
+typedef _gostring_ swig_type_120;
 typedef long long swig_type_121;
-typedef _gostring_ swig_type_122;
-typedef long long swig_type_123;
+typedef long long swig_type_122;
+typedef _gostring_ swig_type_123;
 typedef long long swig_type_124;
-typedef _gostring_ swig_type_125;
+typedef long long swig_type_125;
 typedef _gostring_ swig_type_126;
-typedef long long swig_type_127;
+typedef _gostring_ swig_type_127;
 typedef long long swig_type_128;
 typedef long long swig_type_129;
 typedef long long swig_type_130;
 typedef long long swig_type_131;
-typedef _gostring_ swig_type_132;
-typedef long long swig_type_133;
-typedef _gostring_ swig_type_134;
-typedef _goslice_ swig_type_135;
+typedef long long swig_type_132;
+typedef _gostring_ swig_type_133;
+typedef long long swig_type_134;
+typedef _gostring_ swig_type_135;
 typedef _goslice_ swig_type_136;
-typedef _gostring_ swig_type_137;
-typedef long long swig_type_138;
-typedef _gostring_ swig_type_139;
-typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
-typedef long long swig_type_142;
+typedef _goslice_ swig_type_137;
+typedef _gostring_ swig_type_138;
+typedef long long swig_type_139;
+typedef _gostring_ swig_type_140;
+typedef long long swig_type_141;
+typedef _gostring_ swig_type_142;
 typedef long long swig_type_143;
 typedef long long swig_type_144;
-typedef _gostring_ swig_type_145;
+typedef long long swig_type_145;
 typedef _gostring_ swig_type_146;
-typedef long long swig_type_147;
+typedef _gostring_ swig_type_147;
 typedef long long swig_type_148;
-typedef _gostring_ swig_type_149;
-typedef long long swig_type_150;
+typedef long long swig_type_149;
+typedef _gostring_ swig_type_150;
 typedef long long swig_type_151;
-typedef _gostring_ swig_type_152;
-typedef long long swig_type_153;
-typedef _gostring_ swig_type_154;
+typedef long long swig_type_152;
+typedef _gostring_ swig_type_153;
+typedef long long swig_type_154;
 typedef _gostring_ swig_type_155;
 typedef _gostring_ swig_type_156;
 typedef _gostring_ swig_type_157;
-typedef long long swig_type_158;
-typedef _gostring_ swig_type_159;
-typedef long long swig_type_160;
+typedef _gostring_ swig_type_158;
+typedef long long swig_type_159;
+typedef _gostring_ swig_type_160;
 typedef long long swig_type_161;
-typedef _gostring_ swig_type_162;
+typedef long long swig_type_162;
 typedef _gostring_ swig_type_163;
-typedef long long swig_type_164;
-typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
-typedef _gostring_ swig_type_167;
+typedef _gostring_ swig_type_164;
+typedef long long swig_type_165;
+typedef _gostring_ swig_type_166;
+typedef long long swig_type_167;
 typedef _gostring_ swig_type_168;
 typedef _gostring_ swig_type_169;
-typedef long long swig_type_170;
-typedef _gostring_ swig_type_171;
-typedef long long swig_type_172;
+typedef _gostring_ swig_type_170;
+typedef long long swig_type_171;
+typedef _gostring_ swig_type_172;
 typedef long long swig_type_173;
 typedef long long swig_type_174;
-typedef _gostring_ swig_type_175;
-typedef long long swig_type_176;
-typedef _gostring_ swig_type_177;
+typedef long long swig_type_175;
+typedef _gostring_ swig_type_176;
+typedef long long swig_type_177;
 typedef _gostring_ swig_type_178;
 typedef _gostring_ swig_type_179;
-typedef _goslice_ swig_type_180;
-typedef _gostring_ swig_type_181;
+typedef _gostring_ swig_type_180;
+typedef _goslice_ swig_type_181;
 typedef _gostring_ swig_type_182;
-typedef long long swig_type_183;
-typedef _goslice_ swig_type_184;
-typedef long long swig_type_185;
+typedef _gostring_ swig_type_183;
+typedef long long swig_type_184;
+typedef _goslice_ swig_type_185;
 typedef long long swig_type_186;
 typedef long long swig_type_187;
 typedef long long swig_type_188;
@@ -222,30 +222,31 @@ typedef long long swig_type_189;
 typedef long long swig_type_190;
 typedef long long swig_type_191;
 typedef long long swig_type_192;
-typedef _goslice_ swig_type_193;
-typedef long long swig_type_194;
-typedef _goslice_ swig_type_195;
+typedef long long swig_type_193;
+typedef _goslice_ swig_type_194;
+typedef long long swig_type_195;
 typedef _goslice_ swig_type_196;
-typedef long long swig_type_197;
+typedef _goslice_ swig_type_197;
 typedef long long swig_type_198;
 typedef long long swig_type_199;
 typedef long long swig_type_200;
 typedef long long swig_type_201;
-typedef _goslice_ swig_type_202;
-typedef _gostring_ swig_type_203;
+typedef long long swig_type_202;
+typedef _goslice_ swig_type_203;
 typedef _gostring_ swig_type_204;
-typedef long long swig_type_205;
+typedef _gostring_ swig_type_205;
 typedef long long swig_type_206;
 typedef long long swig_type_207;
-typedef _gostring_ swig_type_208;
-typedef long long swig_type_209;
+typedef long long swig_type_208;
+typedef _gostring_ swig_type_209;
 typedef long long swig_type_210;
-typedef _gostring_ swig_type_211;
+typedef long long swig_type_211;
 typedef _gostring_ swig_type_212;
 typedef _gostring_ swig_type_213;
 typedef _gostring_ swig_type_214;
-typedef long long swig_type_215;
+typedef _gostring_ swig_type_215;
 typedef long long swig_type_216;
+typedef long long swig_type_217;
 extern void _wrap_Swig_free_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_239c7febbbc0de9a(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_239c7febbbc0de9a(void);
@@ -347,104 +348,105 @@ extern int _wrap_pipeline_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp
 extern void _wrap_pipeline_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_pipeline_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_pipeline_add_slices_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_102 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_103 arg2, int arg3, swig_type_104 arg4);
-extern void _wrap_pipeline_declare_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_105 arg2, int arg3, int arg4, swig_type_106 arg5);
+extern void _wrap_pipeline_add_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_103 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_104 arg2, int arg3, swig_type_105 arg4);
+extern void _wrap_pipeline_declare_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_106 arg2, int arg3, int arg4, swig_type_107 arg5);
 extern void _wrap_pipeline_set_arrow_stream_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_feed_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_set_cancel_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_107 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_108 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3);
-extern void _wrap_pipeline_set_f64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_111 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3);
-extern void _wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3);
-extern void _wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_116 arg2, swig_type_117 arg3);
-extern void _wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_118 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_begin_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_108 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_109 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
+extern void _wrap_pipeline_set_f64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_112 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
+extern void _wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
+extern void _wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
+extern void _wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3);
 extern void _wrap_pipeline_end_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_pipeline_set_state_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_set_state_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3);
 extern int _wrap_pipeline_build_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_dataset_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_dataset_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_120 _wrap_dataset_get_cardinality_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_121 _wrap_dataset_get_component_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_122 _wrap_dataset_get_component_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_123 arg2);
-extern int _wrap_dataset_get_component_role_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_124 arg2);
-extern swig_type_125 _wrap_dataset_get_spec_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_126 _wrap_dataset_get_lint_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_127 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_to_arrow_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_128 arg2, swig_type_129 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_130 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_121 _wrap_dataset_get_cardinality_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_122 _wrap_dataset_get_component_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_123 _wrap_dataset_get_component_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_124 arg2);
+extern int _wrap_dataset_get_component_role_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_125 arg2);
+extern swig_type_126 _wrap_dataset_get_spec_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_127 _wrap_dataset_get_lint_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_128 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_to_arrow_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_131 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_iterator_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_iterator_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern int _wrap_iterator_next_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_131 arg2);
-extern int _wrap_iterator_restore_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_132 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_133 arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_132 arg2);
+extern int _wrap_iterator_restore_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_133 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_134 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_feed_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_134 arg2, int arg3, int arg4, swig_type_135 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_136 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_declare_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_135 arg2, int arg3, int arg4, swig_type_136 arg5, swig_voidp arg6);
+extern int _wrap_feed_push_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_137 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_239c7febbbc0de9a(uintptr_t arg1, int arg2, swig_type_137 arg3, swig_voidp arg4);
-extern swig_type_138 _wrap_feed_get_position_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_139 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_239c7febbbc0de9a(uintptr_t arg1, int arg2, swig_type_138 arg3, swig_voidp arg4);
+extern swig_type_139 _wrap_feed_get_position_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_140 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_strategy_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_140 _wrap_strategy_get_replica_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_141 _wrap_strategy_get_device_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_142 arg2);
+extern swig_type_141 _wrap_strategy_get_replica_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_142 _wrap_strategy_get_device_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_143 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_239c7febbbc0de9a(void);
 extern int _wrap_hooks_create_raw_239c7febbbc0de9a(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_143 _wrap_hook_event_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_144 _wrap_hook_event_get_epoch_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_144 _wrap_hook_event_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_145 _wrap_hook_event_get_epoch_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_145 arg2);
-extern swig_type_146 _wrap_hook_event_get_checkpoint_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_146 arg2);
+extern swig_type_147 _wrap_hook_event_get_checkpoint_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_147 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_148 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_149 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_150 _wrap_estimator_get_global_step_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_151 _wrap_estimator_get_variable_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_152 _wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_153 arg2);
-extern int _wrap_estimator_read_variable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_154 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_155 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_156 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_157 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_evaluate_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_148 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_149 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_150 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_151 _wrap_estimator_get_global_step_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_152 _wrap_estimator_get_variable_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_153 _wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_154 arg2);
+extern int _wrap_estimator_read_variable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_155 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_156 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_157 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_158 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_session_open_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_session_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_session_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_158 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_159 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_159 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_160 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_result_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_160 _wrap_result_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_161 _wrap_result_get_examples_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_161 _wrap_result_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_162 _wrap_result_get_examples_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_162 _wrap_result_get_input_report_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_163 _wrap_result_get_step_report_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_163 _wrap_result_get_input_report_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_164 _wrap_result_get_step_report_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_164 _wrap_result_get_metric_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_165 _wrap_result_get_metric_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_166 arg2);
-extern double _wrap_result_get_metric_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_167 arg2);
-extern int _wrap_predictor_open_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_168 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_165 _wrap_result_get_metric_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_166 _wrap_result_get_metric_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_167 arg2);
+extern double _wrap_result_get_metric_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_168 arg2);
+extern int _wrap_predictor_open_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_169 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_169 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_170 _wrap_predictor_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_171 _wrap_predictor_get_signature_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_170 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_171 _wrap_predictor_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_172 _wrap_predictor_get_signature_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -453,29 +455,29 @@ extern void _wrap_prediction_stream_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_172 _wrap_batch_get_first_row_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_173 _wrap_batch_get_row_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_174 _wrap_batch_get_output_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_175 _wrap_batch_get_output_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_176 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_177 arg2);
-extern int _wrap_record_writer_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_173 _wrap_batch_get_first_row_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_174 _wrap_batch_get_row_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_175 _wrap_batch_get_output_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_176 _wrap_batch_get_output_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_177 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_178 arg2);
+extern int _wrap_record_writer_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_180 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_181 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_182 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_182 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_183 _wrap_callback_take_released_raw_239c7febbbc0de9a(swig_type_184 arg1);
-extern int _wrap_estimator_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_185 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_188 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_189 arg2, swig_type_190 arg3);
-extern void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_191 arg2);
-extern void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_192 arg2);
-extern int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_184 _wrap_callback_take_released_raw_239c7febbbc0de9a(swig_type_185 arg1);
+extern int _wrap_estimator_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_189 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3);
+extern void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_192 arg2);
+extern void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_193 arg2);
+extern int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_196 arg2, swig_type_197 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_239c7febbbc0de9a(uintptr_t arg1);
@@ -483,25 +485,25 @@ extern uintptr_t _wrap_pipeline_set_expand_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_add_generator_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern void _wrap_call_queue_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_197 _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_198 _wrap_element_call_get_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_199 arg2);
-extern swig_type_200 _wrap_element_call_get_pass_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_201 _wrap_element_call_get_index_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_202 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_203 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_198 _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_199 _wrap_element_call_get_count_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_200 arg2);
+extern swig_type_201 _wrap_element_call_get_pass_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_202 _wrap_element_call_get_index_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_203 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_204 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_204 _wrap_file_call_get_path_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_205 _wrap_file_call_get_file_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_206 _wrap_file_call_get_offset_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_207 _wrap_file_call_get_size_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_205 _wrap_file_call_get_path_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_206 _wrap_file_call_get_file_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_207 _wrap_file_call_get_offset_raw_239c7febbbc0de9a(uintptr_t arg1);
+extern swig_type_208 _wrap_file_call_get_size_raw_239c7febbbc0de9a(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_208 arg2);
-extern void _wrap_file_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_209 arg3, swig_type_210 arg4, int arg5, uintptr_t arg6);
-extern swig_type_211 _wrap_context_stop_profile_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_212 _wrap_iterator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_213 _wrap_iterator_get_report_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_214 _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_215 arg2, swig_type_216 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_209 arg2);
+extern void _wrap_file_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_210 arg3, swig_type_211 arg4, int arg5, uintptr_t arg6);
+extern swig_type_212 _wrap_context_stop_profile_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_213 _wrap_iterator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_214 _wrap_iterator_get_report_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_215 _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1520,12 +1522,23 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	}
 }
 
+func Pipeline_add_tensor(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_pipeline_add_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
 func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1540,7 +1553,7 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_pipeline_declare_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_pipeline_declare_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1577,7 +1590,7 @@ func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1587,7 +1600,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1597,7 +1610,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.swig_type_110(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.swig_type_111(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1607,7 +1620,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1617,7 +1630,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1630,7 +1643,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1643,7 +1656,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1656,7 +1669,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1671,7 +1684,7 @@ func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_state_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_state_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1714,7 +1727,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1725,7 +1738,7 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1)))
 	return swig_r
 }
 
@@ -1756,7 +1769,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1768,7 +1781,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), C.swig_type_129(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1), C.swig_type_130(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1778,7 +1791,7 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1806,7 +1819,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1)))
 	return swig_r
 }
 
@@ -1815,7 +1828,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1828,7 +1841,7 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_133(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1850,7 +1863,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1866,7 +1879,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1887,7 +1900,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1907,7 +1920,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1935,7 +1948,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2029,7 +2042,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2082,7 +2095,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_147(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_148(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2097,7 +2110,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_148(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_149(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2107,7 +2120,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2132,7 +2145,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2145,7 +2158,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2158,7 +2171,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2171,7 +2184,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2184,7 +2197,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2220,7 +2233,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2230,7 +2243,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2329,7 +2342,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2340,7 +2353,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2355,7 +2368,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2388,7 +2401,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2497,7 +2510,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2508,7 +2521,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2522,7 +2535,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2547,7 +2560,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2560,7 +2573,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2582,7 +2595,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2608,7 +2621,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_239c7febbbc0de9a(*(*C.swig_type_184)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_239c7febbbc0de9a(*(*C.swig_type_185)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2623,7 +2636,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2633,7 +2646,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1), C.swig_type_187(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2643,7 +2656,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2651,19 +2664,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1), C.swig_type_190(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1), C.swig_type_191(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2673,7 +2686,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.swig_type_194(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.swig_type_195(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2688,7 +2701,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2763,7 +2776,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_200(_swig_i_1)))
 	return swig_r
 }
 
@@ -2789,7 +2802,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2806,7 +2819,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2861,7 +2874,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2874,7 +2887,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_file_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_209(_swig_i_2), C.swig_type_210(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
+	C._wrap_file_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_210(_swig_i_2), C.swig_type_211(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
 }
 
 func Context_stop_profile(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
@@ -2917,7 +2930,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_215(_swig_i_1), C.swig_type_216(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_216(_swig_i_1), C.swig_type_217(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

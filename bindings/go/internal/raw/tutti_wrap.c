@@ -2321,6 +2321,23 @@ void _wrap_pipeline_add_slices_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, 
 }
 
 
+void _wrap_pipeline_add_tensor_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+  tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  tutti_tensor *arg4 = (tutti_tensor *) 0 ;
+  
+  arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (tutti_tensor *)(uintptr_t)_swig_go_3; 
+  
+  tutti_pipeline_add_tensor(arg1,(char const *)arg2,arg3,(struct tutti_tensor const *)arg4);
+  
+  free((void *)arg2); 
+}
+
+
 void _wrap_pipeline_add_idx_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;

@@ -99,6 +99,20 @@ public final class Pipeline extends PipelineSources {
         }
     }
 
+    /** Adds a component to a source of exactly one element: the tensor as a whole.
+     *
+     * @param name its name
+     * @param role what it is for
+     * @param tensor the value; it is shared, not copied, and may be closed
+     * @return this pipeline
+     */
+    public Pipeline addTensor(String name, Role role, Tensor tensor) {
+        try (Use use = new Use()) {
+            long value = use.of(tensor);
+            return with(pipeline -> Raw.pipeline_add_tensor(pipeline, name, role.number(), value));
+        }
+    }
+
     /** Adds a component from an IDX file (plain or gzip), as the MNIST family uses.
      *
      * @param name its name

@@ -151,7 +151,9 @@ public class DataTest {
 
     @Test
     public void pipelines() {
-        try (Dataset other = numbers().take(2).build()) {
+        try (Dataset other = numbers().take(2).build(); Tensor three = Tensor.of(Toy.count(3))) {
+            gives("[[0, 1, 2], [0, 1, 2]]",
+                new Pipeline().addTensor("n", Role.FEATURE, three).repeat(new RepeatOptions().count(2)));
             gives("[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]", numbers().batch(4));
             gives("[[0, 1, 2, 3], [4, 5, 6, 7]]", numbers().batch(4, new BatchOptions().dropRemainder(true)));
             gives("[[1], [2], [1], [2]]", numbers().skip(1).take(2).repeat(new RepeatOptions().count(2)));
