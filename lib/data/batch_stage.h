@@ -81,7 +81,10 @@ class ElementBatchStage : public BatchStage {
 
  protected:
   base::Status gather() override;
-  base::Status join(Element &batch) override { return join_(elements_, batch); }
+  base::Status join(Element &batch) override {
+    batch.lineage.file = file_of(elements_);
+    return join_(elements_, batch);
+  }
   void forget() override { elements_.clear(); }
 
  private:

@@ -21,6 +21,11 @@
 // deadline has passed, every call says so, and nothing is lost: once the deadline has moved, the walk goes on where it
 // stood. Background threads of the walk follow the token's level alone.
 //
+// The error of an element has the details element and epoch, where it was numbered before the stage that failed (its
+// Lineage), and file, what it was read from, where that is known: rows that were copied in bulk, batches of several
+// files and what a cache in a file keeps have none. Where several elements were computed together and it cannot be told
+// which one failed, element is the last of them and the detail elements their number.
+//
 // Threads: a Dataset may be shared by all threads. An Iterator belongs to one thread at a time.
 #ifndef TUTTI_DATA_DATASET_H_
 #define TUTTI_DATA_DATASET_H_

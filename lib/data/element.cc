@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/element.h"
 
+#include <algorithm>
+
 #include "tensor/shape.h"
 
 namespace tutti::impl::data {
@@ -79,6 +81,23 @@ int64_t Element::size_bytes() const {
   for (const tensor::Tensor &component : components)
     bytes += component.size_bytes();
   return bytes;
+}
+
+Status in_element(const Status &status, const Lineage &lineage) {
+  if (status.ok() || status.error()->find_detail("element") != nullptr) return status;
+  const Status named =
+      status.with_detail("element", base::concat(lineage.index)).with_detail("epoch", base::concat(lineage.epoch));
+  return lineage.file == nullptr ? named : named.with_detail("file", *lineage.file);
+}
+
+FileName file_of(std::span<const Element> elements) {
+  if (elements.empty()) return nullptr;
+  const FileName &first = elements[0].lineage.file;
+  const auto is_first = [&](const Element &element) {
+    const FileName &file = element.lineage.file;
+    return file == first || (file != nullptr && first != nullptr && *file == *first);
+  };
+  return std::all_of(elements.begin(), elements.end(), is_first) ? first : nullptr;
 }
 
 int64_t Element::rows() const { return components.empty() ? 0 : components[0].rows(); }

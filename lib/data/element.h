@@ -14,6 +14,8 @@
 #define TUTTI_DATA_ELEMENT_H_
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,13 +72,27 @@ base::Status check(const ElementSpec &spec);
 /// Position of a component; INVALID_ARGUMENT names those that there are.
 base::Result<size_t> find_component(const ElementSpec &spec, std::string_view name);
 
+/// The name of a file, shared by the elements that came from it; null where none is known.
+using FileName = std::shared_ptr<const std::string>;
+
 /// Where an element came from: the pass over the data and its place in that pass, before any shuffling. Random
 /// augmentation is keyed by it, so it does not depend on order or threads. For a batch: the position of its first row
 /// among the rows batched in this epoch.
 struct Lineage {
   int64_t epoch = 0;
   int64_t index = 0;
+  /// The file it was read from, for errors alone.
+  FileName file = nullptr;
+
+  /// The same origin under another number.
+  void renumber(int64_t new_epoch, int64_t new_index) {
+    epoch = new_epoch;
+    index = new_index;
+  }
 };
+
+/// The error of an element with the details element, epoch and, where it is known, file; as it is if it has them.
+base::Status in_element(const base::Status &status, const Lineage &lineage);
 
 /// One element. Reusing one object for every Iterator::next() call saves its allocations.
 struct Element {
@@ -88,6 +104,9 @@ struct Element {
   /// Of all components.
   int64_t size_bytes() const;
 };
+
+/// The file that all of these elements came from, if there is one.
+FileName file_of(std::span<const Element> elements);
 
 /// Does the element have the spec's components? `what` names the origin in the error, which names the component, what
 /// was expected and what came.

@@ -24,6 +24,8 @@ class ElementStore {
   virtual int64_t size() const = 0;
   /// Where the element at a position came from: the index of its lineage.
   virtual int64_t lineage(int64_t position) const = 0;
+  /// And its file; null where it is not kept.
+  virtual FileName file(int64_t) const { return nullptr; }
   /// The components of an element, views where they can be. An error belongs to this element alone.
   virtual base::Status element(int64_t position, Element &element) const = 0;
   /// As RandomAccess::gather(), static shapes only.

@@ -82,7 +82,7 @@ Result<bool> FileStage::step(Read read) {
 
 Result<bool> FileStage::next(Element &element) {
   return step([&] {
-    element.lineage = {epoch_, position_};
+    element.lineage = {epoch_, position_, name_};
     return reader_->read(*stream_, element);
   });
 }
@@ -114,6 +114,7 @@ Status FileStage::open() {
   TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(files_.paths[file_], files_.file_systems.get(), token));
   TUTTI_ASSIGN(ByteStream stream, files_.open(std::move(file), files_.compression));
   stream_.emplace(std::move(stream));
+  name_ = std::make_shared<const std::string>(files_.paths[file_]);
   TUTTI_TRY(reader_->begin(*stream_));
   if (offset_ > 0) {
     TUTTI_TRY(stream_->move_to(offset_));
@@ -138,7 +139,7 @@ void FileStage::close() {
 
 // The failing element is consumed.
 Status FileStage::fail(Status status, bool goes_on) {
-  status = status.with_detail("file", files_.paths[file_]).with_detail("element", base::concat(position_));
+  status = in_element(status, {epoch_, position_, std::make_shared<const std::string>(files_.paths[file_])});
   ++position_;
   if (!goes_on) leave_file();
   return status;

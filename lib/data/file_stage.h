@@ -82,9 +82,9 @@ class FileStage : public Stage {
 
   base::Result<bool> next(Element &element) final;
   base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) final;
+  Lineage last_row() const final { return {epoch_, position_ - 1, name_}; }
   bool gives_texts() const final { return reader_->has_texts(); }
   base::Status next_texts(BytesRows &rows, int64_t count, int64_t &done) final;
-  const std::string *file() const final { return file_ < files_.paths.size() ? &files_.paths[file_] : nullptr; }
   void save(State &state) const final;
   base::Status restore(const base::JsonReader &state) final;
 
@@ -108,6 +108,7 @@ class FileStage : public Stage {
   std::optional<ByteStream> stream_;  // of the file, once it is needed
   bool has_reader_ = false;           // a thread of the budget, for the stream
   size_t file_ = 0;
+  FileName name_;                   // of the file, as long as there is a stream
   int64_t offset_ = 0, place_ = 0;  // in the file, as long as there is no stream
   int64_t position_ = 0;            // elements given out
 };

@@ -20,6 +20,12 @@ bool is_aligned(const void *pointer) { return reinterpret_cast<uintptr_t>(pointe
 
 }  // namespace
 
+Status graph_failed(const Status &status, const Lineage &lineage) {
+  return in_element(
+      status.wrap(base::concat("map: the graph failed for element ", lineage.index, " of epoch ", lineage.epoch)),
+      lineage);
+}
+
 Result<graph::SymbolBindings> GraphCalls::bind(const Element &element) const {
   const GraphPlan &plan = *target_.plan;
   const bool adds_rows = plan.has_rows_form && !plan.is_batched;
@@ -142,10 +148,7 @@ Status GraphCalls::run(const Element &element, std::vector<Tensor> &results) {
 Status GraphCalls::map(const Element &element, Element &output) {
   output.lineage = element.lineage;
   const Status status = run(element, results_);
-  if (!status.ok()) {
-    return status.wrap(
-        base::concat("map: the graph failed for element ", element.lineage.index, " of epoch ", element.lineage.epoch));
-  }
+  if (!status.ok()) return graph_failed(status, element.lineage);
   const std::vector<GraphPlan::Source> &sources = target_.plan->sources;
   output.components.resize(sources.size());
   for (size_t i = 0; i < sources.size(); ++i) {

@@ -26,6 +26,9 @@
 
 namespace tutti::impl::data {
 
+/// The error of a map's graph with one element.
+base::Status graph_failed(const base::Status &status, const Lineage &lineage);
+
 /// Runs on one element (a single example, or a batch as a whole).
 class GraphCalls {
  public:

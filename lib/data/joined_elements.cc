@@ -147,9 +147,10 @@ Status join_elements(std::string_view what, std::span<const Element> elements, c
     const Tensor &first = elements[0].components[i];
     for (size_t row = 1; row < elements.size(); ++row) {
       if (elements[row].components[i].shape() == first.shape()) continue;
-      return base::invalid_argument(what, ": component '", spec.components[i].name, "' has shape ", first.shape(),
-                                    " in row 0 and ", elements[row].components[i].shape(), " in row ", row,
-                                    "; expected equal shapes", advice);
+      return in_element(base::invalid_argument(what, ": component '", spec.components[i].name, "' has shape ",
+                                               first.shape(), " in row 0 and ", elements[row].components[i].shape(),
+                                               " in row ", row, "; expected equal shapes", advice),
+                        elements[row].lineage);
     }
     TUTTI_ASSIGN(const Shape shape, first.shape().prepend(static_cast<int64_t>(elements.size())));
     Result<Tensor> tensor =
@@ -206,9 +207,10 @@ Result<Shape> Padding::row_shape(std::string_view what, std::span<const Element>
       const int64_t extent = elements[row].components[component].shape()[static_cast<int32_t>(axis)];
       if (fixed[axis] == 0) extents[axis] = std::max(extents[axis], extent);
       if (extent <= extents[axis]) continue;
-      return base::invalid_argument(what, ": component '", spec_.components[component].name, "' has ", extent,
-                                    " along axis ", axis, " in row ", row, " (element ", elements[row].lineage.index,
-                                    "); expected at most ", fixed[axis]);
+      return in_element(base::invalid_argument(what, ": component '", spec_.components[component].name, "' has ",
+                                               extent, " along axis ", axis, " in row ", row, " (element ",
+                                               elements[row].lineage.index, "); expected at most ", fixed[axis]),
+                        elements[row].lineage);
     }
   }
   return Shape::make(extents);

@@ -69,7 +69,15 @@ Status KeptElements::add(const Element &element) {
     elements_.push_back(element);
   }
   lineages_.push_back(element.lineage.index);
+  const FileName &file = element.lineage.file;
+  if (files_.empty() ? file != nullptr : file != files_.back().second) files_.emplace_back(position, file);
   return Status();
+}
+
+FileName KeptElements::file(int64_t position) const {
+  const auto behind = std::upper_bound(files_.begin(), files_.end(), position,
+                                       [](int64_t wanted, const auto &entry) { return wanted < entry.first; });
+  return behind == files_.begin() ? nullptr : std::prev(behind)->second;
 }
 
 void KeptElements::add_failure(const Status &status) {

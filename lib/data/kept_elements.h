@@ -28,6 +28,7 @@ class KeptElements : public ElementStore {
   int64_t size() const override { return static_cast<int64_t>(lineages_.size()); }
   bool has_failures() const { return !failures_.empty(); }
   int64_t lineage(int64_t position) const override { return lineages_[static_cast<size_t>(position)]; }
+  FileName file(int64_t position) const override;
 
   /// Appends a copy of an element, or the element itself if its shape is not static.
   base::Status add(const Element &element);
@@ -55,6 +56,7 @@ class KeptElements : public ElementStore {
   std::vector<Column> columns_;    // static shapes
   std::vector<Element> elements_;  // others
   std::vector<int64_t> lineages_;
+  std::vector<std::pair<int64_t, FileName>> files_;  // each from a position on
   std::map<int64_t, base::Status> failures_;
 };
 

@@ -44,8 +44,9 @@ Result<bool> Predicate::holds(const Element &element) const {
   bool holds = false;
   const Status status = function_(element, holds);
   if (status.ok()) return holds;
-  return status.wrap(base::concat(transform_, ": ", what_, " failed for element ", element.lineage.index, " of epoch ",
-                                  element.lineage.epoch));
+  return in_element(status.wrap(base::concat(transform_, ": ", what_, " failed for element ", element.lineage.index,
+                                             " of epoch ", element.lineage.epoch)),
+                    element.lineage);
 }
 
 }  // namespace tutti::impl::data

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/fetch_early.h"
+#include "data/graph_calls.h"
 
 namespace tutti::impl::data {
 
@@ -21,10 +22,6 @@ constexpr int64_t kRangesPerThread = 8;
 
 int64_t size_bytes(const RoutineValue &value) {
   return value.shape.elements() * static_cast<int64_t>(tensor::size_bytes(value.dtype));
-}
-
-Status failed(const Status &status, const Lineage &lineage) {
-  return status.wrap(base::concat("map: the graph failed for element ", lineage.index, " of epoch ", lineage.epoch));
 }
 
 }  // namespace
@@ -58,10 +55,6 @@ void RoutineCalls::give_back(std::unique_ptr<Lane> lane) {
   lanes_.push_back(std::move(lane));
 }
 
-GraphScalars RoutineCalls::scalars(const Lineage &lineage, int64_t rows) const {
-  return {target_.seed, lineage.epoch, lineage.index, rows};
-}
-
 Status RoutineCalls::set_inputs(Lane &lane, const Element &element) const {
   lane.inputs.clear();
   for (const GraphPlan::Input &input : target_.plan->inputs) {
@@ -81,8 +74,9 @@ Status RoutineCalls::run(const Element &element, std::vector<Tensor> &results) {
   std::unique_ptr<Lane> lane = take_lane();
   TUTTI_TRY(set_inputs(*lane, element));
   lane->targets.assign(plan.results.size(), nullptr);
+  const int64_t rows = plan.is_batched ? element.rows() : 1;
   TUTTI_TRY(
-      lane->routine.run(lane->inputs, scalars(element.lineage, plan.is_batched ? element.rows() : 1), lane->targets));
+      lane->routine.run(lane->inputs, scalars(element.lineage.epoch, element.lineage.index, rows), lane->targets));
   results.resize(plan.results.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const Shape &shape = lane->routine.result(i).shape;
@@ -111,13 +105,13 @@ Status RoutineCalls::run_element(Lane &lane, const Element &element, std::span<c
     }
     if (targets[i].row_bytes > 0) std::memcpy(target, component.data(), static_cast<size_t>(targets[i].row_bytes));
   }
-  return lane.routine.run(lane.inputs, scalars(element.lineage, 1), lane.targets);
+  return lane.routine.run(lane.inputs, scalars(element.lineage.epoch, element.lineage.index, 1), lane.targets);
 }
 
-// Calls run_one for every row, on other threads too; the error of the first row that has one. Row -1 stands for
-// `meanwhile`.
+// Calls run_one for every row, on other threads too; the error of the first row that has one, which came from where
+// origin_of says. Row -1 stands for `meanwhile`.
 Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int64_t)> run_one,
-                              base::FunctionRef<void()> meanwhile) {
+                              base::FunctionRef<Lineage(int64_t)> origin_of, base::FunctionRef<void()> meanwhile) {
   std::mutex mutex;
   int64_t first_row = rows;
   Status first_error;
@@ -137,31 +131,32 @@ Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int
   };
   if (!loops_.is_parallel() || rows <= 1) {
     TUTTI_TRY(run_range(0, rows));
-    return first_error;
+  } else {
+    const int64_t ranges = loops_.threads() * kRangesPerThread;
+    TUTTI_TRY(loops_.run(-1, rows, std::max<int64_t>(rows / ranges, 1), run_range));
   }
-  const int64_t ranges = loops_.threads() * kRangesPerThread;
-  TUTTI_TRY(loops_.run(-1, rows, std::max<int64_t>(rows / ranges, 1), run_range));
-  return first_error;
+  return first_error.ok() ? first_error : graph_failed(first_error, origin_of(first_row));
 }
 
 Status RoutineCalls::run_elements(std::span<const Element> elements, std::span<const RowTarget> targets) {
-  return for_rows(static_cast<int64_t>(elements.size()), [&](Lane &lane, int64_t row) -> Status {
+  const auto run_one = [&](Lane &lane, int64_t row) -> Status {
     const Element &element = elements[static_cast<size_t>(row)];
-    if (element.components.empty()) return Status();
-    const Status status = run_element(lane, element, targets, row);
-    return status.ok() ? status : failed(status, element.lineage);
-  });
+    return element.components.empty() ? Status() : run_element(lane, element, targets, row);
+  };
+  return for_rows(static_cast<int64_t>(elements.size()), run_one,
+                  [&](int64_t row) { return elements[static_cast<size_t>(row)].lineage; });
 }
 
 Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::span<const RowTarget> targets,
-                                 std::span<const Lineage> lineage, base::FunctionRef<void()> meanwhile) {
+                                 const RowOrigins &origins, base::FunctionRef<void()> meanwhile) {
   const GraphPlan &plan = *target_.plan;
-  const size_t components = rows.size() / std::max<size_t>(lineage.size(), 1);
+  const auto count = static_cast<int64_t>(origins.indices.size());
+  const size_t components = rows.size() / std::max<size_t>(origins.indices.size(), 1);
   return for_rows(
-      static_cast<int64_t>(lineage.size()),
+      count,
       [&](Lane &lane, int64_t row) -> Status {
         const auto element = rows.subspan(static_cast<size_t>(row) * components, components);
-        const bool is_last = row + 1 == static_cast<int64_t>(lineage.size());
+        const bool is_last = row + 1 == count;
         lane.inputs.resize(plan.inputs.size());
         lane.targets.assign(plan.results.size(), nullptr);
         for (size_t i = 0; i < plan.inputs.size(); ++i) {
@@ -181,17 +176,16 @@ Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::sp
             std::memcpy(target, element[component], static_cast<size_t>(targets[i].row_bytes));
           }
         }
-        const Lineage &from = lineage[static_cast<size_t>(row)];
-        const Status status = lane.routine.run(lane.inputs, scalars(from, 1), lane.targets);
-        return status.ok() ? status : failed(status, from);
+        const int64_t index = origins.indices[static_cast<size_t>(row)];
+        return lane.routine.run(lane.inputs, scalars(origins.epoch, index, 1), lane.targets);
       },
-      meanwhile);
+      [&](int64_t row) { return origins.of(row); }, meanwhile);
 }
 
 Status RoutineCalls::run_rows(std::span<const RowTarget> inputs, std::span<const RowTarget> results,
-                              std::span<const Lineage> lineage) {
+                              const RowOrigins &origins) {
   const GraphPlan &plan = *target_.plan;
-  return for_rows(static_cast<int64_t>(lineage.size()), [&](Lane &lane, int64_t row) -> Status {
+  const auto run_one = [&](Lane &lane, int64_t row) -> Status {
     lane.inputs.resize(inputs.size());
     lane.targets.resize(results.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -200,10 +194,10 @@ Status RoutineCalls::run_rows(std::span<const RowTarget> inputs, std::span<const
     }
     for (size_t i = 0; i < results.size(); ++i)
       lane.targets[i] = results[i].from_row(row).data;
-    const Lineage &from = lineage[static_cast<size_t>(row)];
-    const Status status = lane.routine.run(lane.inputs, scalars(from, 1), lane.targets);
-    return status.ok() ? status : failed(status, from);
-  });
+    const int64_t index = origins.indices[static_cast<size_t>(row)];
+    return lane.routine.run(lane.inputs, scalars(origins.epoch, index, 1), lane.targets);
+  };
+  return for_rows(static_cast<int64_t>(origins.indices.size()), run_one, [&](int64_t row) { return origins.of(row); });
 }
 
 }  // namespace tutti::impl::data

@@ -25,6 +25,15 @@
 
 namespace tutti::impl::data {
 
+/// Where rows came from: the index of each, and on demand the file of one.
+struct RowOrigins {
+  int64_t epoch;
+  std::span<const int64_t> indices;
+  base::FunctionRef<FileName(int64_t row)> file;
+
+  Lineage of(int64_t row) const { return {epoch, indices[static_cast<size_t>(row)], file(row)}; }
+};
+
 class RoutineCalls {
  public:
   /// For plans with a routine.
@@ -35,13 +44,13 @@ class RoutineCalls {
   /// Runs on each element; row i of the targets, one for each component of the plan's spec, gets what comes of element
   /// i, what passes through included. Elements without components are left out.
   base::Status run_elements(std::span<const Element> elements, std::span<const RowTarget> targets);
-  /// The same with inputs in rows: one per input of the plan, `results` one per result, `lineage` one per row.
+  /// The same with inputs in rows: one per input of the plan, `results` one per result, `origins` one per row.
   base::Status run_rows(std::span<const RowTarget> inputs, std::span<const RowTarget> results,
-                        std::span<const Lineage> lineage);
+                        const RowOrigins &origins);
   /// The same with elements that lie where RandomAccess::locate() says; `targets` as for run_elements(). Where there
   /// are threads one of them calls `meanwhile`.
   base::Status run_located(std::span<const std::byte *const> rows, std::span<const RowTarget> targets,
-                           std::span<const Lineage> lineage, base::FunctionRef<void()> meanwhile);
+                           const RowOrigins &origins, base::FunctionRef<void()> meanwhile);
 
  private:
   // What one thread needs at a time.
@@ -56,8 +65,8 @@ class RoutineCalls {
   base::Status run_element(Lane &lane, const Element &element, std::span<const RowTarget> targets, int64_t row) const;
   base::Status for_rows(
       int64_t rows, base::FunctionRef<base::Status(Lane &, int64_t)> run_one,
-      base::FunctionRef<void()> meanwhile = [] {});
-  GraphScalars scalars(const Lineage &lineage, int64_t rows) const;
+      base::FunctionRef<Lineage(int64_t)> origin_of, base::FunctionRef<void()> meanwhile = [] {});
+  GraphScalars scalars(int64_t epoch, int64_t index, int64_t rows) const { return {target_.seed, epoch, index, rows}; }
 
   const GraphTarget target_;
   RowLoops loops_;

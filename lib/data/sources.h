@@ -30,8 +30,14 @@ struct NamedTensor {
   Role role = Role::feature;
 };
 
+/// What errors are to say about the file that slices came from.
+struct SlicesOrigin {
+  FileName file = nullptr;   ///< that of all of them
+  bool names_files = false;  ///< each one's is what the first tensor says
+};
+
 /// One element per index of the first dimension, a view without copy. All first dimensions must be equal.
-base::Result<DatasetRef> from_slices(std::vector<NamedTensor> tensors);
+base::Result<DatasetRef> from_slices(std::vector<NamedTensor> tensors, SlicesOrigin origin = {});
 
 /// Exactly one element: the tensors themselves.
 base::Result<DatasetRef> from_tensors(std::vector<NamedTensor> tensors);

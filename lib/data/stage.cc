@@ -72,6 +72,17 @@ bool RandomAccess::view(int64_t, int64_t, Element &) { return false; }
 
 bool RandomAccess::choose(std::span<const size_t>) { return false; }
 
+Status name_failing(RandomAccess &access, int64_t epoch, std::span<const int64_t> positions, const Status &status) {
+  if (is_final(status) || status.error()->find_detail("element") != nullptr) return status;
+  Element element;
+  for (const int64_t position : positions) {
+    const Status one = access.element(position, element);
+    if (is_final(one)) break;
+    if (!one.ok()) return in_element(one, access.lineage_in(epoch, position));
+  }
+  return status;
+}
+
 Status MappedAccess::gather(std::span<int64_t> positions, std::span<const RowTarget> targets) {
   map(positions);
   return base_->gather(positions, targets);
@@ -92,6 +103,11 @@ int64_t MappedAccess::lineage(int64_t position) const {
   return base_->lineage(position);
 }
 
+FileName MappedAccess::file(int64_t position) const {
+  map({&position, 1});
+  return base_->file(position);
+}
+
 void StridedAccess::map(std::span<int64_t> positions) const {
   for (int64_t &position : positions)
     position = first_ + position * step_;
@@ -103,10 +119,12 @@ bool StridedAccess::view(int64_t first, int64_t count, Element &batch) {
 
 Result<bool> IndexedStage::next(Element &element) {
   if (position_ >= access_->size()) return false;
-  element.lineage = {epoch_, access_->lineage(position_)};
-  const Status status = access_->element(position_, element);
+  element.lineage = access_->lineage_in(epoch_, position_);
+  const int64_t position = position_;
+  const Status status = access_->element(position, element);
   if (!base::is_interrupt(status)) ++position_;
-  return status.ok() ? Result<bool>(true) : status;
+  if (status.ok()) return true;
+  return is_final(status) ? status : in_element(status, access_->lineage_in(epoch_, position));
 }
 
 Status IndexedStage::next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) {
@@ -114,7 +132,11 @@ Status IndexedStage::next_rows(std::span<const RowTarget> targets, int64_t count
   if (done == 0) return Status();
   positions_.resize(static_cast<size_t>(done));
   std::iota(positions_.begin(), positions_.end(), position_);
-  const Status status = access_->gather(positions_, targets);
+  Status status = access_->gather(positions_, targets);
+  if (!status.ok()) {
+    std::iota(positions_.begin(), positions_.end(), position_);
+    status = name_failing(*access_, epoch_, positions_, status);
+  }
   if (base::is_interrupt(status)) done = 0;
   position_ += done;
   return status;

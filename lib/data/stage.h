@@ -69,6 +69,8 @@ class Stage {
   /// is for the next call. An interrupt: the `done` rows are good, and the next call is one for the rest. Static specs
   /// only. The default goes through next().
   virtual base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done);
+  /// Where the last row came from that next_rows() gave, for errors; its file only where it is still known.
+  virtual Lineage last_row() const { return scratch_.lineage; }
   /// Gives the next `count` elements (fewer at the end, at least one) as one batch of views if they already lie
   /// together in memory, aligned, without errors; false means that nothing happened.
   virtual bool next_view(int64_t count, Element &batch);
@@ -78,9 +80,6 @@ class Stage {
   /// As next_rows(), for elements of one text (a scalar of dtype bytes), which are added to `rows`. A failing one adds
   /// none. Only where gives_texts() says so.
   virtual base::Status next_texts(BytesRows &rows, int64_t count, int64_t &done);
-
-  /// The file that the last element came from, for errors; null where no single file is known.
-  virtual const std::string *file() const { return nullptr; }
 
   /// Appends one object that describes the state after the elements given out so far.
   virtual void save(State &state) const = 0;
@@ -102,6 +101,10 @@ class RandomAccess {
   virtual base::Status element(int64_t position, Element &element) = 0;
   /// Where the element at a position came from.
   virtual int64_t lineage(int64_t position) const = 0;
+  /// The file it came from. Asked for elements one by one and for errors, not for rows.
+  virtual FileName file(int64_t) const { return nullptr; }
+  /// Both.
+  Lineage lineage_in(int64_t epoch, int64_t position) const { return {epoch, lineage(position), file(position)}; }
   /// As Stage::next_view(), for elements first .. first+count-1.
   virtual bool view(int64_t first, int64_t count, Element &batch);
   /// Gives only these components from now on, in this order, perhaps one several times; false when it always gives all,
@@ -119,6 +122,10 @@ class RandomAccess {
   virtual void locate_soon(int64_t end) { (void)end; }
 };
 
+/// `status`, which gathering these elements gave, as the error of the first of them that fails by itself too.
+base::Status name_failing(RandomAccess &access, int64_t epoch, std::span<const int64_t> positions,
+                          const base::Status &status);
+
 /// Another order or choice of the positions of an access.
 class MappedAccess : public RandomAccess {
  public:
@@ -130,6 +137,7 @@ class MappedAccess : public RandomAccess {
   base::Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override;
   base::Status element(int64_t position, Element &element) override;
   int64_t lineage(int64_t position) const override;
+  FileName file(int64_t position) const override;
   bool lies_in_memory() const override { return base_->lies_in_memory(); }
   void locate(std::span<int64_t> positions, std::span<const std::byte *> rows) override;
   bool choose(std::span<const size_t> components) override { return base_->choose(components); }
@@ -167,6 +175,7 @@ class IndexedStage : public Stage {
 
   base::Result<bool> next(Element &element) override;
   base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override;
+  Lineage last_row() const override { return position_ == 0 ? Lineage() : access_->lineage_in(epoch_, position_ - 1); }
   bool next_view(int64_t count, Element &batch) override;
   void save(State &state) const override;
   base::Status restore(const base::JsonReader &state) override;

@@ -40,7 +40,7 @@ class TurnsStage : public Stage {
         close_slot();
         continue;
       }
-      element.lineage = {context_.epoch, position_};
+      element.lineage.renumber(context_.epoch, position_);
       advance(1);
       return more;
     }
@@ -58,11 +58,16 @@ class TurnsStage : public Stage {
       const Status status = slots_[current_].walk->next_rows(from_row(targets, done, moved_), wanted, rows);
       done += rows;
       const bool ended = status.ok() && rows < wanted;
+      last_slot_ = current_;
       advance(rows);
       TUTTI_TRY(status);
       if (ended) close_slot();
     }
     return Status();
+  }
+  Lineage last_row() const override {
+    const Stage *const walk = slots_[last_slot_].walk.get();
+    return {context_.epoch, position_ - 1, walk == nullptr ? nullptr : walk->last_row().file};
   }
   void save(State &state) const override;
   Status restore(const JsonReader &state) override;
@@ -208,6 +213,7 @@ class TurnsStage : public Stage {
   bool ended_ = false;    // no more datasets
   bool reopened_ = true;  // false behind restore()
   int64_t reopen_ = 0;    // how far that is
+  size_t last_slot_ = 0;  // that gave rows
   std::vector<RowTarget> moved_;
 };
 

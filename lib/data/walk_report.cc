@@ -62,6 +62,7 @@ class CountedStage : public Stage {
     if (!status.ok() && !base::is_interrupt(status)) counters_.add_failure();
     return status;
   }
+  Lineage last_row() const override { return stage_->last_row(); }
   bool next_view(int64_t count, Element &batch) override {
     const Timed timed(counters_);
     const bool any = stage_->next_view(count, batch);
@@ -77,7 +78,6 @@ class CountedStage : public Stage {
     if (!status.ok() && !base::is_interrupt(status)) counters_.add_failure();
     return status;
   }
-  const std::string *file() const override { return stage_->file(); }
   void save(State &state) const override { stage_->save(state); }
   Status restore(const base::JsonReader &state) override { return stage_->restore(state); }
 

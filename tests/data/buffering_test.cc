@@ -128,9 +128,9 @@ void an_error_of_a_callback_comes_with_its_cause(void **) {
     Element element;
     assert_true(assert_ok_value(iterator->next(element)));
     assert_true(assert_ok_value(iterator->next(element)));
-    assert_error_contains(iterator->next(element),
-                          "map: the function failed for element 2 of epoch 0; caused by: "
-                          "DATA_LOSS: broken picture");
+    const auto failed = iterator->next(element);
+    assert_error_contains(failed, "map: the function failed for element 2 of epoch 0 [element=2, epoch=0");
+    assert_error_contains(failed, "]; caused by: DATA_LOSS: broken picture");
     assert_int_equal(values_of<int64_t>(*iterator, "value").size(), 3);
   }
 }

@@ -112,7 +112,7 @@ void mistakes_name_the_feature(void **) {
   assert_error_contains(first_error({"ids: i32[4]"}), "the value 9223372036854775807, which does not fit");
   assert_error_contains(first_error({"words: bytes[2]"}), "expected bytes[2], got 3 values");
   assert_error_contains(first_error({"ids: i64[?, 3]"}), "expected i64[unknown, 3], got 4 values");
-  assert_error_contains(first_error({"box: f32[3]"}), ("[element=0, file=" + kExamples + "]").c_str());
+  assert_error_contains(first_error({"box: f32[3]"}), ("[element=0, epoch=0, file=" + kExamples).c_str());
   const auto build = [](const Strings &features, graph::Attributes more = {}) {
     return examples(features, more).build();
   };

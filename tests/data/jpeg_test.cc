@@ -253,9 +253,10 @@ void a_damaged_file_fails_for_its_element(void **) {
     assert_true(assert_ok_value(iterator->next(element)));
     const auto failed = iterator->next(element);
     assert_int_equal(failed.code(), base::Code::data_loss);
+    assert_error_contains(failed, "map: the graph failed for element 2 of epoch 0 [element=2, epoch=0");
     assert_error_contains(failed,
-                          "map: the graph failed for element 2 of epoch 0; caused by: DATA_LOSS: node "
-                          "'decode_jpeg' (decode_jpeg) failed; caused by: DATA_LOSS: the JPEG file is damaged");
+                          "]; caused by: DATA_LOSS: node 'decode_jpeg' (decode_jpeg) failed; caused by: DATA_LOSS: the "
+                          "JPEG file is damaged");
     assert_true(assert_ok_value(iterator->next(element)));
     assert_int_equal(assert_ok_value(element.components[0].scalar_value<int32_t>()), 3);
 

@@ -202,9 +202,9 @@ void a_failing_graph_fails_for_its_element(void **) {
   Element element;
   assert_true(assert_ok_value(iterator->next(element)));
   assert_true(assert_ok_value(iterator->next(element)));
-  assert_error_contains(iterator->next(element),
-                        "map: the graph failed for element 2 of epoch 0; caused by: "
-                        "INVALID_ARGUMENT: the value 201 is refused");
+  const auto failed = iterator->next(element);
+  assert_error_contains(failed, "map: the graph failed for element 2 of epoch 0 [element=2, epoch=0");
+  assert_error_contains(failed, "]; caused by: INVALID_ARGUMENT: the value 201 is refused");
   assert_true(assert_ok_value(iterator->next(element)));
   assert_int_equal(assert_ok_value(element.components[0].scalar_value<int32_t>()), 3);
   assert_false(assert_ok_value(iterator->next(element)));

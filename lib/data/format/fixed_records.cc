@@ -66,12 +66,14 @@ class FixedRecordsAccess : public RandomAccess {
   struct File {
     Ref<Buffer> contents;
     int64_t first;  // number of its first record
+    FileName name;
   };
   FixedRecordsAccess(const RecordLayout &layout, const std::vector<File> &files, int64_t size)
       : layout_(layout), files_(files), size_(size) {}
 
   int64_t size() const override { return size_; }
   int64_t lineage(int64_t position) const override { return position; }
+  FileName file(int64_t position) const override { return file_of(position).name; }
   Status element(int64_t position, Element &element) override {
     return layout_.make(record(position), element.components);
   }
@@ -85,10 +87,13 @@ class FixedRecordsAccess : public RandomAccess {
   }
 
  private:
-  const char *record(int64_t position) const {
+  const File &file_of(int64_t position) const {
     const auto after = std::upper_bound(files_.begin(), files_.end(), position,
                                         [](int64_t wanted, const File &file) { return wanted < file.first; });
-    const File &file = *std::prev(after);
+    return *std::prev(after);
+  }
+  const char *record(int64_t position) const {
+    const File &file = file_of(position);
     return static_cast<const char *>(file.contents->data()) + layout_.header_bytes +
            (position - file.first) * layout_.record_bytes;
   }
@@ -213,7 +218,7 @@ Result<bool> map_files(const FileList &list, const Ref<base::CancelToken> &cance
     }
     TUTTI_ASSIGN(Ref<Buffer> contents, file->contents());
     if (contents->size_bytes() < file->size_bytes()) return base::data_loss("file ", path, " was cut meanwhile");
-    files.push_back({std::move(contents), records});
+    files.push_back({std::move(contents), records, std::make_shared<const std::string>(path)});
     records += left / layout.record_bytes;
   }
   return true;

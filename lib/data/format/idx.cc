@@ -191,7 +191,9 @@ Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files, const FileS
     TUTTI_ASSIGN(Tensor tensor, read_idx(file.path, systems, cancel));
     tensors.push_back({file.name, std::move(tensor), file.role});
   }
-  return from_slices(std::move(tensors));
+  // The elements of several files came from none of them alone.
+  if (files.size() != 1) return from_slices(std::move(tensors));
+  return from_slices(std::move(tensors), {std::make_shared<const std::string>(files[0].path)});
 }
 
 }  // namespace tutti::impl::data

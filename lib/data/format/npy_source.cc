@@ -20,7 +20,7 @@ namespace {
 
 // from_slices() after the roles have been set.
 Result<DatasetRef> slices_of(std::vector<NamedTensor> arrays, const std::vector<std::string> &labels,
-                             const std::vector<std::string> &weights) {
+                             const std::vector<std::string> &weights, FileName file) {
   const auto set = [&](const std::vector<std::string> &names, Role role) -> Status {
     for (const std::string &wanted : names) {
       const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const auto &a) { return a.name == wanted; });
@@ -31,21 +31,24 @@ Result<DatasetRef> slices_of(std::vector<NamedTensor> arrays, const std::vector<
   };
   TUTTI_TRY(set(labels, Role::label));
   TUTTI_TRY(set(weights, Role::weight));
-  return from_slices(std::move(arrays));
+  return from_slices(std::move(arrays), {std::move(file)});
 }
 
 }  // namespace
 
 Result<DatasetRef> make_npy(const NpyParameters &parameters) {
   std::vector<NamedTensor> arrays;
+  std::vector<FileName> files;
   for (const std::string &text : parameters.arrays) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
       return base::invalid_argument("array ", base::quoted(text), ": expected NAME=PATH, as in \"x=images.npy\"");
-    TUTTI_ASSIGN(Tensor tensor, read_npy(text.substr(equals + 1), parameters.file_systems.get(), parameters.cancel));
+    files.push_back(std::make_shared<const std::string>(text.substr(equals + 1)));
+    TUTTI_ASSIGN(Tensor tensor, read_npy(*files.back(), parameters.file_systems.get(), parameters.cancel));
     arrays.push_back({text.substr(0, equals), std::move(tensor), Role::feature});
   }
-  return slices_of(std::move(arrays), parameters.labels, parameters.weights);
+  // The elements of several files came from none of them alone.
+  return slices_of(std::move(arrays), parameters.labels, parameters.weights, files.size() == 1 ? files[0] : nullptr);
 }
 
 Result<DatasetRef> make_npz(const NpzParameters &parameters) {
@@ -56,7 +59,8 @@ Result<DatasetRef> make_npz(const NpzParameters &parameters) {
   TUTTI_ASSIGN(auto found, decode_npz(contents, parameters.arrays, parameters.path));
   for (auto &[name, tensor] : found)
     arrays.push_back({name, std::move(tensor), Role::feature});
-  return slices_of(std::move(arrays), parameters.labels, parameters.weights);
+  return slices_of(std::move(arrays), parameters.labels, parameters.weights,
+                   std::make_shared<const std::string>(parameters.path));
 }
 
 }  // namespace tutti::impl::data

@@ -48,7 +48,8 @@ class ParseExampleStage : public Stage {
     for (size_t i = 0, at = 0; i <= others; ++i) {
       if (i != record_) element.components[at++] = std::move(scratch_.components[i]);
     }
-    TUTTI_TRY(in_element(kind_.parser.parse(record(), std::span(element.components).subspan(others))));
+    const Status status = kind_.parser.parse(record(), std::span(element.components).subspan(others));
+    if (!status.ok()) return in_element(status, scratch_.lineage);
     return true;
   }
 
@@ -62,14 +63,14 @@ class ParseExampleStage : public Stage {
       for (done = 0; done < count && status.ok();) {
         const Result<bool> more = input_->next(scratch_);
         if (more.ok() && !*more) break;
-        status = more.ok() ? in_element(kind_.parser.parse_row(record(), targets, done)) : more.status();
+        status = more.ok() ? parse_row(targets, done) : more.status();
         if (!base::is_interrupt(status)) ++done;
       }
       return status;
     }
   }
 
-  const std::string *file() const override { return input_->file(); }
+  Lineage last_row() const override { return scratch_.lineage; }
   void save(State &state) const override {
     state.open(Kind::kKind);
     state.key("input");
@@ -83,13 +84,11 @@ class ParseExampleStage : public Stage {
   }
 
  private:
-  std::string_view record() const { return tensor::bytes_at(scratch_.components[record_], 0); }
-  Status in_element(Status status) const {
-    if (status.ok()) return status;
-    status = status.with_detail("element", base::concat(scratch_.lineage.index));
-    const std::string *const file = input_->file();
-    return file == nullptr ? status : status.with_detail("file", *file);
+  Status parse_row(std::span<const RowTarget> targets, int64_t row) const {
+    const Status status = kind_.parser.parse_row(record(), targets, row);
+    return status.ok() ? status : in_element(status, scratch_.lineage);
   }
+  std::string_view record() const { return tensor::bytes_at(scratch_.components[record_], 0); }
 
   const std::unique_ptr<Stage> input_;
   const Kind &kind_;  // the dataset's

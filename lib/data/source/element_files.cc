@@ -32,6 +32,10 @@ class ElementFilesAccess : public RandomAccess {
 
   int64_t size() const override { return files_.size(); }
   int64_t lineage(int64_t position) const override { return position; }
+  FileName file(int64_t position) const override {
+    const std::shared_ptr<const ElementFile> &file = files_.files[files_.file_of(position)];
+    return {file, &file->path()};
+  }
   Status element(int64_t position, Element &element) override {
     const size_t file = files_.file_of(position);
     return files_.files[file]->element(position - files_.begin_of(file), element);

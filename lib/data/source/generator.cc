@@ -32,10 +32,11 @@ class GeneratorStage : public Stage {
     const int64_t number = index_++;
     element.lineage = {epoch_, number};
     if (!more.ok()) {
-      return more.status().wrap(
-          base::concat("generator: the function failed for element ", number, " of epoch ", epoch_));
+      return in_element(
+          more.status().wrap(base::concat("generator: the function failed for element ", number, " of epoch ", epoch_)),
+          element.lineage);
     }
-    TUTTI_TRY(check_element(element, spec_, "generator: what the function gives"));
+    TUTTI_TRY(in_element(check_element(element, spec_, "generator: what the function gives"), element.lineage));
     return true;
   }
   void save(State &state) const override {

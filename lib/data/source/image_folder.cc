@@ -59,26 +59,29 @@ class FileText {
 
 class ImageFolderAccess : public RandomAccess {
  public:
-  ImageFolderAccess(const ImageFolder &folder, Ref<base::CancelToken> cancel)
-      : folder_(folder), cancel_(std::move(cancel)) {}
+  ImageFolderAccess(std::shared_ptr<const ImageFolder> folder, Ref<base::CancelToken> cancel)
+      : folder_(std::move(folder)), cancel_(std::move(cancel)) {}
 
-  int64_t size() const override { return static_cast<int64_t>(folder_.files.size()); }
+  int64_t size() const override { return static_cast<int64_t>(folder_->files.size()); }
   int64_t lineage(int64_t position) const override { return position; }
+  FileName file(int64_t position) const override {
+    return {folder_, &folder_->files[static_cast<size_t>(position)].path};
+  }
   Status gather(std::span<int64_t>, std::span<const RowTarget>) override {
     return base::internal_error("rows of files of any size");
   }
   Status element(int64_t position, Element &element) override {
-    const ClassFile &file = folder_.files[static_cast<size_t>(position)];
-    element.components.resize(folder_.gives_class ? 3 : 2);
-    if (folder_.gives_contents) {
+    const ClassFile &file = folder_->files[static_cast<size_t>(position)];
+    element.components.resize(folder_->gives_class ? 3 : 2);
+    if (folder_->gives_contents) {
       TUTTI_ASSIGN(element.components[0], contents_of(position));
     } else {
       TUTTI_ASSIGN(element.components[0], tensor::make_bytes_tensor({}, {file.path}));
     }
     TUTTI_ASSIGN(element.components[1], Tensor::scalar(file.label));
-    if (!folder_.gives_class) return Status();
+    if (!folder_->gives_class) return Status();
     TUTTI_ASSIGN(element.components[2],
-                 tensor::make_bytes_tensor({}, {folder_.classes[static_cast<size_t>(file.label)]}));
+                 tensor::make_bytes_tensor({}, {folder_->classes[static_cast<size_t>(file.label)]}));
     return Status();
   }
 
@@ -86,8 +89,8 @@ class ImageFolderAccess : public RandomAccess {
   Result<Tensor> contents_of(int64_t position) {
     if (!begun_ || begun_position_ != position) {
       begun_.reset();
-      const std::string &path = folder_.files[static_cast<size_t>(position)].path;
-      TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(path, folder_.file_systems.get(), cancel_));
+      const std::string &path = folder_->files[static_cast<size_t>(position)].path;
+      TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(path, folder_->file_systems.get(), cancel_));
       begun_.emplace(std::move(file));
       begun_position_ = position;
     }
@@ -96,7 +99,7 @@ class ImageFolderAccess : public RandomAccess {
     return text;
   }
 
-  const ImageFolder &folder_;  // the dataset's
+  const std::shared_ptr<const ImageFolder> folder_;
   const Ref<base::CancelToken> cancel_;
   std::optional<FileText> begun_;
   int64_t begun_position_ = 0;
@@ -106,7 +109,7 @@ class ImageFolderDataset : public Dataset {
  public:
   ImageFolderDataset(ElementSpec spec, ImageFolder folder)
       : Dataset("image_folder", std::move(spec), Cardinality::exactly(static_cast<int64_t>(folder.files.size())), {}),
-        folder_(std::move(folder)) {}
+        folder_(std::make_shared<const ImageFolder>(std::move(folder))) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     return open_indexed(*this, context);
@@ -116,7 +119,7 @@ class ImageFolderDataset : public Dataset {
   }
 
  private:
-  const ImageFolder folder_;
+  const std::shared_ptr<const ImageFolder> folder_;
 };
 
 bool has_extension(std::string_view name, const std::vector<std::string> &extensions) {

@@ -6,6 +6,7 @@
 #include "data/fingerprint.h"
 #include "data/sources.h"
 #include "data/stage.h"
+#include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {
 
@@ -62,8 +63,8 @@ bool is_aligned(const Tensor &tensor) { return reinterpret_cast<uintptr_t>(tenso
 
 class SlicesAccess : public RandomAccess {
  public:
-  explicit SlicesAccess(const std::vector<Tensor> &tensors) {
-    for (const Tensor &tensor : tensors) {
+  SlicesAccess(const std::vector<Tensor> &tensors, const SlicesOrigin &origin) : tensors_(tensors), origin_(origin) {
+    for (const Tensor &tensor : tensors_) {
       columns_.push_back(
           {tensor.data_as<std::byte>(), tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows(), &tensor});
     }
@@ -71,6 +72,10 @@ class SlicesAccess : public RandomAccess {
 
   int64_t size() const override { return columns_[0].tensor->rows(); }
   int64_t lineage(int64_t position) const override { return position; }
+  FileName file(int64_t position) const override {
+    if (!origin_.names_files) return origin_.file;
+    return std::make_shared<const std::string>(tensor::bytes_at(tensors_[0], position));
+  }
 
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
     for (size_t i = 0; i < columns_.size(); ++i)
@@ -115,19 +120,24 @@ class SlicesAccess : public RandomAccess {
   }
 
  private:
+  // The dataset's, which outlives its iterators' stages.
+  const std::vector<Tensor> &tensors_;
+  const SlicesOrigin &origin_;
   std::vector<Column> columns_;
 };
 
 class SlicesDataset : public Dataset {
  public:
-  SlicesDataset(ElementSpec spec, std::vector<Tensor> tensors)
-      : Dataset("slices", std::move(spec), Cardinality::exactly(tensors[0].rows()), {}), tensors_(std::move(tensors)) {}
+  SlicesDataset(ElementSpec spec, std::vector<Tensor> tensors, SlicesOrigin origin)
+      : Dataset("slices", std::move(spec), Cardinality::exactly(tensors[0].rows()), {}),
+        tensors_(std::move(tensors)),
+        origin_(std::move(origin)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     return open_indexed(*this, context);
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &, Access) const override {
-    return std::unique_ptr<RandomAccess>(std::make_unique<SlicesAccess>(tensors_));
+    return std::unique_ptr<RandomAccess>(std::make_unique<SlicesAccess>(tensors_, origin_));
   }
   bool describe(Fingerprint &fingerprint) const override {
     for (const Tensor &tensor : tensors_)
@@ -136,7 +146,8 @@ class SlicesDataset : public Dataset {
   }
 
  private:
-  std::vector<Tensor> tensors_;
+  const std::vector<Tensor> tensors_;
+  const SlicesOrigin origin_;
 };
 
 Status check_first_dimensions(const std::vector<NamedTensor> &tensors) {
@@ -157,7 +168,7 @@ Status check_first_dimensions(const std::vector<NamedTensor> &tensors) {
 
 }  // namespace
 
-Result<DatasetRef> from_slices(std::vector<NamedTensor> tensors) {
+Result<DatasetRef> from_slices(std::vector<NamedTensor> tensors, SlicesOrigin origin) {
   if (tensors.empty()) return base::invalid_argument("slices: expected at least one tensor");
   TUTTI_TRY(check_first_dimensions(tensors));
   ElementSpec spec;
@@ -169,7 +180,7 @@ Result<DatasetRef> from_slices(std::vector<NamedTensor> tensors) {
     columns.push_back(std::move(named.tensor));
   }
   TUTTI_TRY(check(spec));
-  return DatasetRef(base::make_ref<SlicesDataset>(std::move(spec), std::move(columns)));
+  return DatasetRef(base::make_ref<SlicesDataset>(std::move(spec), std::move(columns), std::move(origin)));
 }
 
 }  // namespace tutti::impl::data

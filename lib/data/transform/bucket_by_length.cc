@@ -103,8 +103,10 @@ class BucketStage : public Stage {
   }
   Status add(size_t bucket, Element element) {
     if (plan_.pad_to_boundary && bucket == plan_.boundaries.size()) {
-      return base::out_of_range("bucket_by_length: element ", element.lineage.index, " has length ",
-                                plan_.length_of(element), ", longer than the last boundary ", plan_.boundaries.back());
+      return in_element(
+          base::out_of_range("bucket_by_length: element ", element.lineage.index, " has length ",
+                             plan_.length_of(element), ", longer than the last boundary ", plan_.boundaries.back()),
+          element.lineage);
     }
     buckets_[bucket].push_back({std::move(element), read_ - 1});
     return Status();
@@ -114,7 +116,7 @@ class BucketStage : public Stage {
     for (Waiting &waiting : buckets_[bucket])
       elements_.push_back(std::move(waiting.element));
     buckets_[bucket].clear();
-    batch.lineage = {epoch_, position_};
+    batch.lineage = {epoch_, position_, file_of(elements_)};
     position_ += static_cast<int64_t>(elements_.size());
     const Status status = plan_.join(bucket, elements_, batch);
     elements_.clear();

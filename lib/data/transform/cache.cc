@@ -32,8 +32,10 @@ class CacheStage : public Stage {
     if (ended_) return false;
     if (kept_ == nullptr) return fill(element);
     if (position_ >= kept_->size()) return false;
-    element.lineage = {epoch_, kept_->lineage(position_)};
-    TUTTI_TRY(kept_->element(position_++, element));
+    const int64_t position = position_++;
+    element.lineage = {epoch_, kept_->lineage(position), kept_->file(position)};
+    const Status status = kept_->element(position, element);
+    if (!status.ok()) return in_element(status, element.lineage);
     return true;
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
@@ -45,6 +47,10 @@ class CacheStage : public Stage {
     done = std::clamp<int64_t>(kept_->size() - first, 0, count);
     position_ += done;
     return done == 0 ? Status() : kept_->copy_rows(first, done, targets);
+  }
+  Lineage last_row() const override {
+    if (kept_ == nullptr || position_ == 0) return Stage::last_row();
+    return {epoch_, kept_->lineage(position_ - 1), kept_->file(position_ - 1)};
   }
   bool next_view(int64_t count, Element &batch) override {
     if (!has_kept()) return false;
@@ -145,6 +151,7 @@ class CacheAccess : public RandomAccess {
 
   int64_t size() const override { return dataset_.cardinality().value(); }
   int64_t lineage(int64_t position) const override { return kept_ == nullptr ? position : kept_->lineage(position); }
+  FileName file(int64_t position) const override { return kept_ == nullptr ? nullptr : kept_->file(position); }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
     TUTTI_TRY(fill());
     return kept_->gather(positions, targets);
@@ -152,6 +159,7 @@ class CacheAccess : public RandomAccess {
   Status element(int64_t position, Element &element) override {
     TUTTI_TRY(fill());
     element.lineage.index = kept_->lineage(position);
+    element.lineage.file = kept_->file(position);
     return kept_->element(position, element);
   }
 

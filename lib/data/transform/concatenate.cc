@@ -23,6 +23,10 @@ class ConcatenateAccess : public RandomAccess {
 
   int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
   int64_t lineage(int64_t position) const override { return position; }
+  FileName file(int64_t position) const override {
+    const size_t input = input_of(position);
+    return inputs_[input]->file(position - start_of(input));
+  }
 
   // Runs of neighbours that lie in the same input go to it together.
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
@@ -75,7 +79,7 @@ class ConcatenateStage : public Stage {
         advance();
         continue;
       }
-      element.lineage = {context_.epoch, position_++};
+      element.lineage.renumber(context_.epoch, position_++);
       return more;
     }
   }
@@ -91,6 +95,9 @@ class ConcatenateStage : public Stage {
       if (done < count) advance();
     }
     return Status();
+  }
+  Lineage last_row() const override {
+    return {context_.epoch, position_ - 1, input_ == nullptr ? nullptr : input_->last_row().file};
   }
   void save(State &state) const override {
     state.open("concatenate");

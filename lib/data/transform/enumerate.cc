@@ -20,6 +20,7 @@ class EnumerateAccess : public RandomAccess {
 
   int64_t size() const override { return input_->size(); }
   int64_t lineage(int64_t position) const override { return input_->lineage(position); }
+  FileName file(int64_t position) const override { return input_->file(position); }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
     auto *numbers = reinterpret_cast<int64_t *>(targets.back().data);
     for (size_t i = 0; i < positions.size(); ++i)
@@ -58,6 +59,7 @@ class EnumerateStage : public Stage {
       numbers[row] = start_ + position_++;
     return status;
   }
+  Lineage last_row() const override { return input_->last_row(); }
   void save(State &state) const override {
     state.open("enumerate");
     state.number("position", position_);

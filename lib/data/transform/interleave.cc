@@ -61,8 +61,9 @@ class ExpandedDatasets : public DatasetSequence {
     if (status.ok() && *dataset == nullptr) status = base::invalid_argument("it gave no dataset");
     if (status.ok()) status = check_equal(spec_, (*dataset)->spec());
     if (status.ok()) return dataset;
-    return status.wrap(
-        base::concat(kind_, ": the function failed for element ", lineage_, " of epoch ", element_.lineage.epoch));
+    return in_element(status.wrap(base::concat(kind_, ": the function failed for element ", lineage_, " of epoch ",
+                                               element_.lineage.epoch)),
+                      element_.lineage);
   }
   IteratorContext context_of(int64_t) const override {
     IteratorContext context = context_of_part(context_, lineage_ + 1);

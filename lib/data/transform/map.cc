@@ -66,8 +66,9 @@ class MapAccess : public RandomAccess {
 
   int64_t size() const override { return input_->size(); }
   int64_t lineage(int64_t position) const override { return input_->lineage(position); }
+  FileName file(int64_t position) const override { return input_->file(position); }
   Status element(int64_t position, Element &element) override {
-    source_.lineage = {epoch_, input_->lineage(position)};
+    source_.lineage = input_->lineage_in(epoch_, position);
     TUTTI_TRY(input_->element(position, source_));
     return calls_.map(source_, element);
   }
@@ -102,13 +103,17 @@ class MapAccess : public RandomAccess {
     return worst;
   }
   Status gather_chunk(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {
-    const Lineage lineage{epoch_, plan_.is_rowwise ? 0 : input_->lineage(positions[0])};
+    const int64_t position = positions[0];
     const auto rows = static_cast<int64_t>(positions.size());
+    const Lineage lineage{epoch_, plan_.is_rowwise ? 0 : input_->lineage(position)};
     TUTTI_TRY(input_->gather(positions, flow_->into(targets, first)));
     const std::span<const RowTarget> results = flow_->graph_results(targets, first);
     const Status status = plan_.is_rowwise ? rows_->run(rows, flow_->graph_inputs(), results)
                                            : rows_->run_one(flow_->graph_inputs(), results, lineage);
-    return status.ok() ? status : status.wrap("map: the graph failed");
+    if (status.ok()) return status;
+    // Which one of several it was is found by who asked for them.
+    if (plan_.is_rowwise && rows > 1) return status.wrap(base::concat("map: the graph failed for ", rows, " elements"));
+    return graph_failed(status, input_->lineage_in(epoch_, position));
   }
 
   std::unique_ptr<RandomAccess> input_;
@@ -157,6 +162,15 @@ class MapStage : public Stage {
   Element source_;
 };
 
+// The error of rows that were computed together; `last` is where the last of them came from.
+Status chunk_failed(const Status &status, int64_t rows, const Lineage &last) {
+  if (rows == 1) return graph_failed(status, last);
+  return in_element(status.wrap(base::concat("map: the graph failed for one of the ", rows, " elements up to element ",
+                                             last.index, " of epoch ", last.epoch)),
+                    last)
+      .with_detail("elements", base::concat(rows));
+}
+
 // Rows in chunks, for single examples of static shape that cannot be indexed.
 class MapRowsStage : public MapStage {
  public:
@@ -175,7 +189,7 @@ class MapRowsStage : public MapStage {
       if (base::is_interrupt(status)) return status;
       if (status.ok() && rows > 0) {
         status = rows_.run(rows, flow_.graph_inputs(), flow_.graph_results(targets, done));
-        if (!status.ok()) status = status.wrap("map: the graph failed");
+        if (!status.ok()) status = chunk_failed(status, rows, input_->last_row());
       }
       done += rows;
       TUTTI_TRY(status);
@@ -183,6 +197,7 @@ class MapRowsStage : public MapStage {
     }
     return Status();
   }
+  Lineage last_row() const override { return input_->last_row(); }
 
  protected:
   void save_input(State &state) const override {
@@ -236,8 +251,9 @@ class MapBatchesStage : public MapStage {
     TUTTI_TRY(make_outputs(input, rows, output));
     const Status status = rows_.run(rows, inputs_, results_);
     if (status.ok()) return status;
-    return status.wrap(base::concat("map: the graph failed for the batch at row ", input.lineage.index, " of epoch ",
-                                    input.lineage.epoch));
+    return in_element(status.wrap(base::concat("map: the graph failed for the batch at row ", input.lineage.index,
+                                               " of epoch ", input.lineage.epoch)),
+                      input.lineage);
   }
 
  private:

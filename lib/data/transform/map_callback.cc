@@ -25,10 +25,11 @@ Status call(const MapFunction &function, const ElementSpec &spec, const Element 
   const Status status = function(input, output);
   output.lineage = input.lineage;
   if (!status.ok()) {
-    return status.wrap(
-        base::concat("map: the function failed for element ", input.lineage.index, " of epoch ", input.lineage.epoch));
+    return in_element(status.wrap(base::concat("map: the function failed for element ", input.lineage.index,
+                                               " of epoch ", input.lineage.epoch)),
+                      input.lineage);
   }
-  return check_element(output, spec, "map: what the function yields");
+  return in_element(check_element(output, spec, "map: what the function yields"), input.lineage);
 }
 
 class MapCallbackStage : public Stage {

@@ -43,8 +43,9 @@ class RoutineAccess : public RandomAccess {
 
   int64_t size() const override { return input_->size(); }
   int64_t lineage(int64_t position) const override { return input_->lineage(position); }
+  FileName file(int64_t position) const override { return input_->file(position); }
   Status element(int64_t position, Element &element) override {
-    source_.lineage = {epoch_, input_->lineage(position)};
+    source_.lineage = input_->lineage_in(epoch_, position);
     TUTTI_TRY(input_->element(position, source_));
     const Status status = one_.map(source_, element);
     source_.components.clear();
@@ -68,21 +69,21 @@ class RoutineAccess : public RandomAccess {
  private:
   Status gather_rows(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {
     const auto rows = static_cast<int64_t>(positions.size());
-    lineage_.clear();
+    wanted_.assign(positions.begin(), positions.end());
+    const auto file = [this](int64_t row) { return input_->file(wanted_[static_cast<size_t>(row)]); };
     if (input_->lies_in_memory()) {
       located_.resize(positions.size() * components_);
       const int64_t next_end = positions.back() + 1 + rows;
       input_->locate(positions, located_);
-      for (const int64_t position : positions)
-        lineage_.push_back({epoch_, position});
-      return calls_.run_located(located_, from_row(targets, first, moved_), lineage_,
+      return calls_.run_located(located_, from_row(targets, first, moved_), {epoch_, positions, file},
                                 [&] { input_->locate_soon(next_end); });
     }
+    indices_.clear();
     for (const int64_t position : positions)
-      lineage_.push_back({epoch_, input_->lineage(position)});
+      indices_.push_back(input_->lineage(position));
     TUTTI_TRY(flow_->reserve(rows));
     TUTTI_TRY(input_->gather(positions, flow_->into(targets, first)));
-    return calls_.run_rows(flow_->graph_inputs(), flow_->graph_results(targets, first), lineage_);
+    return calls_.run_rows(flow_->graph_inputs(), flow_->graph_results(targets, first), {epoch_, indices_, file});
   }
 
   // What fails is left without components; the other elements are run all the same.
@@ -90,7 +91,7 @@ class RoutineAccess : public RandomAccess {
     Status worst;
     elements_.resize(positions.size());
     for (size_t i = 0; i < positions.size(); ++i) {
-      elements_[i].lineage = {epoch_, input_->lineage(positions[i])};
+      elements_[i].lineage = input_->lineage_in(epoch_, positions[i]);
       Status status = input_->element(positions[i], elements_[i]);
       if (!status.ok()) elements_[i].components.clear();
       if (base::is_interrupt(status)) return status;
@@ -109,7 +110,7 @@ class RoutineAccess : public RandomAccess {
   std::unique_ptr<RowFlow> flow_;  // for inputs of static shape
   int64_t rows_at_once_ = 1;
   size_t components_ = 0;
-  std::vector<Lineage> lineage_;
+  std::vector<int64_t> wanted_, indices_;  // of the rows under way: positions, and what these came from
   std::vector<const std::byte *> located_;
   std::vector<Element> elements_;
   std::vector<RowTarget> moved_;
@@ -142,12 +143,14 @@ class RoutineStage : public Stage {
       }
       for (Element &element : elements_)
         element.components.clear();
+      if (read_now > 0) last_row_ = elements_[static_cast<size_t>(read_now - 1)].lineage;
       done += read_now;
       TUTTI_TRY(status);
       if (read_now < wanted) break;
     }
     return Status();
   }
+  Lineage last_row() const override { return last_row_; }
   void save(State &state) const override {
     state.open("map");
     state.key("input");
@@ -185,6 +188,7 @@ class RoutineStage : public Stage {
   GraphCalls one_;
   RoutineCalls calls_;
   std::vector<Element> elements_;
+  Lineage last_row_;
   int64_t read_ = 0;  // elements of a call that is not done
   State before_;      // of the input, before them
   std::vector<RowTarget> moved_;

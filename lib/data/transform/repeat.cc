@@ -48,6 +48,7 @@ class RepeatStage : public Stage {
     }
     return Status();
   }
+  Lineage last_row() const override { return input_ == nullptr ? Lineage() : input_->last_row(); }
   void save(State &state) const override {
     state.open("repeat");
     state.number("pass", pass_);

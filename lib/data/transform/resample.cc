@@ -47,7 +47,7 @@ class ResampleStage : public Stage {
       if (!more) return false;
     }
     element.components = held_.components;
-    element.lineage = {epoch_, position_++};
+    element.lineage = {epoch_, position_++, held_.lineage.file};
     ++given_;
     return true;
   }
@@ -87,8 +87,9 @@ class ResampleStage : public Stage {
     TUTTI_TRY(more);
     TUTTI_ASSIGN(const int64_t label, class_of(held_.components[component_]));
     if (label < 0 || label >= static_cast<int64_t>(factors_.size())) {
-      return base::out_of_range("resample: element ", held_.lineage.index, " is of class ", label,
-                                "; expected a class from 0 to ", factors_.size() - 1);
+      return in_element(base::out_of_range("resample: element ", held_.lineage.index, " is of class ", label,
+                                           "; expected a class from 0 to ", factors_.size() - 1),
+                        held_.lineage);
     }
     const double factor = factors_[static_cast<size_t>(label)];
     const base::PhiloxWords words = key_.words(static_cast<uint64_t>(number), 0);

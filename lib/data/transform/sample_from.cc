@@ -41,7 +41,7 @@ class SampleStage : public Stage {
         if (stop_on_empty_) ended_.assign(ended_.size(), true);
         continue;
       }
-      element.lineage = {epoch_, position_++};
+      element.lineage.renumber(epoch_, position_++);
       return more;
     }
   }

@@ -123,8 +123,9 @@ class ScanStage : public Stage {
     element.lineage = source_.lineage;
     source_.components.clear();
     if (!status.ok()) {
-      return status.wrap(
-          base::concat("scan: it failed for element ", source_.lineage.index, " of epoch ", source_.lineage.epoch));
+      return in_element(status.wrap(base::concat("scan: it failed for element ", source_.lineage.index, " of epoch ",
+                                                 source_.lineage.epoch)),
+                        source_.lineage);
     }
     std::swap(state_, new_state_);
     return true;

@@ -98,6 +98,7 @@ class SelectAccess : public RandomAccess {
 
   int64_t size() const override { return input_->size(); }
   int64_t lineage(int64_t position) const override { return input_->lineage(position); }
+  FileName file(int64_t position) const override { return input_->file(position); }
   Status element(int64_t position, Element &element) override {
     source_.lineage = element.lineage;
     TUTTI_TRY(input_->element(position, source_));
@@ -179,7 +180,6 @@ class SelectStage : public Stage {
   Status next_texts(BytesRows &rows, int64_t count, int64_t &done) override {
     return input_->next_texts(rows, count, done);
   }
-  const std::string *file() const override { return input_->file(); }
   void save(State &state) const override { input_->save(state); }
   Status restore(const JsonReader &state) override { return input_->restore(state); }
 

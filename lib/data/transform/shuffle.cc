@@ -108,20 +108,30 @@ class PositionReservoirStage : public Stage {
 
   Result<bool> next(Element &element) override {
     if (draw(1) == 0) return false;
-    element.lineage = {epoch_, access_->lineage(drawn_[0])};
-    const Status status = access_->element(drawn_[0], element);
+    element.lineage = access_->lineage_in(epoch_, drawn_[0]);
+    Status status = access_->element(drawn_[0], element);
+    if (status.ok()) {
+      give(1);
+      return true;
+    }
+    if (!is_final(status)) status = in_element(status, access_->lineage_in(epoch_, drawn_[0]));
     if (!base::is_interrupt(status)) give(1);
-    return status.ok() ? Result<bool>(true) : status;
+    return status;
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
     done = draw(count);
     if (done == 0) return Status();
     positions_.assign(drawn_.begin(), drawn_.begin() + done);
-    const Status status = access_->gather(positions_, targets);
+    Status status = access_->gather(positions_, targets);
+    if (!status.ok()) {
+      positions_.assign(drawn_.begin(), drawn_.begin() + done);
+      status = name_failing(*access_, epoch_, positions_, status);
+    }
     if (base::is_interrupt(status)) done = 0;
     give(done);
     return status;
   }
+  Lineage last_row() const override { return last_ < 0 ? Lineage() : access_->lineage_in(epoch_, last_); }
   void save(State &state) const override {
     state.open("position_reservoir");
     state.number("draws", draws_.draws() - static_cast<int64_t>(drawn_.size()));
@@ -142,12 +152,16 @@ class PositionReservoirStage : public Stage {
       drawn_.push_back(draws_.next());
     return std::min(count, static_cast<int64_t>(drawn_.size()));
   }
-  void give(int64_t count) { drawn_.erase(drawn_.begin(), drawn_.begin() + count); }
+  void give(int64_t count) {
+    if (count > 0) last_ = drawn_[static_cast<size_t>(count - 1)];
+    drawn_.erase(drawn_.begin(), drawn_.begin() + count);
+  }
 
   std::unique_ptr<RandomAccess> access_;
   PositionDraws draws_;
   const int64_t epoch_;
   std::vector<int64_t> drawn_;  // and not yet given out: an interrupt came between
+  int64_t last_ = -1;           // given out
   std::vector<int64_t> positions_;
 };
 

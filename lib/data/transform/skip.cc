@@ -28,6 +28,7 @@ class SkipStage : public Stage {
     TUTTI_ASSIGN(const bool more, skip(element));
     return more ? input_->next_rows(targets, count, done) : Status();
   }
+  Lineage last_row() const override { return input_->last_row(); }
   void save(State &state) const override {
     state.open("skip");
     state.number("left", left_);

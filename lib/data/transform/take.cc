@@ -28,6 +28,7 @@ class TakeStage : public Stage {
     left_ -= done;
     return status;
   }
+  Lineage last_row() const override { return input_->last_row(); }
   void save(State &state) const override {
     state.open("take");
     state.number("left", left_);

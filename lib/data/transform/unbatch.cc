@@ -32,7 +32,7 @@ class UnbatchStage : public Stage {
     for (size_t i = 0; i < batch_.components.size(); ++i) {
       TUTTI_ASSIGN(element.components[i], batch_.components[i].row(row_));
     }
-    element.lineage = {batch_.lineage.epoch, position_++};
+    element.lineage = {batch_.lineage.epoch, position_++, batch_.lineage.file};
     ++row_;
     return true;
   }
@@ -59,6 +59,7 @@ class UnbatchStage : public Stage {
     }
     return Status();
   }
+  Lineage last_row() const override { return {batch_.lineage.epoch, position_ - 1, batch_.lineage.file}; }
   // Rows of the batch in hand; those that reach into the next one are copied by next_rows().
   bool next_view(int64_t count, Element &batch) override {
     if (row_ == rows_ && !pulled_) {
@@ -115,8 +116,9 @@ class UnbatchStage : public Stage {
     if (!*more) return false;
     for (const Tensor &component : batch_.components) {
       if (component.rank() > 0 && component.rows() == batch_.rows()) continue;
-      return base::invalid_argument("unbatch: components of ", batch_.components[0].describe(), " and ",
-                                    component.describe(), "; expected equal first dimensions");
+      return in_element(base::invalid_argument("unbatch: components of ", batch_.components[0].describe(), " and ",
+                                               component.describe(), "; expected equal first dimensions"),
+                        batch_.lineage);
     }
     rows_ = batch_.rows();
     row_ = std::min(first, rows_);

@@ -131,7 +131,7 @@ class WindowStage : public Stage {
     const int64_t available = read_ - start;
     if (available <= 0 || (plan_.drop_remainder && available < plan_.span())) return false;
     const Status status = join_held(plan_.elements_of(available), window);
-    window.lineage = {epoch_, window_++};
+    window.lineage = {epoch_, window_++, std::move(file_)};
     for (int64_t i = std::min(plan_.shift, available); i > 0; --i)
       held_.pop_front();
     TUTTI_TRY(status);
@@ -190,6 +190,7 @@ class WindowStage : public Stage {
       elements_.push_back(held.element);
     }
     const Status status = join(elements_, spec_, window);
+    file_ = file_of(elements_);
     elements_.clear();
     return status;
   }
@@ -201,6 +202,7 @@ class WindowStage : public Stage {
   const int64_t epoch_;
   std::deque<Held> held_;  // elements window_ * shift .. read_ - 1
   std::vector<Element> elements_;
+  FileName file_;       // of the window just joined
   int64_t read_ = 0;    // elements of the input
   int64_t window_ = 0;  // the next one
   bool ended_ = false;

@@ -23,6 +23,7 @@ class ZipAccess : public RandomAccess {
 
   int64_t size() const override { return size_; }
   int64_t lineage(int64_t position) const override { return inputs_[0]->lineage(position); }
+  FileName file(int64_t position) const override { return inputs_[0]->file(position); }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
     Status worst;
     size_t from = 0;
