@@ -199,7 +199,9 @@ TUTTI_API void tutti_iterator_unref(tutti_iterator *iterator);
 
 /* Moves to the next element. *has_element is 0 at the end. After TUTTI_DEADLINE_EXCEEDED and TUTTI_CANCELLED the next
  * call goes on and no element is lost; after any other error it goes on behind the element that failed. A second thread
- * gets TUTTI_FAILED_PRECONDITION meanwhile. */
+ * gets TUTTI_FAILED_PRECONDITION meanwhile. Details of an error: "stage", what failed, as the report calls it; of an
+ * element "element" and "epoch", its number and pass, and "file", what it was read from, where that is known. Where
+ * several elements were computed together, "element" may be the last of them and "elements" their number. */
 TUTTI_API int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *cancel, uint8_t *has_element,
                                       tutti_error **err);
 /* A component of the element last moved to; lent until the next call of next. NULL before the first and after the last.
@@ -208,7 +210,9 @@ TUTTI_API tutti_tensor *tutti_iterator_get_component(tutti_iterator *iterator, i
 /* The position after the element last given, as JSON; lent until the next call on the iterator. */
 TUTTI_API int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_error **err);
 /* What the walk has cost until now, as JSON; lent until the next call of this function on the iterator. "elapsed_ms";
- * "stages", from the last transform to the sources; "limit", the "stage" that limits the walk, and the "reason";
+ * "stages", from the last transform to the sources, each with its name as "stage": what the transform or source is
+ * called, "map #2 of 3" (counted from the sources) where there are several of a kind, "flat_map/map" in the datasets
+ * that a function made, which are counted together; "limit", the "stage" that limits the walk, and the "reason";
  * "text", all that for people. Of a stage: elements, failures, bytes; time_ms, how long it was waited for, its inputs
  * included; busy_ms, its own work; wait_in_ms, how long it waited for its inputs (a feed: for a push); wait_out_ms, how
  * long it stood still since nobody asked or its buffer was full; threads of its own (the times of work and of a full

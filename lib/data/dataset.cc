@@ -35,8 +35,8 @@ Result<std::unique_ptr<RandomAccess>> Dataset::random_access(const IteratorConte
 
 Result<std::unique_ptr<Stage>> Dataset::walk(const IteratorContext &context) const {
   Result<std::unique_ptr<Stage>> stage = open(context);
-  if (!stage.ok() || context.report == nullptr) return stage;
-  return context.report->counted(*this, stage.take());
+  if (!stage.ok()) return in_stage(stage.status(), context.report.get(), *this);
+  return context.report == nullptr ? stage.take() : counted(context.report, *this, stage.take());
 }
 
 Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context) const {
@@ -45,10 +45,10 @@ Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context
   context.consumer = std::make_shared<ConsumerThread>();
   context.workers = std::make_shared<WorkerThreads>(context.threads);
   context.buffers = std::make_shared<BufferBudget>(0);
-  context.report = std::make_shared<WalkReport>();
+  const DatasetRef self = DatasetRef::share(const_cast<Dataset *>(this));
+  context.report = std::make_shared<WalkReport>(self);
   TUTTI_ASSIGN(std::unique_ptr<Stage> stage, walk(context));
-  return std::make_unique<Iterator>(DatasetRef::share(const_cast<Dataset *>(this)), std::move(context),
-                                    std::move(stage));
+  return std::make_unique<Iterator>(self, std::move(context), std::move(stage));
 }
 
 // What next() will answer, and the state before it.
@@ -106,7 +106,7 @@ Result<bool> Iterator::peek_if_ready(Element &element) {
   return peek_by([this](Element &to) { return next_if_ready(to); }, element);
 }
 
-Json Iterator::report() const { return context_.report->to_json(*dataset_); }
+Json Iterator::report() const { return context_.report->to_json(); }
 
 Json Iterator::save() const {
   if (has_peeked_) return peeked_->before.to_json();

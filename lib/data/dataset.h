@@ -25,6 +25,7 @@
 // Lineage), and file, what it was read from, where that is known: rows that were copied in bulk, batches of several
 // files and what a cache in a file keeps have none. Where several elements were computed together and it cannot be told
 // which one failed, element is the last of them and the detail elements their number.
+// Every error has the detail stage, what the walk's report calls the stage that failed (WalkReport::name_of()).
 //
 // Threads: a Dataset may be shared by all threads. An Iterator belongs to one thread at a time.
 #ifndef TUTTI_DATA_DATASET_H_

@@ -2,26 +2,19 @@
 #include "data/walk_report.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "data/bytes_rows.h"
 
 namespace tutti::impl::data {
 
-using base::JsonArray;
-using base::JsonObject;
 using base::Result;
 using base::Status;
 
 namespace {
 
-// The first calls are all timed, later ones now and then.
-constexpr int64_t kAllTimed = 256;
-constexpr int64_t kTimedDistance = 8;
-constexpr size_t kMostErrors = 8;
-// A pipeline that answers within this share of the time is not what limits.
-constexpr double kSmallShare = 0.1;
+// Stages of datasets that a function made, of different names, that a report keeps.
+constexpr int64_t kMostMade = 256;
 
 // Times a call, if the counters want it.
 class Timed {
@@ -40,7 +33,11 @@ class Timed {
 
 class CountedStage : public Stage {
  public:
-  CountedStage(std::unique_ptr<Stage> stage, StageCounters &counters) : stage_(std::move(stage)), counters_(counters) {}
+  CountedStage(std::shared_ptr<WalkReport> report, const Dataset &dataset, std::unique_ptr<Stage> stage)
+      : report_(std::move(report)),
+        dataset_(dataset),
+        stage_(std::move(stage)),
+        counters_(report_->counters_of(dataset)) {}
 
   Result<bool> next(Element &element) override {
     const Timed timed(counters_);
@@ -48,8 +45,9 @@ class CountedStage : public Stage {
     const bool is_given = more.ok() && *more;
     const bool has_failed = !more.ok() && !base::is_interrupt(more.status());
     counters_.add_call(is_given || has_failed ? 1 : 0, is_given ? element.size_bytes() : 0, timed.elapsed_ns());
-    if (has_failed) counters_.add_failure();
-    return more;
+    if (!has_failed) return more;
+    counters_.add_failure();
+    return named(more.status());
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
     const Timed timed(counters_);
@@ -59,8 +57,9 @@ class CountedStage : public Stage {
     for (const RowTarget &target : targets)
       bytes += target.row_bytes * done;
     counters_.add_call(done, bytes, timed.elapsed_ns());
-    if (!status.ok() && !base::is_interrupt(status)) counters_.add_failure();
-    return status;
+    if (status.ok() || base::is_interrupt(status)) return status;
+    counters_.add_failure();
+    return named(status);
   }
   Lineage last_row() const override { return stage_->last_row(); }
   bool next_view(int64_t count, Element &batch) override {
@@ -75,209 +74,188 @@ class CountedStage : public Stage {
     const int64_t before = rows.bytes();
     Status status = stage_->next_texts(rows, count, done);
     counters_.add_call(done, rows.bytes() - before, timed.elapsed_ns());
-    if (!status.ok() && !base::is_interrupt(status)) counters_.add_failure();
-    return status;
+    if (status.ok() || base::is_interrupt(status)) return status;
+    counters_.add_failure();
+    return named(status);
   }
   void save(State &state) const override { stage_->save(state); }
   Status restore(const base::JsonReader &state) override { return stage_->restore(state); }
 
  private:
+  Status named(const Status &status) const { return in_stage(status, report_.get(), dataset_); }
+
+  const std::shared_ptr<WalkReport> report_;  // which has the counters that the stages use
+  const Dataset &dataset_;
   const std::unique_ptr<Stage> stage_;
   StageCounters &counters_;
 };
 
-std::string decimal(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
+// Names the errors of an access; else as without.
+class NamedAccess : public RandomAccess {
+ public:
+  NamedAccess(std::shared_ptr<const WalkReport> report, const Dataset &dataset, std::unique_ptr<RandomAccess> base)
+      : report_(std::move(report)), dataset_(dataset), base_(std::move(base)) {}
 
-std::string milliseconds(double value) { return decimal(value) + " ms"; }
+  int64_t size() const override { return base_->size(); }
+  Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
+    return name(base_->gather(positions, targets));
+  }
+  Status element(int64_t position, Element &element) override { return name(base_->element(position, element)); }
+  int64_t lineage(int64_t position) const override { return base_->lineage(position); }
+  FileName file(int64_t position) const override { return base_->file(position); }
+  bool view(int64_t first, int64_t count, Element &batch) override { return base_->view(first, count, batch); }
+  bool lies_in_memory() const override { return base_->lies_in_memory(); }
+  void locate(std::span<int64_t> positions, std::span<const std::byte *> rows) override {
+    base_->locate(positions, rows);
+  }
+  void locate_soon(int64_t end) override { base_->locate_soon(end); }
+  bool choose(std::span<const size_t> components) override { return base_->choose(components); }
+
+ private:
+  Status name(Status status) const { return status.ok() ? status : in_stage(status, report_.get(), dataset_); }
+
+  const std::shared_ptr<const WalkReport> report_;
+  const Dataset &dataset_;
+  const std::unique_ptr<RandomAccess> base_;
+};
+
+// Inputs before what draws from them, each once.
+void list_stages(const Dataset &last, std::vector<const Dataset *> &stages) {
+  if (std::find(stages.begin(), stages.end(), &last) != stages.end()) return;
+  for (const DatasetRef &input : last.inputs())
+    list_stages(*input, stages);
+  stages.push_back(&last);
+}
 
 }  // namespace
 
-void StageCounters::add_call(int64_t elements, int64_t bytes, int64_t timed_ns) {
-  add(calls_, 1);
-  add(elements_, elements);
-  add(bytes_, bytes);
-  if (timed_ns < 0) return;
-  add(timed_calls_, 1);
-  add(timed_ns_, timed_ns);
-}
+// The datasets that the function of one stage has made: what their walks have counted, together for those that are
+// over, and those that are under way.
+class MadeDatasets {
+ public:
+  explicit MadeDatasets(std::string prefix) : prefix_(std::move(prefix)) {}
 
-void StageCounters::add_depth(int64_t waiting) {
-  add(depths_, 1);
-  add(depth_sum_, waiting);
-}
-
-void StageCounters::add_ignored(const Status &status) {
-  add(ignored_, 1);
-  const std::lock_guard lock(mutex_);
-  if (ignored_errors_.size() < kMostErrors) ignored_errors_.push_back(status.to_string());
-}
-
-int64_t StageCounters::weight_of(int64_t number) {
-  if (number < kAllTimed) return 1;
-  return number % kTimedDistance == 0 ? kTimedDistance : 0;
-}
-
-int64_t StageCounters::time_ns() const {
-  const int64_t calls = calls_.load(std::memory_order_relaxed);
-  const int64_t timed = timed_calls_.load(std::memory_order_relaxed);
-  const int64_t all_ns = timed_ns_.load(std::memory_order_relaxed);
-  if (timed == 0 || calls <= timed) return all_ns;
-  return static_cast<int64_t>(static_cast<double>(all_ns) * static_cast<double>(calls) / static_cast<double>(timed));
-}
-
-int64_t StageCounters::wait_out_ns(int64_t now_ns) const {
-  if (threads() > 0) return full_ns_.load(std::memory_order_relaxed) / threads();
-  return has_begun() ? std::max<int64_t>(0, now_ns - begin_ns_.load(std::memory_order_relaxed) - time_ns()) : 0;
-}
-
-double StageCounters::mean_depth() const {
-  const auto sum = static_cast<double>(depth_sum_.load(std::memory_order_relaxed));
-  return sum / static_cast<double>(std::max<int64_t>(1, depths_.load(std::memory_order_relaxed)));
-}
-
-JsonObject StageCounters::to_json() const {
-  JsonObject object{
-      {"calls", calls_.load(std::memory_order_relaxed)},       {"elements", elements()},
-      {"failures", failures_.load(std::memory_order_relaxed)}, {"bytes", bytes_.load(std::memory_order_relaxed)},
-      {"time_ms", static_cast<double>(time_ns()) * 1e-6},      {"threads", threads()}};
-  if (has_depth()) object.emplace_back("mean_depth", mean_depth());
-  const std::lock_guard lock(mutex_);
-  if (!ignored_errors_.empty()) {
-    JsonArray errors;
-    for (const std::string &error : ignored_errors_)
-      errors.emplace_back(error);
-    object.emplace_back("ignored", ignored_.load(std::memory_order_relaxed));
-    object.emplace_back("ignored_errors", std::move(errors));
+  // What the names of their stages begin with.
+  const std::string &prefix() const { return prefix_; }
+  void enter(const WalkReport &walk) {
+    const std::lock_guard lock(mutex_);
+    walks_.push_back(&walk);
   }
-  return object;
+  void leave(const WalkReport &walk) {
+    const std::lock_guard lock(mutex_);
+    StageTree::add(ended_, walk.tree(), room_);
+    walks_.erase(std::find(walks_.begin(), walks_.end(), &walk));
+  }
+  std::vector<StageTree> trees() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<StageTree> all = ended_;
+    int64_t room = room_;
+    for (const WalkReport *walk : walks_)
+      StageTree::add(all, walk->tree(), room);
+    return all;
+  }
+
+ private:
+  const std::string prefix_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  int64_t room_ = kMostMade;
+  std::vector<StageTree> ended_;
+  std::vector<const WalkReport *> walks_;
+};
+
+WalkReport::WalkReport(DatasetRef last, Now now) : WalkReport(std::move(last), now, nullptr) {}
+
+WalkReport::WalkReport(DatasetRef last, Now now, std::shared_ptr<MadeDatasets> into)
+    : last_(std::move(last)), now_(now), started_ns_(now()), into_(std::move(into)) {
+  if (into_ != nullptr) into_->enter(*this);
+}
+
+WalkReport::~WalkReport() {
+  if (into_ != nullptr) into_->leave(*this);
+}
+
+std::shared_ptr<WalkReport> WalkReport::of_made(const Dataset &stage, DatasetRef made) {
+  std::shared_ptr<MadeDatasets> into;
+  {
+    const std::lock_guard lock(mutex_);
+    into = entries_[&stage].made;
+  }
+  if (into == nullptr) {
+    const auto fresh = std::make_shared<MadeDatasets>(name_of(stage) + "/");
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<MadeDatasets> &entry = entries_[&stage].made;
+    if (entry == nullptr) entry = fresh;
+    into = entry;
+  }
+  return std::shared_ptr<WalkReport>(new WalkReport(std::move(made), now_, std::move(into)));
 }
 
 StageCounters &WalkReport::counters_of(const Dataset &dataset) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<StageCounters> &counters = counters_[&dataset];
+  std::unique_ptr<StageCounters> &counters = entries_[&dataset].counters;
   if (counters == nullptr) counters = std::make_unique<StageCounters>();
   return *counters;
 }
 
-std::unique_ptr<Stage> WalkReport::counted(const Dataset &dataset, std::unique_ptr<Stage> stage) {
-  return std::make_unique<CountedStage>(std::move(stage), counters_of(dataset));
-}
-
-const StageCounters *WalkReport::find(const Dataset &dataset) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = counters_.find(&dataset);
-  return found == counters_.end() ? nullptr : found->second.get();
-}
-
-double WalkReport::time_ms(const Dataset &dataset) const {
-  const StageCounters *const counters = find(dataset);
-  return counters == nullptr ? 0 : static_cast<double>(counters->time_ns()) * 1e-6;
-}
-
-bool WalkReport::runs_ahead(const Dataset &dataset) const {
-  const StageCounters *const counters = find(dataset);
-  return counters != nullptr && counters->threads() > 0;
-}
-
-std::vector<const Dataset *> WalkReport::inputs_of(const Dataset &dataset) const {
-  std::vector<const Dataset *> inputs;
-  for (const DatasetRef &input : dataset.inputs()) {
-    if (find(*input) != nullptr) {
-      inputs.push_back(input.get());
-      continue;
-    }
-    for (const Dataset *behind : inputs_of(*input))
-      inputs.push_back(behind);
+WalkReport::Names WalkReport::names() const {
+  std::vector<const Dataset *> stages;
+  list_stages(*last_, stages);
+  std::map<std::string_view, int64_t> counts, numbers;
+  for (const Dataset *stage : stages)
+    ++counts[stage->kind()];
+  Names names;
+  for (const Dataset *stage : stages) {
+    std::string &name = names[stage];
+    if (into_ != nullptr) name = into_->prefix();
+    name += stage->kind();
+    const int64_t count = counts[stage->kind()];
+    if (count > 1) name += base::concat(" #", ++numbers[stage->kind()], " of ", count);
   }
-  return inputs;
+  return names;
 }
 
-double WalkReport::wait_in_ms(const Dataset &dataset) const {
-  const StageCounters *const counters = find(dataset);
-  double wait = counters == nullptr ? 0 : static_cast<double>(counters->arrival_ns()) * 1e-6;
-  for (const Dataset *input : inputs_of(dataset))
-    wait += time_ms(*input);
-  return wait;
+std::string WalkReport::name_of(const Dataset &dataset) const {
+  const Names all = names();
+  const auto found = all.find(&dataset);
+  return found == all.end() ? dataset.kind() : found->second;
 }
 
-double WalkReport::busy_ms(const Dataset &dataset) const {
-  if (!runs_ahead(dataset)) return std::max(time_ms(dataset) - wait_in_ms(dataset), 0.0);
-  const StageCounters &counters = *find(dataset);
-  return static_cast<double>(counters.work_ns()) * 1e-6 / static_cast<double>(counters.threads());
-}
+StageTree WalkReport::tree() const { return tree(*last_, names()); }
 
-void WalkReport::add_stage(const Dataset &dataset, const StageCounters &counters, JsonObject &object,
-                           std::string &text) const {
-  const double busy = busy_ms(dataset), wait_in = wait_in_ms(dataset);
-  const double wait_out = static_cast<double>(counters.wait_out_ns(now_())) * 1e-6;
-  for (auto &member : counters.to_json())
-    object.push_back(std::move(member));
-  object.emplace_back("busy_ms", busy);
-  object.emplace_back("wait_in_ms", wait_in);
-  object.emplace_back("wait_out_ms", wait_out);
-  text += base::concat(dataset.kind(), ": ", counters.elements(), " elements, own work ", milliseconds(busy));
-  if (runs_ahead(dataset)) text += base::concat(" in each of ", counters.threads(), " threads");
-  text += base::concat(", waited ", milliseconds(wait_in), " for its input and ", milliseconds(wait_out),
-                       " for who takes it, waited for during ", milliseconds(time_ms(dataset)));
-  if (counters.has_depth()) text += base::concat(", ", decimal(counters.mean_depth()), " elements ready");
-  text += "\n";
-}
-
-void WalkReport::add_stages(const Dataset &dataset, int64_t level, JsonArray &stages, std::string &text) const {
-  const StageCounters *const counters = find(dataset);
-  // Without counters it is part of the stage before it, or was not reached.
-  JsonObject object{{"stage", dataset.kind()}, {"level", level}, {"is_counted", counters != nullptr}};
-  if (counters != nullptr) {
-    text += std::string(static_cast<size_t>(2 * level), ' ');
-    add_stage(dataset, *counters, object, text);
+StageTree WalkReport::tree(const Dataset &dataset, const Names &names) const {
+  StageTree tree{names.at(&dataset), false, {}, {}};
+  std::shared_ptr<const MadeDatasets> made;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto entry = entries_.find(&dataset);
+    tree.is_counted = entry != entries_.end() && entry->second.counters != nullptr;
+    if (tree.is_counted) tree.sums = entry->second.counters->sums(now_());
+    if (entry != entries_.end()) made = entry->second.made;
   }
-  stages.emplace_back(std::move(object));
   for (const DatasetRef &input : dataset.inputs())
-    add_stages(*input, level + 1, stages, text);
+    tree.inputs.push_back(this->tree(*input, names));
+  if (made == nullptr) return tree;
+  for (StageTree &one : made->trees())
+    tree.inputs.push_back(std::move(one));
+  return tree;
 }
 
-// From the end towards the sources: a stage whose own work is at least half of its time limits; what lies before a
-// stage that runs ahead works while the consumer waits.
-std::pair<std::string, std::string> WalkReport::limit(const Dataset &last, double elapsed_ms) const {
-  if (time_ms(last) <= kSmallShare * elapsed_ms) {
-    return {"consumer", base::concat("the pipeline was waited for during ", milliseconds(time_ms(last)), " of ",
-                                     milliseconds(elapsed_ms), " only")};
-  }
-  const Dataset *stage = &last;
-  for (;;) {
-    const Dataset *slowest = nullptr;
-    for (const Dataset *input : inputs_of(*stage)) {
-      if (slowest == nullptr || time_ms(*input) > time_ms(*slowest)) slowest = input;
-    }
-    const double enough_ms = runs_ahead(*stage) ? elapsed_ms : time_ms(*stage);
-    const bool is_limit = 2 * busy_ms(*stage) >= enough_ms;
-    if (is_limit || slowest == nullptr) break;
-    stage = slowest;
-  }
-  const StageCounters &counters = *find(*stage);
-  const double arrival_ms = static_cast<double>(counters.arrival_ns()) * 1e-6;
-  std::string reason = base::concat("its own work took ", milliseconds(busy_ms(*stage)));
-  if (runs_ahead(*stage)) reason += base::concat(" in each of ", counters.threads(), " threads");
-  if (arrival_ms > busy_ms(*stage)) reason = base::concat("nothing had been pushed during ", milliseconds(arrival_ms));
-  return {stage->kind(), base::concat(reason, " of ", milliseconds(elapsed_ms), ", while the consumer waited ",
-                                      milliseconds(time_ms(last)))};
+std::unique_ptr<Stage> counted(std::shared_ptr<WalkReport> report, const Dataset &dataset,
+                               std::unique_ptr<Stage> stage) {
+  return std::make_unique<CountedStage>(std::move(report), dataset, std::move(stage));
 }
 
-base::Json WalkReport::to_json(const Dataset &last) const {
-  const double elapsed_ms = static_cast<double>(now_() - started_ns_) * 1e-6;
-  JsonArray stages;
-  std::string text;
-  add_stages(last, 0, stages, text);
-  auto [stage, reason] = limit(last, elapsed_ms);
-  text += base::concat("limit: ", stage, ", ", reason, "\n");
-  return JsonObject{{"elapsed_ms", elapsed_ms},
-                    {"stages", std::move(stages)},
-                    {"limit", JsonObject{{"stage", std::move(stage)}, {"reason", std::move(reason)}}},
-                    {"text", std::move(text)}};
+std::unique_ptr<RandomAccess> named(const IteratorContext &context, const Dataset &dataset,
+                                    std::unique_ptr<RandomAccess> access) {
+  if (context.report == nullptr) return access;
+  return std::make_unique<NamedAccess>(context.report, dataset, std::move(access));
+}
+
+Status in_stage(const Status &status, const WalkReport *report, const Dataset &dataset) {
+  if (status.ok() || base::is_interrupt(status) || report == nullptr) return status;
+  if (status.error()->find_detail("stage") != nullptr) return status;
+  return status.with_detail("stage", report->name_of(dataset));
 }
 
 }  // namespace tutti::impl::data

@@ -124,7 +124,8 @@ void a_failure_comes_behind_what_was_pushed(void **) {
   Element element;
   assert_true(assert_ok_value(iterator->next(element)));
   for (int i = 0; i < 2; ++i) {
-    assert_error_contains(iterator->next(element), "feed: the host reported a failure; caused by: NOT_FOUND: camera 3");
+    assert_error_contains(iterator->next(element),
+                          "feed: the host reported a failure [stage=feed]; caused by: NOT_FOUND: camera 3");
   }
   assert_error_contains(push(*feed, 1), "push after the end");
   assert_error_contains(feed->end(), "it has ended already");

@@ -254,8 +254,9 @@ void check_row(const Row &row) {
   assert_true(elements > 0);
   const base::Json report = iterator->report();
   const base::JsonReader stage = stage_at(report, 0);
-  assert_string_equal(assert_ok_value(stage.get_string("stage")).c_str(),
-                      row.kind != nullptr ? row.kind : row.transform);
+  // A source may have stages of the same kind.
+  const std::string name = assert_ok_value(stage.get_string("stage"));
+  assert_string_equal(name.substr(0, name.find(" #")).c_str(), row.kind != nullptr ? row.kind : row.transform);
   assert_true(assert_ok_value(stage.get_boolean("is_counted")));
   assert_int_equal(assert_ok_value(stage.get_integer("elements")), elements);
   assert_int_equal(assert_ok_value(stage.get_integer("bytes")), bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a walk reports about itself, errors that are ignored, and how many calls of a map are under way at once.
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -98,7 +99,7 @@ constexpr int64_t kMillisecond = 1000000;
 base::Json report_of(const DatasetRef &last, std::vector<int64_t> waited_ms,
                      const std::function<void(const std::string &, data::StageCounters &)> &counters) {
   test_clock_ns = 0;
-  data::WalkReport report(test_now);
+  data::WalkReport report(last, test_now);
   const data::Dataset *stage = last.get();
   for (const int64_t waited : waited_ms) {
     data::StageCounters &own = report.counters_of(*stage);
@@ -107,7 +108,7 @@ base::Json report_of(const DatasetRef &last, std::vector<int64_t> waited_ms,
     if (!stage->inputs().empty()) stage = stage->inputs()[0].get();
   }
   test_clock_ns = 100 * kMillisecond;
-  return report.to_json(*last);
+  return report.to_json();
 }
 
 std::string reason_of(const base::Json &report) {
@@ -152,8 +153,9 @@ void the_limit_is_named(void **) {
 void own_work_is_measured(void **) {
   const base::Json report =
       walk(assert_ok_value(mapped(mapped(range(60), waiting(1000)), waiting(100), 4).batch(4).prefetch().build()));
-  assert_true(assert_ok_value(stage_of(report, "map_callback").get_double("wait_in_ms")) >= 60);
-  assert_true(assert_ok_value(stage_of(report, "map_callback").get_double("busy_ms")) >= 60 * 0.1 / 4);
+  const base::JsonReader second = stage_of(report, "map_callback #2 of 2");
+  assert_true(assert_ok_value(second.get_double("wait_in_ms")) >= 60);
+  assert_true(assert_ok_value(second.get_double("busy_ms")) >= 60 * 0.1 / 4);
 }
 
 void failures_and_passes_add_up(void **) {
@@ -166,6 +168,90 @@ void failures_and_passes_add_up(void **) {
   const auto errors = assert_ok_value(ignoring_stage.get_strings("ignored_errors"));
   assert_int_equal(errors.size(), 6);
   assert_contains(errors[0].c_str(), "element 2 is torn");
+}
+
+// Pipelines that a function makes of numbers n: n elements, of which those of 2, 5, ... fail in the second map.
+data::TransformArguments making(std::atomic<int64_t> *made = nullptr) {
+  data::TransformArguments arguments;
+  arguments.expand = [made](const Element &input) -> base::Result<DatasetRef> {
+    TUTTI_ASSIGN(const int64_t value, input.components[0].scalar_value<int64_t>());
+    if (made != nullptr) ++*made;
+    return ignoring(mapped(mapped(range(value), waiting(20)), fail_on_threes), 1000).build();
+  };
+  return arguments;
+}
+
+void datasets_of_functions_are_counted_together(void **) {
+  for (const char *transform : {"flat_map", "interleave_callback"}) {
+    const std::string prefix = base::concat(transform, "/");
+    Pipeline pipeline = range(40);
+    const base::Json report = walk(assert_ok_value(pipeline.apply(transform, {}, making()).build()));
+    const base::JsonReader all = stage_of(report, transform);
+    const base::JsonReader source = stage_of(report, prefix + "range");
+    const base::JsonReader failing = stage_of(report, prefix + "map_callback #2 of 2");
+    assert_int_equal(assert_ok_value(source.get_integer("elements")), 40 * 39 / 2);
+    assert_int_equal(assert_ok_value(stage_of(report, prefix + "map_callback #1 of 2").get_integer("elements")), 780);
+    const int64_t failures = assert_ok_value(failing.get_integer("failures"));
+    assert_int_equal(failures, 247);
+    assert_int_equal(assert_ok_value(stage_of(report, prefix + "ignore_errors").get_integer("ignored")), failures);
+    assert_int_equal(assert_ok_value(all.get_integer("elements")), 780 - failures);
+    assert_int_equal(assert_ok_value(stage_of(report, "range").get_integer("elements")), 40);
+    // One entry for each, however many datasets there were.
+    const base::JsonReader reader(report, "report");
+    assert_int_equal(assert_ok_value(assert_ok_value(reader.get("stages")).elements()).size(), 6);
+    assert_string_equal(limit_of(report).c_str(), (prefix + "map_callback #1 of 2").c_str());
+    assert_contains(assert_ok_value(reader.get_string("text")).c_str(), (prefix + "range: 780 elements").c_str());
+  }
+}
+
+// What walks under way have counted is there too, and those that are over are gone.
+void walks_of_made_datasets_come_and_go(void **) {
+  std::atomic<int64_t> made = 0;
+  const DatasetRef dataset = assert_ok_value(
+      range(5).repeat(-1).apply("interleave_callback", {{"cycle_length", int64_t{3}}}, making(&made)).build());
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  Element element;
+  int64_t most = 0;
+  for (int64_t i = 0; i < 500; ++i) {
+    assert_true(assert_ok_value(iterator->next(element)));
+    const int64_t counted =
+        assert_ok_value(stage_of(iterator->report(), "interleave_callback/range").get_integer("elements"));
+    assert_true(counted >= most && counted >= i);
+    most = counted;
+  }
+  assert_true(made > 200);
+}
+
+// The detail stage is what the report calls it.
+void errors_name_stages_as_the_report_does(void **) {
+  const auto failing_stage = [](const DatasetRef &dataset) {
+    auto iterator = assert_ok_value(dataset->make_iterator({}));
+    Element element;
+    for (int i = 0; i < 100; ++i) {
+      const auto more = iterator->next(element);
+      if (more.ok() && *more) continue;
+      assert_false(more.ok());
+      const std::string name = *more.status().error()->find_detail("stage");
+      (void)stage_of(iterator->report(), name);
+      return name;
+    }
+    fail_msg("nothing fails");
+    return std::string();
+  };
+  for (const int64_t parallelism : {1, 3}) {
+    const auto twice = [&](bool is_second) {
+      const auto good = waiting(0);
+      Pipeline one = mapped(range(9), is_second ? good : fail_on_threes, parallelism);
+      return std::move(mapped(std::move(one), is_second ? fail_on_threes : good, parallelism).batch(2).prefetch(2));
+    };
+    assert_string_equal(failing_stage(assert_ok_value(twice(false).build())).c_str(), "map_callback #1 of 2");
+    assert_string_equal(failing_stage(assert_ok_value(twice(true).build())).c_str(), "map_callback #2 of 2");
+  }
+  data::TransformArguments expand;
+  expand.expand = [](const Element &) { return mapped(range(9), fail_on_threes).build(); };
+  Pipeline flat = mapped(range(3), waiting(0));
+  assert_string_equal(failing_stage(assert_ok_value(flat.apply("flat_map", {}, expand).batch(4).build())).c_str(),
+                      "flat_map/map_callback");
 }
 
 void errors_are_ignored_within_a_budget(void **) {
@@ -248,6 +334,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_limit_is_named),
     cmocka_unit_test(own_work_is_measured),
     cmocka_unit_test(failures_and_passes_add_up),
+    cmocka_unit_test(datasets_of_functions_are_counted_together),
+    cmocka_unit_test(walks_of_made_datasets_come_and_go),
+    cmocka_unit_test(errors_name_stages_as_the_report_does),
     cmocka_unit_test(errors_are_ignored_within_a_budget),
     cmocka_unit_test(ignoring_conforms),
     cmocka_unit_test(as_many_calls_are_under_way_as_asked_for),

@@ -6,6 +6,7 @@
 #include "data/file_system.h"
 #include "data/source_parameters.h"
 #include "data/stage.h"
+#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 
@@ -74,8 +75,8 @@ class ElementFilesDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     return open_indexed(*this, context);
   }
-  Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &, Access) const override {
-    return std::unique_ptr<RandomAccess>(std::make_unique<ElementFilesAccess>(files_));
+  Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access) const override {
+    return named(context, *this, std::make_unique<ElementFilesAccess>(files_));
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "data/file_system.h"
 #include "data/source_parameters.h"
 #include "data/stage.h"
+#include "data/walk_report.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {
@@ -115,7 +116,7 @@ class ImageFolderDataset : public Dataset {
     return open_indexed(*this, context);
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access) const override {
-    return std::unique_ptr<RandomAccess>(std::make_unique<ImageFolderAccess>(folder_, context.cancel));
+    return named(context, *this, std::make_unique<ImageFolderAccess>(folder_, context.cancel));
   }
 
  private:

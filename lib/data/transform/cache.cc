@@ -10,6 +10,7 @@
 
 #include "data/stage.h"
 #include "data/transform_parameters.h"
+#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 
@@ -223,7 +224,7 @@ class CacheDataset : public Dataset {
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access access) const override {
     if (access == Access::in_order || !cardinality().is_exact()) return std::unique_ptr<RandomAccess>();
-    return std::unique_ptr<RandomAccess>(std::make_unique<CacheAccess>(*contents_, *inputs()[0], context));
+    return named(context, *this, std::make_unique<CacheAccess>(*contents_, *inputs()[0], context));
   }
 
  private:

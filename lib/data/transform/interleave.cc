@@ -7,6 +7,7 @@
 #include "data/dataset_list.h"
 #include "data/transform_parameters.h"
 #include "data/turns.h"
+#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 
@@ -42,9 +43,9 @@ class ListedDatasets : public DatasetSequence {
 // still needed are kept, so that a restored walk reads those again.
 class ExpandedDatasets : public DatasetSequence {
  public:
-  ExpandedDatasets(const char *kind, std::unique_ptr<Stage> input, const ExpandFunction &expand,
-                   const ElementSpec &spec, const IteratorContext &context)
-      : kind_(kind), input_(std::move(input)), expand_(expand), spec_(spec), context_(context) {}
+  ExpandedDatasets(const char *kind, std::unique_ptr<Stage> input, const ExpandFunction &expand, const Dataset &owner,
+                   const IteratorContext &context)
+      : kind_(kind), input_(std::move(input)), expand_(expand), owner_(owner), context_(context) {}
 
   Result<DatasetRef> get(int64_t number) override {
     State before;
@@ -59,15 +60,15 @@ class ExpandedDatasets : public DatasetSequence {
     element_.components.clear();
     Status status = dataset.status();
     if (status.ok() && *dataset == nullptr) status = base::invalid_argument("it gave no dataset");
-    if (status.ok()) status = check_equal(spec_, (*dataset)->spec());
-    if (status.ok()) return dataset;
+    if (status.ok()) status = check_equal(owner_.spec(), (*dataset)->spec());
+    if (status.ok()) return made_ = dataset.take();
     return in_element(status.wrap(base::concat(kind_, ": the function failed for element ", lineage_, " of epoch ",
                                                element_.lineage.epoch)),
                       element_.lineage);
   }
   IteratorContext context_of(int64_t) const override {
     IteratorContext context = context_of_part(context_, lineage_ + 1);
-    context.report.reset();  // it would keep counters of datasets that are gone
+    if (context.report != nullptr) context.report = context.report->of_made(owner_, made_);
     return context;
   }
   void save(int64_t oldest, State &state) const override {
@@ -87,8 +88,9 @@ class ExpandedDatasets : public DatasetSequence {
   const char *const kind_;
   std::unique_ptr<Stage> input_;
   const ExpandFunction &expand_;
-  const ElementSpec &spec_;
+  const Dataset &owner_;
   const IteratorContext context_;
+  DatasetRef made_;  // last
   Element element_;
   int64_t lineage_ = 0;                            // of the element taken last
   std::vector<std::pair<int64_t, State>> before_;  // the input's state before element number `first`
@@ -119,7 +121,7 @@ class ExpandDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     return open_turns(parameters_,
-                      std::make_unique<ExpandedDatasets>(parameters_.kind, std::move(input), expand_, spec(), context),
+                      std::make_unique<ExpandedDatasets>(parameters_.kind, std::move(input), expand_, *this, context),
                       context, *this);
   }
 

@@ -333,11 +333,11 @@ class MapDataset : public Dataset {
     if (input == nullptr) return input;
     TUTTI_ASSIGN(const GraphTarget target, make_target(context));
     TUTTI_ASSIGN(const LoopThreads threads, context.workers->for_loops(parallelism_));
+    const ElementSpec &from = inputs()[0]->spec();
     if (plan_.routine != nullptr) {
-      return routine_access(std::move(input), target, inputs()[0]->spec(), threads, context.epoch);
+      return named(context, *this, routine_access(std::move(input), target, from, threads, context.epoch));
     }
-    return std::unique_ptr<RandomAccess>(
-        std::make_unique<MapAccess>(std::move(input), target, inputs()[0]->spec(), threads, context.epoch));
+    return named(context, *this, std::make_unique<MapAccess>(std::move(input), target, from, threads, context.epoch));
   }
 
  private:

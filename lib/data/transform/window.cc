@@ -9,6 +9,7 @@
 #include "data/joined_elements.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
+#include "data/walk_report.h"
 #include "tensor/shape.h"
 
 namespace tutti::impl::data {
@@ -222,7 +223,7 @@ class WindowDataset : public Dataset {
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access access) const override {
     TUTTI_ASSIGN(std::unique_ptr<RandomAccess> input, inputs()[0]->random_access(context, access));
     if (input == nullptr) return input;
-    return std::unique_ptr<RandomAccess>(std::make_unique<WindowAccess>(std::move(input), plan_, inputs()[0]->spec()));
+    return named(context, *this, std::make_unique<WindowAccess>(std::move(input), plan_, inputs()[0]->spec()));
   }
 
  private:
