@@ -200,7 +200,7 @@ type ImageFolderOptions struct {
 	Contents Bool
 	// Name of one more component with the name of the class; none where it is empty. Default: .
 	ClassName string
-	// Kinds of files to take, in small letters; none means jpg, jpeg, png, bmp, gif and webp.
+	// Kinds of files to take, in small letters; none means jpg, jpeg and png, which decode_image reads.
 	Extensions []string
 }
 

@@ -142,7 +142,18 @@ void folders_are_classes(void **) {
   assert_contains(left[1].c_str(), "!NOT_FOUND");
   assert_string_equal(left[2].c_str(), "<dog/b.JPG>");
   assert_error_contains(begin_with("image_folder", {{"path", folder / "empty"}}).build(),
-                        "no files of the kinds jpg, jpeg");
+                        "expected files of the kinds jpg, jpeg, png in the directories of");
+  assert_error_contains(begin_with("image_folder", {{"path", folder / "empty"}}).build(),
+                        "there are 0 directories with no files");
+  // What no op decodes is taken where it is asked for only.
+  for (const char *name : {"old", "old/one", "old/two"})
+    assert_ok(base::make_directories(folder / name));
+  for (const char *name : {"old/one/a.BMP", "old/one/b.bmp", "old/two/c.webp", "old/two/README"})
+    write_bytes(folder / name, name);
+  assert_error_contains(begin_with("image_folder", {{"path", folder / "old"}}).build(),
+                        "there are 2 directories with the files 1 without a kind, 2 bmp, 1 webp");
+  const auto old = begin_with("image_folder", {{"path", folder / "old"}, {"extensions", Strings{"bmp", "webp"}}});
+  assert_int_equal(assert_ok_value(old.build())->cardinality().value(), 3);
   assert_error_contains(begin_with("image_folder", {{"path", folder / "none"}}).build(), "none");
 }
 

@@ -2,6 +2,7 @@
 //
 // A directory with one directory of files for each class. Classes are numbered, and files ordered, by name.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -123,14 +124,30 @@ class ImageFolderDataset : public Dataset {
   const std::shared_ptr<const ImageFolder> folder_;
 };
 
-bool has_extension(std::string_view name, const std::vector<std::string> &extensions) {
+// In small letters, without the dot; empty when there is none.
+std::string extension_of(std::string_view name) {
   const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return false;
-  std::string extension(name.substr(dot + 1));
+  std::string extension(dot == std::string_view::npos ? "" : name.substr(dot + 1));
   for (char &c : extension) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
+  return extension;
+}
+
+// "3 bmp, 1 without a kind and 17 more".
+std::string describe(const std::map<std::string, int64_t> &kinds) {
+  constexpr size_t kMost = 8;
+  std::vector<std::string> texts;
+  int64_t more = 0;
+  for (const auto &[kind, count] : kinds) {
+    if (texts.size() < kMost) {
+      texts.push_back(base::concat(count, " ", kind.empty() ? "without a kind" : kind));
+    } else {
+      more += count;
+    }
+  }
+  if (texts.empty()) return "no files";
+  return base::concat("the files ", base::join(texts, ", "), more > 0 ? base::concat(" and ", more, " more") : "");
 }
 
 }  // namespace
@@ -139,7 +156,8 @@ Result<DatasetRef> make_image_folder(const ImageFolderParameters &parameters) {
   TUTTI_ASSIGN(const std::shared_ptr<const FileSystem> system,
                file_system_of(parameters.path, parameters.file_systems.get()));
   std::vector<std::string> extensions = parameters.extensions;
-  if (extensions.empty()) extensions = {"jpg", "jpeg", "png", "bmp", "gif", "webp"};
+  if (extensions.empty()) extensions = {"jpg", "jpeg", "png"};  // what decode_image reads
+  std::map<std::string, int64_t> left_out;
   ImageFolder folder;
   folder.file_systems = parameters.file_systems;
   folder.gives_contents = parameters.contents;
@@ -150,14 +168,20 @@ Result<DatasetRef> make_image_folder(const ImageFolderParameters &parameters) {
     const std::string directory = join_path(parameters.path, entry.name);
     TUTTI_ASSIGN(const std::vector<FileSystem::Entry> files, system->list(directory, parameters.cancel));
     for (const FileSystem::Entry &file : files) {
-      if (file.is_directory || file.name.starts_with('.') || !has_extension(file.name, extensions)) continue;
+      if (file.is_directory || file.name.starts_with('.')) continue;
+      const std::string extension = extension_of(file.name);
+      if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end()) {
+        ++left_out[extension];
+        continue;
+      }
       folder.files.push_back({join_path(directory, file.name), static_cast<int32_t>(folder.classes.size())});
     }
     folder.classes.push_back(entry.name);
   }
   if (folder.files.empty()) {
-    return base::not_found("no files of the kinds ", base::join(extensions, ", "), " in the directories of ",
-                           base::quoted(parameters.path, 400));
+    return base::not_found("expected files of the kinds ", base::join(extensions, ", "), " in the directories of ",
+                           base::quoted(parameters.path, 400), "; there are ", folder.classes.size(),
+                           " directories with ", describe(left_out));
   }
   ElementSpec spec{{{parameters.contents ? "image" : "path", Role::feature, tensor::DType::bytes, {}},
                     {"label", Role::label, tensor::DType::i32, {}}}};
