@@ -37,7 +37,7 @@ struct DatasetCase {
   int64_t limit = 64;
   /// Who runs graphs.
   std::shared_ptr<impl::data::GraphRunner> graphs = nullptr;
-  /// Does next() fail for some elements? Then their codes are compared too.
+  /// Does next() fail for some elements? Then their errors are compared too: element, file, stage and texts.
   bool fails = false;
 };
 
@@ -55,6 +55,9 @@ inline std::string fingerprint(const impl::data::Element &element) {
   }
   return text;
 }
+
+/// The same of an element that fails.
+inline std::string failure(const impl::base::Status &status) { return "failed: " + status.to_string(); }
 
 inline impl::data::IteratorContext context_of(const DatasetCase &one, int64_t epoch = 0, int32_t threads = 1) {
   impl::data::IteratorContext context;
@@ -87,7 +90,8 @@ inline DatasetWalk open_walk(const DatasetCase &one, const impl::data::IteratorC
   return walk;
 }
 
-/// The next elements, up to `count`; a failing one is its code. The last entry is "end" when the walk ended.
+/// The next elements, up to `count`; a failing one is its error with details and causes. The last entry is "end" when
+/// the walk ended.
 inline std::vector<std::string> take(const DatasetCase &one, impl::data::Iterator &iterator, int64_t count) {
   std::vector<std::string> all;
   while (static_cast<int64_t>(all.size()) < count) {
@@ -98,7 +102,7 @@ inline std::vector<std::string> take(const DatasetCase &one, impl::data::Iterato
       if (iterator.spec().components.size() != element.components.size()) fail_case(one, "wrong number of components");
       assert_ok(impl::data::check_element(element, iterator.spec(), one.name));
     }
-    all.push_back(!more.ok() ? std::string(name(more.code())) : *more ? fingerprint(element) : "end");
+    all.push_back(!more.ok() ? failure(more.status()) : *more ? fingerprint(element) : "end");
     if (all.back() == "end") break;
   }
   return all;
@@ -108,8 +112,14 @@ inline void check_equal(const DatasetCase &one, const std::vector<std::string> &
                         const std::vector<std::string> &actual, const char *what) {
   if (expected == actual) return;
   const auto difference = std::mismatch(expected.begin(), expected.end(), actual.begin(), actual.end());
+  const auto shown = [](const std::vector<std::string> &all, std::vector<std::string>::const_iterator at) {
+    if (at == all.end()) return std::string("nothing");
+    return at->starts_with("failed: ") || *at == "end" ? *at : at->substr(0, at->find('\n'));
+  };
   fail_case(one, impl::base::concat(what, ": ", expected.size(), " elements expected, ", actual.size(),
-                                    " came, the first difference is at ", difference.first - expected.begin()));
+                                    " came, the first difference is at ", difference.first - expected.begin(),
+                                    ":\n  expected ", shown(expected, difference.first), "\n  got ",
+                                    shown(actual, difference.second)));
 }
 
 inline void check_resume(const DatasetCase &one, const impl::data::IteratorContext &context,

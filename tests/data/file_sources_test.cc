@@ -288,7 +288,7 @@ void sources_read_through_other_file_systems(void **) {
           if (++interrupts > 10000) fail_case(one, base::concat(prefix, " never gives element ", got.size()));
           continue;
         }
-        const std::string text = more.ok() ? (*more ? fingerprint(element) : "end") : std::string(name(more.code()));
+        const std::string text = more.ok() ? (*more ? fingerprint(element) : "end") : failure(more.status());
         got.push_back(without_prefix(text, prefix));
       }
       check_equal(one, expected, got, prefix);
