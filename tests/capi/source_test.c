@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sources of the registry through the C interface. */
 #include <stdio.h>
+#include <string.h>
 
 #include "dataset_fixtures.h"
 
@@ -85,6 +86,58 @@ static void test_text_lines(void **state) {
   assert_string_equal(texts_of(build(pipeline)), "b,");
 }
 
+/* Refuses the line "bad". */
+static int32_t refuse_bad(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
+                          tutti_error **callback_err) {
+  (void)user;
+  assert_int_equal(count, 1);
+  if (tutti_tensor_get_element_size(inputs[0], 0) == 3) {
+    return tutti_error_set(callback_err, TUTTI_DATA_LOSS, "this line is torn");
+  }
+  tutti_tensor_ref(inputs[0]);
+  outputs[0] = inputs[0];
+  return TUTTI_OK;
+}
+
+static const char *detail_of(const tutti_error *error, const char *key) {
+  for (int64_t i = 0; i < tutti_error_get_detail_count(error); i++) {
+    if (strcmp(tutti_error_get_detail_key(error, i), key) == 0) return tutti_error_get_detail_value(error, i);
+  }
+  return "";
+}
+
+/* The error of an element says which one it was, where it came from and which stage failed. */
+static void test_error_details(void **state) {
+  (void)state;
+  write_text("1.lines", "a\nb\n");
+  write_text("2.lines", "c\nbad\n");
+  const char *paths[] = {path_of("*.lines")};
+  for (int64_t parallelism = 1; parallelism <= 4; parallelism += 3) {
+    tutti_pipeline *pipeline = new_pipeline();
+    tutti_source_text_lines(pipeline, paths, 1, NULL);
+    tutti_pipeline_shuffle(pipeline, 3, NULL);
+    tutti_pipeline_map(pipeline, refuse_bad, NULL, NULL, parallelism);
+    tutti_pipeline_batch(pipeline, 4, NULL);
+    tutti_pipeline_prefetch(pipeline, NULL);
+    tutti_dataset *dataset = build(pipeline);
+    tutti_iterator *iterator = NULL;
+    uint8_t more = 0;
+    tutti_error *error = NULL;
+    assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+    assert_int_equal(tutti_iterator_next(iterator, NULL, &more, &error), TUTTI_DATA_LOSS);
+    assert_string_equal(detail_of(error, "element"), "3");
+    assert_string_equal(detail_of(error, "epoch"), "0");
+    assert_string_equal(detail_of(error, "file"), path_of("2.lines"));
+    assert_string_equal(detail_of(error, "stage"), "map_callback");
+    const tutti_error *cause = tutti_error_get_cause(tutti_error_get_cause(error));
+    assert_string_equal(tutti_error_get_message(cause), "this line is torn");
+    assert_string_equal(tutti_error_get_domain(cause), "user");
+    tutti_error_unref(error);
+    tutti_iterator_unref(iterator);
+    tutti_dataset_unref(dataset);
+  }
+}
+
 static void test_mistakes(void **state) {
   (void)state;
   tutti_pipeline *pipeline = new_pipeline();
@@ -132,6 +185,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_range),
       cmocka_unit_test(test_text_lines),
+      cmocka_unit_test(test_error_details),
       cmocka_unit_test(test_mistakes),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -9,6 +9,7 @@
 #include "interpreting_runner.h"
 #include "routine_runs.h"
 #include "sample_data.h"
+#include "sample_files.h"
 
 using namespace tutti::impl;
 using namespace tutti::testing;
@@ -270,6 +271,32 @@ void a_damaged_file_fails_for_its_element(void **) {
   }
 }
 
+// A picture's file, whoever decodes it and wherever it lies between others.
+void a_damaged_picture_is_named(void **) {
+  const TemporaryDirectory folder;
+  auto all = files(6);
+  all[3].resize(all[3].size() - 30);
+  assert_ok(base::make_directories(folder / "kind"));
+  for (size_t i = 0; i < all.size(); ++i)
+    write_bytes(folder / base::concat("kind/", i, ".jpg"), all[i]);
+  data::IteratorContext context;
+  context.graphs = std::make_shared<InterpretingRunner>();
+  for (const int64_t parallelism : {1, 4}) {
+    for (const int64_t buffer : {1, 3, 10}) {
+      GraphBuilder b;
+      const auto image = b.op("decode_jpeg", {b.input("image", DType::bytes, {GraphBuilder::batch()})});
+      b.set_result("image", b.op("resize", {image}, {{"size", Ints{8, 9}}}));
+      Pipeline pipeline = begin_with("image_folder", {{"path", folder.path()}}).shuffle(buffer);
+      pipeline = std::move(mapped(std::move(pipeline), b, parallelism).batch(6).prefetch(1));
+      auto iterator = assert_ok_value(assert_ok_value(pipeline.build())->make_iterator(context));
+      data::Element element;
+      const auto failed = iterator->next(element);
+      assert_error_contains(failed, ("[element=3, epoch=0, file=" + (folder / "kind/3.jpg") + ", stage=map]").c_str());
+      assert_error_contains(failed, "the JPEG file is damaged");
+    }
+  }
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
@@ -277,5 +304,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(windows_are_parts_of_the_whole),  cmocka_unit_test(damage_is_data_loss),
     cmocka_unit_test(shapes_become_static_again),      cmocka_unit_test(maps_of_files_conform),
     cmocka_unit_test(batches_hold_the_pixels),         cmocka_unit_test(a_damaged_file_fails_for_its_element),
+    cmocka_unit_test(a_damaged_picture_is_named),
 };
 TEST_MAIN(tests)
