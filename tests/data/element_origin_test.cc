@@ -345,6 +345,52 @@ void errors_name_element_and_file(void **) {
   check_sources(examples.of_any(), transforms_of_examples(), example_of(kBad));
 }
 
+Pipeline doubled(Pipeline pipeline) {
+  GraphBuilder b;
+  const auto number = b.input("number", DType::f32, {GraphBuilder::batch()});
+  b.set_result("number", b.add(number, number));
+  data::TransformArguments arguments;
+  arguments.graph = std::make_shared<const graph::Graph>(assert_ok_value(b.finish_graph()));
+  return std::move(pipeline.apply("map", {}, std::move(arguments)));
+}
+
+// Rows that a graph computes together: the one that fails is found where rows have positions; else the error says which
+// they were.
+void rows_computed_together_are_told_apart(void **) {
+  const TemporaryDirectory folder;
+  for (int file = 0; file < 3; ++file) {
+    std::vector<float> numbers(50);
+    for (size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = static_cast<float>(50 * file + static_cast<int>(i));
+    write_bytes(folder / base::concat("numbers", file),
+                {reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(float)});
+  }
+  const auto begin = [&] {
+    return begin_with("fixed_records", {{"paths", Strings{folder / "*"}}, {"fields", Strings{"number: f32"}}});
+  };
+  for (const int32_t threads : {1, 4}) {
+    data::IteratorContext context = context_with(threads);
+    std::static_pointer_cast<InterpretingRunner>(context.graphs)->refused = 123;
+    const auto first_error = [&](Pipeline pipeline) {
+      auto iterator = assert_ok_value(assert_ok_value(pipeline.batch(70).build())->make_iterator(context));
+      for (Element element;;) {
+        const auto more = iterator->next(element);
+        if (!more.ok()) return more.status().to_string();
+        assert_true(*more);
+      }
+    };
+    const std::string found =
+        "element 123 of epoch 0 [element=123, epoch=0, file=" + (folder / "numbers2") + ", stage=map]";
+    assert_contains(first_error(doubled(begin())).c_str(), found.c_str());
+    assert_contains(first_error(doubled(std::move(begin().shuffle(200)))).c_str(), found.c_str());
+    assert_contains(first_error(std::move(doubled(begin()).shuffle(20))).c_str(), found.c_str());
+    const std::string together = first_error(doubled(forward_only(begin())));
+    assert_contains(together.c_str(), "one of the 70 elements up to element 139 of epoch 0");
+    assert_contains(together.c_str(),
+                    ("[element=139, epoch=0, file=" + (folder / "numbers2") + ", elements=70, stage=map]").c_str());
+  }
+}
+
 // Paths are texts in memory, each of which names its own file.
 void paths_are_files(void **) {
   const Files files(number_of);
@@ -371,6 +417,7 @@ void paths_are_files(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(errors_name_element_and_file),
+    cmocka_unit_test(rows_computed_together_are_told_apart),
     cmocka_unit_test(paths_are_files),
 };
 TEST_MAIN(tests)
