@@ -72,8 +72,7 @@ Result<data::DatasetRef> PipelineObject::source() {
   if (!files_.empty()) return data::from_idx_files(files_, core_->file_systems.get(), cancel_);
   return base::failed_precondition(
       "the pipeline has no source: begin with slices, tensors, IDX files, a feed, a dataset or an entry of the "
-      "registry of "
-      "sources");
+      "registry of sources");
 }
 
 data::Pipeline *PipelineObject::pipeline() {
