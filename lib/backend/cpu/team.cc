@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <map>
 #include <utility>
@@ -17,11 +16,10 @@
 namespace tutti::impl::backend::cpu {
 
 using base::Result;
+using base::spin_until;
 using base::Status;
 
 namespace {
-
-constexpr int64_t kSpinNanoseconds = 20'000;
 
 constexpr int kPartBits = 12;
 constexpr int kHelperBits = 8;
@@ -46,14 +44,6 @@ template <typename Value>
 void wake(std::atomic<Value> &word, int32_t count) {
   static_assert(sizeof(word) == 4);
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
-
-void pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
 }
 
 /// The teams in use, by backend and device.
@@ -82,8 +72,7 @@ Status Team::grow(int32_t threads) {
   threads = std::min(threads, kMostThreads);
   const std::lock_guard lock(mutex_);
   // With fewer cores than threads a spinning thread is in the way of one with work.
-  const bool spins = std::max(threads, size()) <= base::available_cores();
-  spin_ns_.store(spins ? kSpinNanoseconds : 0, std::memory_order_relaxed);
+  spins_.store(std::max(threads, size()) <= base::available_cores(), std::memory_order_relaxed);
   while (static_cast<int32_t>(threads_.size()) + 1 < threads) {
     const auto number = static_cast<int32_t>(threads_.size()) + 1;
     TUTTI_ASSIGN(base::Thread thread,
@@ -98,20 +87,6 @@ Team::~Team() {
   closing_.store(true, std::memory_order_seq_cst);
   bell_.fetch_add(1, std::memory_order_seq_cst);
   wake(bell_, INT_MAX);
-}
-
-template <typename Condition>
-bool Team::spin(const Condition &condition) const {
-  const int64_t nanoseconds = spin_ns_.load(std::memory_order_relaxed);
-  if (nanoseconds == 0) return condition();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);
-  do {
-    for (int i = 0; i < 32; ++i) {
-      if (condition()) return true;
-      pause();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
 }
 
 // ---- the caller ----------------------------------------------------------------------------------------------------
@@ -146,7 +121,7 @@ void Team::run(int32_t parts, int32_t threads, Body body) {
 
 void Team::wait_for_helpers() {
   const auto all_done = [&] { return unfinished_.load(std::memory_order_acquire) == 0; };
-  if (spin(all_done)) return;
+  if (spin_until(all_done, spin_time())) return;
   caller_sleeps_.store(1, std::memory_order_seq_cst);
   for (;;) {
     const int32_t left = unfinished_.load(std::memory_order_seq_cst);
@@ -193,7 +168,7 @@ void Team::wait_for_work(int32_t thread) {
   const auto wanted = [&] {
     return may_help(word_.load(std::memory_order_seq_cst), thread) || closing_.load(std::memory_order_seq_cst);
   };
-  if (spin(wanted)) return;
+  if (spin_until(wanted, spin_time())) return;
   // Whoever takes from sleepers_ rings afterwards: a bell read before that is out of date then. A thread that finds
   // work now stays counted, which costs the next job a call of the system and no more.
   const uint32_t seen = bell_.load(std::memory_order_seq_cst);

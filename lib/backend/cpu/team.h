@@ -21,11 +21,13 @@
 #define TUTTI_BACKEND_CPU_TEAM_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "base/spin.h"
 #include "base/status.h"
 #include "base/thread.h"
 
@@ -62,8 +64,9 @@ class Team {
   bool may_help(uint64_t word, int32_t thread) const;
   void wait_for_work(int32_t thread);
   void wait_for_helpers();
-  template <typename Condition>
-  bool spin(const Condition &condition) const;
+  std::chrono::nanoseconds spin_time() const {
+    return spins_.load(std::memory_order_relaxed) ? base::kSpinTime : std::chrono::nanoseconds::zero();
+  }
 
   /// The job under way: number of the job (32 bits), how many helpers it may have (8), first part not taken (12), end
   /// of the parts not taken (12). Whoever changes it from a value with parts left owns one of them.
@@ -76,7 +79,7 @@ class Team {
   std::atomic<bool> taken_{false};    // some caller has the team
   std::atomic<bool> closing_{false};
   std::atomic<int32_t> size_{1};
-  std::atomic<int64_t> spin_ns_{0};
+  std::atomic<bool> spins_{false};
 
   std::mutex mutex_;
   std::vector<base::Thread> threads_;  // guarded by mutex_

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <climits>
-#include <thread>
 
 namespace tutti::impl::collective::local {
 namespace {
@@ -15,14 +14,6 @@ namespace {
 constexpr int64_t look_around_ns = 20'000'000;
 
 }  // namespace
-
-void Bell::pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
 
 void Bell::wake() {
   rings_.fetch_add(1, std::memory_order_seq_cst);

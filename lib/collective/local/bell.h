@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "base/cancel.h"
+#include "base/spin.h"
 
 namespace tutti::impl::collective::local {
 
@@ -30,7 +31,7 @@ class Bell {
   template <typename Condition>
   bool wait(Condition condition, int64_t spin_us, base::Deadline deadline, const base::CancelToken *token) {
     if (condition()) return true;
-    if (spin(condition, spin_us)) return true;
+    if (base::spin_until(condition, std::chrono::microseconds(spin_us))) return true;
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     bool satisfied = false;
     for (;;) {
@@ -43,22 +44,7 @@ class Bell {
     return satisfied;
   }
 
-  /// A moment of spinning.
-  static void pause();
-
  private:
-  template <typename Condition>
-  static bool spin(Condition &condition, int64_t spin_us) {
-    if (spin_us <= 0) return false;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(spin_us);
-    do {
-      for (int i = 0; i < 32; ++i) {
-        if (condition()) return true;
-        pause();
-      }
-    } while (std::chrono::steady_clock::now() < end);
-    return false;
-  }
   void wake();
   void sleep(uint32_t seen);
 

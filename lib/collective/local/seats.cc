@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
-#include "collective/local/bell.h"
+#include "base/spin.h"
 
 namespace tutti::impl::collective::local {
 
@@ -51,15 +52,9 @@ void Seats::share_core(int32_t rank) {
 }
 
 bool Seats::spin(int32_t rank, Over over, Missing missing) {
-  const auto end = Clock::now() + std::chrono::microseconds(spin_us_);
-  do {
-    for (int i = 0; i < 32; ++i) {
-      if (over()) return true;
-      Bell::pause();
-    }
+  return base::spin_until(over, std::chrono::microseconds(spin_us_), [&] {
     if (shares_core(rank, missing)) share_core(rank);
-  } while (Clock::now() < end);
-  return over();
+  });
 }
 
 bool Seats::wait(int32_t rank, Over over, Missing missing) {
