@@ -14,6 +14,8 @@
 
 #include <pthread.h>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -137,6 +139,9 @@ class ThreadPool {
 
   ThreadPool() = default;
   void work();
+  bool has_work() const;
+  /// Returns, with the lock, when there is some.
+  void wait_for_work(std::unique_lock<std::mutex> &lock);
   static void run_task(const std::function<void()> &task);
   /// A loop with ranges not yet handed out.
   Loop *open_loop() const;
@@ -152,8 +157,14 @@ class ThreadPool {
   Loop *loops_ = nullptr;
   int32_t running_tasks_ = 0;
   bool ending_ = false;
+  /// Counts up with all that a thread may wait for; written with the lock, watched without it.
+  std::atomic<uint32_t> arrivals_{0};
+  /// Where the caller of the newest loop runs.
+  std::atomic<int32_t> caller_core_{-1};
 
   std::vector<Thread> threads_;
+  /// How long who waits spins before it sleeps.
+  std::chrono::nanoseconds spin_time_{};
 };
 
 }  // namespace tutti::impl::base

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 
+#include "base/scheduled_thread.h"
+#include "base/spin.h"
 #include "base/thread.h"
 
 namespace tutti::impl::base {
@@ -45,13 +49,16 @@ struct ThreadPool::Loop {
   std::mutex mutex;
   Status status;          // guarded by mutex
   int64_t failed_at = 0;  // guarded by mutex
+  // Written with the pool's mutex; who helps does not touch the loop after it has counted itself out.
+  std::atomic<int32_t> helpers{0};
   // Guarded by the pool's mutex:
-  int32_t helpers = 0;
   Loop *next_loop = nullptr;
 };
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(const std::string &name, int32_t count) {
   std::unique_ptr<ThreadPool> pool(new ThreadPool);
+  // With fewer cores than threads a spinning thread is in the way of one with work.
+  if (count < available_cores()) pool->spin_time_ = kSpinTime;
   for (int32_t i = 0; i < count; ++i) {
     TUTTI_ASSIGN(Thread thread, Thread::start(concat(name, "-", i), [self = pool.get()] { self->work(); }));
     pool->threads_.push_back(std::move(thread));
@@ -65,6 +72,7 @@ void ThreadPool::shut_down() {
   {
     std::lock_guard lock(mutex_);
     ending_ = true;
+    ++arrivals_;
   }
   work_arrived_.notify_all();
   for (Thread &thread : threads_)
@@ -77,6 +85,7 @@ Status ThreadPool::submit(std::function<void()> task) {
     if (ending_) return failed_precondition("the thread pool was shut down");
     if (!threads_.empty()) {
       tasks_.push_back(std::move(task));
+      ++arrivals_;
       work_arrived_.notify_one();
       return Status();
     }
@@ -105,17 +114,33 @@ ThreadPool::Loop *ThreadPool::open_loop() const {
   return loop;
 }
 
+bool ThreadPool::has_work() const { return open_loop() != nullptr || !tasks_.empty() || ending_; }
+
+void ThreadPool::wait_for_work(std::unique_lock<std::mutex> &lock) {
+  if (!has_work()) {
+    const uint32_t seen = arrivals_.load(std::memory_order_relaxed);
+    lock.unlock();
+    // On the caller's core it would not run while the caller works; who sleeps is woken on a core that is free.
+    const auto is_over = [&] {
+      return arrivals_.load(std::memory_order_relaxed) != seen ||
+             ScheduledThread::core() == caller_core_.load(std::memory_order_relaxed);
+    };
+    spin_until(is_over, spin_time_, sched_yield);
+    lock.lock();
+  }
+  work_arrived_.wait(lock, [this] { return has_work(); });
+}
+
 void ThreadPool::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    Loop *loop = nullptr;
-    work_arrived_.wait(lock, [&] { return (loop = open_loop()) != nullptr || !tasks_.empty() || ending_; });
-    if (loop != nullptr) {
+    wait_for_work(lock);
+    if (Loop *const loop = open_loop()) {
       ++loop->helpers;
       lock.unlock();
       run_ranges(loop);
       lock.lock();
-      if (--loop->helpers == 0) loop_left_.notify_all();
+      if (loop->helpers.fetch_sub(1, std::memory_order_release) == 1) loop_left_.notify_all();
     } else if (!tasks_.empty()) {
       std::function<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
@@ -125,7 +150,7 @@ void ThreadPool::work() {
       task = nullptr;  // what it holds dies without the lock
       lock.lock();
       if (--running_tasks_ == 0 && tasks_.empty()) became_idle_.notify_all();
-    } else {
+    } else if (ending_) {
       return;
     }
   }
@@ -155,6 +180,8 @@ Status ThreadPool::parallel_for(int64_t begin, int64_t end, int64_t grain, Funct
     std::lock_guard lock(mutex_);
     loop.next_loop = loops_;
     loops_ = &loop;
+    caller_core_.store(ScheduledThread::core(), std::memory_order_relaxed);
+    ++arrivals_;
   }
   for (int64_t i = 0; i < helpers; ++i)
     work_arrived_.notify_one();
@@ -169,7 +196,12 @@ void ThreadPool::leave_loop(Loop *loop) {
   while (*link != loop)
     link = &(*link)->next_loop;
   *link = loop->next_loop;
-  loop_left_.wait(lock, [loop] { return loop->helpers == 0; });
+  const auto is_left = [loop] { return loop->helpers.load(std::memory_order_acquire) == 0; };
+  if (is_left()) return;
+  lock.unlock();
+  if (spin_until(is_left, spin_time_, sched_yield)) return;
+  lock.lock();
+  loop_left_.wait(lock, is_left);
 }
 
 }  // namespace tutti::impl::base
