@@ -13,8 +13,13 @@ namespace tutti::impl::data {
 
 inline void fetch_early(const std::byte *row, int64_t bytes) {
   constexpr int64_t kLine = 64, kMostBytes = 1024;
-  for (int64_t at = 0; at < std::min(bytes, kMostBytes); at += kLine)
+  if (bytes <= 0) return;
+  bytes = std::min(bytes, kMostBytes);
+  for (int64_t at = 0; at < bytes; at += kLine) {
     __builtin_prefetch(row + at);
+    asm volatile("");  // GCC takes a loop without effect on the program's state for one that does nothing
+  }
+  __builtin_prefetch(row + bytes - 1);  // a row need not begin where a line does
 }
 
 }  // namespace tutti::impl::data
