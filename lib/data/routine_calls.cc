@@ -108,9 +108,10 @@ Status RoutineCalls::run_element(Lane &lane, const Element &element, std::span<c
   return lane.routine.run(lane.inputs, scalars(element.lineage.epoch, element.lineage.index, 1), lane.targets);
 }
 
-// Calls run_one for every row, on other threads too; the error of the first row that has one, which came from where
+// Calls run_one(lane, row, next) for every row, on other threads too; `next` is the row that the thread will probably
+// work on behind it, at least `rows` when there is none. The error of the first row that has one, which came from where
 // origin_of says. Row -1 stands for `meanwhile`.
-Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int64_t)> run_one,
+Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int64_t, int64_t)> run_one,
                               base::FunctionRef<Lineage(int64_t)> origin_of, base::FunctionRef<void()> meanwhile) {
   std::mutex mutex;
   int64_t first_row = rows;
@@ -118,8 +119,9 @@ Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int
   const auto run_range = [&](int64_t begin, int64_t end) -> Status {
     std::unique_ptr<Lane> lane = take_lane();
     if (begin < 0) meanwhile();
+    const int64_t next_range = begin + loops_.distance() * (end - begin);
     for (int64_t row = std::max<int64_t>(begin, 0); row < end; ++row) {
-      Status status = run_one(*lane, row);
+      Status status = run_one(*lane, row, row + 1 < end ? row + 1 : next_range);
       if (status.ok()) continue;
       std::lock_guard lock(mutex);
       if (row >= first_row) continue;
@@ -139,7 +141,7 @@ Status RoutineCalls::for_rows(int64_t rows, base::FunctionRef<Status(Lane &, int
 }
 
 Status RoutineCalls::run_elements(std::span<const Element> elements, std::span<const RowTarget> targets) {
-  const auto run_one = [&](Lane &lane, int64_t row) -> Status {
+  const auto run_one = [&](Lane &lane, int64_t row, int64_t) -> Status {
     const Element &element = elements[static_cast<size_t>(row)];
     return element.components.empty() ? Status() : run_element(lane, element, targets, row);
   };
@@ -154,16 +156,18 @@ Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::sp
   const size_t components = rows.size() / std::max<size_t>(origins.indices.size(), 1);
   return for_rows(
       count,
-      [&](Lane &lane, int64_t row) -> Status {
+      [&](Lane &lane, int64_t row, int64_t next) -> Status {
         const auto element = rows.subspan(static_cast<size_t>(row) * components, components);
-        const bool is_last = row + 1 == count;
+        const auto fetch_next = [&](size_t component, int64_t bytes) {
+          if (next < count) fetch_early(rows[static_cast<size_t>(next) * components + component], bytes);
+        };
         lane.inputs.resize(plan.inputs.size());
         lane.targets.assign(plan.results.size(), nullptr);
         for (size_t i = 0; i < plan.inputs.size(); ++i) {
           const auto component = static_cast<size_t>(plan.inputs[i].component);
           lane.inputs[i] = {plan.graph->value(plan.routine->inputs[i]).dtype, row_shapes_[i], element[component],
                             nullptr};
-          if (!is_last) fetch_early(element.data()[components + component], size_bytes(lane.inputs[i]));
+          fetch_next(component, size_bytes(lane.inputs[i]));
         }
         for (size_t i = 0; i < targets.size(); ++i) {
           const GraphPlan::Source &source = plan.sources[i];
@@ -172,7 +176,7 @@ Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::sp
             lane.targets[static_cast<size_t>(source.result)] = target;
           } else if (targets[i].row_bytes > 0) {
             const auto component = static_cast<size_t>(source.component);
-            if (!is_last) fetch_early(element.data()[components + component], targets[i].row_bytes);
+            fetch_next(component, targets[i].row_bytes);
             std::memcpy(target, element[component], static_cast<size_t>(targets[i].row_bytes));
           }
         }
@@ -185,7 +189,7 @@ Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::sp
 Status RoutineCalls::run_rows(std::span<const RowTarget> inputs, std::span<const RowTarget> results,
                               const RowOrigins &origins) {
   const GraphPlan &plan = *target_.plan;
-  const auto run_one = [&](Lane &lane, int64_t row) -> Status {
+  const auto run_one = [&](Lane &lane, int64_t row, int64_t) -> Status {
     lane.inputs.resize(inputs.size());
     lane.targets.resize(results.size());
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -64,7 +64,7 @@ class RoutineCalls {
   base::Status set_inputs(Lane &lane, const Element &element) const;
   base::Status run_element(Lane &lane, const Element &element, std::span<const RowTarget> targets, int64_t row) const;
   base::Status for_rows(
-      int64_t rows, base::FunctionRef<base::Status(Lane &, int64_t)> run_one,
+      int64_t rows, base::FunctionRef<base::Status(Lane &, int64_t, int64_t)> run_one,
       base::FunctionRef<Lineage(int64_t)> origin_of, base::FunctionRef<void()> meanwhile = [] {});
   GraphScalars scalars(int64_t epoch, int64_t index, int64_t rows) const { return {target_.seed, epoch, index, rows}; }
 
