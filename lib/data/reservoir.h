@@ -20,6 +20,8 @@
 
 namespace tutti::impl::data {
 
+/// `Position`: an integer that holds all positions of the source; the smaller, the more of them are near the processor.
+template <typename Position>
 class Reservoir {
  public:
   Reservoir(base::RandomKey key, int64_t capacity) : stream_(key), capacity_(static_cast<size_t>(capacity)) {}
@@ -28,7 +30,7 @@ class Reservoir {
   bool empty() const { return positions_.empty(); }
   size_t size() const { return positions_.size(); }
   /// Adds a position as the last slot.
-  void add(int64_t position) { positions_.push_back(position); }
+  void add(int64_t position) { positions_.push_back(static_cast<Position>(position)); }
   /// The slot to give out now. Not when empty.
   size_t pick() { return static_cast<size_t>(stream_.below(static_cast<int64_t>(positions_.size()))); }
   int64_t position(size_t slot) const { return positions_[slot]; }
@@ -45,7 +47,7 @@ class Reservoir {
  private:
   base::LongRandomStream stream_;
   size_t capacity_;
-  std::vector<int64_t> positions_;
+  std::vector<Position> positions_;
 };
 
 }  // namespace tutti::impl::data

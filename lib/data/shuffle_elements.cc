@@ -113,7 +113,7 @@ class ElementShuffleStage : public Stage {
   const base::Ref<base::CancelToken> cancel_;
   const RandomKey key_;
   const int64_t capacity_;
-  Reservoir reservoir_;
+  Reservoir<int64_t> reservoir_;
   DrawsAhead ahead_;
   std::vector<Element> held_;       // by slot of the reservoir
   Element spare_;                   // for the next one, with memory of one given out

@@ -50,6 +50,7 @@ class PermutedAccess : public MappedAccess {
 };
 
 // Positions 0 .. size-1 in the order in which a reservoir gives them.
+template <typename Position>
 class PositionDraws {
  public:
   PositionDraws(RandomKey key, int64_t capacity, int64_t size) : reservoir_(key, capacity), size_(size) {}
@@ -68,17 +69,19 @@ class PositionDraws {
   int64_t draws() const { return draws_; }
 
  private:
-  Reservoir reservoir_;
+  Reservoir<Position> reservoir_;
   const int64_t size_;
   int64_t added_ = 0;
   int64_t draws_ = 0;
 };
 
-// Of a source larger than the buffer, read forward.
+// Of a source larger than the buffer and of at most kMostStored elements, read forward.
 class DrawnAccess : public MappedAccess {
  public:
   DrawnAccess(std::unique_ptr<RandomAccess> input, RandomKey key, int64_t capacity)
-      : MappedAccess(std::move(input)), draws_(key, capacity, size()) {}
+      : MappedAccess(std::move(input)), draws_(key, capacity, size()) {
+    drawn_.reserve(static_cast<size_t>(size()));
+  }
 
   void locate_soon(int64_t end) override { draw(std::min(end, size())); }
 
@@ -93,12 +96,12 @@ class DrawnAccess : public MappedAccess {
  private:
   void draw(int64_t end) const {
     while (static_cast<int64_t>(drawn_.size()) < end)
-      drawn_.push_back(draws_.next());
+      drawn_.push_back(static_cast<int32_t>(draws_.next()));
   }
 
   // As far as they were asked for.
-  mutable PositionDraws draws_;
-  mutable std::vector<int64_t> drawn_;
+  mutable PositionDraws<int32_t> draws_;
+  mutable std::vector<int32_t> drawn_;
 };
 
 class PositionReservoirStage : public Stage {
@@ -158,7 +161,7 @@ class PositionReservoirStage : public Stage {
   }
 
   std::unique_ptr<RandomAccess> access_;
-  PositionDraws draws_;
+  PositionDraws<int64_t> draws_;
   const int64_t epoch_;
   std::vector<int64_t> drawn_;  // and not yet given out: an interrupt came between
   int64_t last_ = -1;           // given out
