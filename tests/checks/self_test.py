@@ -11,6 +11,7 @@ import unittest
 
 import abi_baseline
 import binding_reach
+import documented_names
 import formatting
 import gpu_calls
 import gpu_names
@@ -346,6 +347,17 @@ class GpuNames(HouseCase):
         self.write("lib/backend/cuda/tutti_gpu.h", text % "cuda")
         self.write("tests/backend/gpu/emulator/tutti_gpu.h", text % "emulated")
         self.expect(gpu_names.check(self.root))
+
+
+class DocumentedNames(HouseCase):
+    def test_all(self):
+        self.write("include/tutti/a.h", "int32_t tutti_open(void);\n")
+        self.write("build/include/tutti/ops.h", "int32_t tutti_relu(void);\n")
+        self.write("README.md", "`tutti_open`, `tutti_relu`, `tutti_wrap.c` and `tutti_source_<name>`\n")
+        built = os.path.join(self.root, "build/include")
+        self.expect(documented_names.check(self.root, built))
+        self.write("lib/README.md", "first\n`tutti_opens`, `tutti_open`\n")
+        self.expect(documented_names.check(self.root, built), "lib/README.md:2: tutti_opens")
 
 
 class HeadersAlone(HouseCase):
