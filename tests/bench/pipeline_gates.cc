@@ -6,6 +6,7 @@
 //   shuffle   time with shuffle(10,000) over time without it                       1.05 must hold
 //   cache     a cached epoch in batches of 256 against memcpy of the same bytes    0.8 must hold
 //   overlap   time of a step with prefetch over the longer of load and compute     1.05 must hold
+//   calls     speed of eight functions at a time that wait 1 ms over one at a time   6 must hold
 //   automatic speed with parallelism and prefetch chosen by the library over that with the best of a grid set by hand,
 //             for pipelines that decode, wait for reads, and compute               0.9 must hold
 #include <algorithm>
@@ -326,6 +327,17 @@ void overlap_gate() {
   }
 }
 
+// ---- calls ----
+
+void calls_gate() {
+  const auto waiting = [](int64_t parallelism) {
+    return std::move(images().repeat().apply("map_callback", {{"parallelism", parallelism}}, taking(1e-3, true)));
+  };
+  Walk eight(waiting(8)), one(waiting(1));
+  report("functions that wait 1 ms, eight at a time over one at a time",
+         compare([&] { return one.seconds(400); }, [&] { return eight.seconds(400); }), "at least 6");
+}
+
 // ---- automatic ----
 
 // Seconds for so many elements of a walk that is alone on the machine: what another one's threads prepare meanwhile
@@ -428,6 +440,7 @@ int main(int argc, char **argv) {
   if (what.empty() || what == "shuffle") shuffle_gate();
   if (what.empty() || what == "cache") cache_gate();
   if (what.empty() || what == "overlap") overlap_gate();
+  if (what.empty() || what == "calls") calls_gate();
   if (what.empty() || what == "automatic") automatic_gates();
   return 0;
 }
