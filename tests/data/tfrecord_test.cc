@@ -128,19 +128,37 @@ void every_flipped_bit_is_found(void **) {
 void every_cut_is_found(void **) {
   const TemporaryDirectory folder;
   const Strings records{"first", "second record", "", "last"};
-  for (const Compression compression : {Compression::none, Compression::gzip}) {
+  const std::vector<size_t> ends{21, 50, 66, 86};
+  const auto after = [](const std::string &text, const std::string &mark) {
+    return text.substr(text.find(mark) + mark.size());
+  };
+  const std::pair<Compression, const char *> forms[] = {
+      {Compression::none, "none"}, {Compression::gzip, "gzip"}, {Compression::zlib, "zlib"}};
+  for (const auto &[compression, name] : forms) {
     write_records(folder / "f", records, compression);
     write_records(folder / "g", {"next file"}, compression);
     const std::string good = assert_ok_value(base::read_file(folder / "f"));
     for (size_t size = 0; size < good.size(); ++size) {
       write_bytes(folder / "f", good.substr(0, size));
-      Strings got = read_records({folder / "f", folder / "g"}, compression == Compression::gzip ? "gzip" : "none");
+      Strings got = read_records({folder / "f", folder / "g"}, name);
       assert_string_equal(got.back().c_str(), "next file");
       got.pop_back();
-      const bool at_border = compression == Compression::none && (size == 0 || size == 21 || size == 50 || size == 66);
+      const bool at_border =
+          compression == Compression::none && (size == 0 || std::count(ends.begin(), ends.end(), size) == 1);
       if (!at_border) {
         assert_contains(got.back().c_str(), "!DATA_LOSS: ");
         assert_contains(got.back().c_str(), (folder / "f").c_str());
+        if (compression == Compression::none) {
+          const size_t begin = ends[got.size() - 1] - (records[got.size() - 1].size() + 16);
+          assert_contains(got.back().c_str(), base::concat("' at offset ", begin, ": expected ").c_str());
+        } else if (size < 2) {
+          assert_contains(got.back().c_str(), "stream, which it does not begin");
+        } else {
+          // The place in what is packed, and in what came out of it.
+          assert_contains(got.back().c_str(), base::concat("ends early, after ", size, " bytes").c_str());
+          const size_t inflated = std::stoul(after(got.back(), "beyond offset "));
+          assert_int_equal(got.size() - 1, std::upper_bound(ends.begin(), ends.end(), inflated) - ends.begin());
+        }
         got.pop_back();
       }
       assert_true(got.size() <= records.size() && std::equal(got.begin(), got.end(), records.begin()));
