@@ -92,6 +92,30 @@ func (p *Pipeline) Cache(options ...CacheOptions) *Pipeline {
 	return p
 }
 
+// ClassWeightsOptions are what ClassWeights may be told; the zero value means the defaults.
+type ClassWeightsOptions struct {
+	// Name of the new component. Default: weight.
+	Name string
+}
+
+// ClassWeights: Adds a weight to each element, by its class, so that rare classes count as much as common ones: all
+// elements / (classes that come * elements of its class). Losses and metrics take it as weights. On batches too, a
+// weight for each row. component: The component that says the class: an integer from 0 on. counts: How often each
+// class comes.
+func (p *Pipeline) ClassWeights(component string, counts []int64, options ...ClassWeightsOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "class_weights", 1)
+	raw.Pipeline_set_string(p.handle, "component", component)
+	raw.Pipeline_set_i64s(p.handle, "counts", counts)
+	o := first(options)
+	if o.Name != "" {
+		raw.Pipeline_set_string(p.handle, "name", o.Name)
+	}
+	p.end()
+	return p
+}
+
 // Concatenate: All elements of the first dataset, then those of the others, which must have equal specs.
 func (p *Pipeline) Concatenate(other *Dataset) *Pipeline {
 	p.mutex.Lock()

@@ -137,10 +137,20 @@ Result<std::vector<Element>> peek(const Dataset &dataset, int64_t count, const I
 
 bool runs_own_code_only(const Dataset &dataset) {
   // What lies before a prefetch runs on other threads.
-  static constexpr std::string_view kinds[] = {
-      "batch",   "bucket_by_length", "cache", "concatenate", "enumerate",  "feed",    "filter",  "interleave", "map",
-      "options", "padded_batch",     "range", "rebatch",     "repeat",     "select",  "shard",   "shuffle",    "skip",
-      "slices",  "sample_from",      "scan",  "take",        "take_while", "tensors", "unbatch", "window",     "zip"};
+  static constexpr std::string_view kinds[] = {"batch",       "bucket_by_length",
+                                               "cache",       "class_weights",
+                                               "concatenate", "enumerate",
+                                               "feed",        "filter",
+                                               "interleave",  "map",
+                                               "options",     "padded_batch",
+                                               "range",       "rebatch",
+                                               "repeat",      "select",
+                                               "shard",       "shuffle",
+                                               "skip",        "slices",
+                                               "sample_from", "scan",
+                                               "take",        "take_while",
+                                               "tensors",     "unbatch",
+                                               "window",      "zip"};
   if (dataset.kind() == "prefetch") return true;
   return std::ranges::find(kinds, dataset.kind()) != std::end(kinds) &&
          std::ranges::all_of(dataset.inputs(), [](const DatasetRef &input) { return runs_own_code_only(*input); });

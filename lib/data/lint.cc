@@ -42,8 +42,8 @@ bool is_cache(const Dataset &dataset) {
 
 // What gives one element for each of its input: behind it a batch is still a batch, a pass still a pass.
 bool keeps_elements(const Dataset &dataset) {
-  static constexpr std::string_view kinds[] = {"prefetch", "options", "enumerate", "ignore_errors",
-                                               "take",     "skip",    "filter",    "select"};
+  static constexpr std::string_view kinds[] = {"prefetch", "options", "enumerate", "ignore_errors", "take",
+                                               "skip",     "filter",  "select",    "class_weights"};
   return is_map(dataset) || is_cache(dataset) || is_one_of(dataset.kind(), kinds);
 }
 

@@ -73,9 +73,14 @@ Pipeline stretched(int64_t count) {
   return std::move(range(count).apply("map_callback", {}, std::move(arguments)));
 }
 
-// A source that can only be read forward.
 graph::Attributes chosen(std::vector<std::string> components) { return {{"features", std::move(components)}}; }
 
+// Weights by a component whose numbers are 0 to 9.
+graph::Attributes weighing(const char *component) {
+  return {{"component", std::string(component)}, {"counts", std::vector<int64_t>{5, 1, 2, 3, 4, 5, 6, 7, 8, 9}}};
+}
+
+// A source that can only be read forward.
 Pipeline sequential(int64_t count) { return forward_only(range(count)); }
 
 DatasetInstance fed(int64_t count, const std::function<void(Pipeline &)> &continue_with) {
@@ -160,6 +165,14 @@ std::vector<DatasetCase> transform_cases() {
          [] {
            return std::move(sequential(10).apply("select", chosen({"a = value", "b = value"})).batch(4));
          }),
+      of("class_weights",
+         [] { return std::move(sample().shuffle(10).apply("class_weights", weighing("y")).batch(4)); }),
+      of("class_weights of views",
+         [] { return std::move(sample(10, 16).apply("class_weights", weighing("y")).batch(4)); }),
+      of("class_weights, sequential",
+         [] { return std::move(sequential(10).apply("class_weights", weighing("value")).batch(4)); }),
+      of("class_weights of batches",
+         [] { return std::move(sequential(10).batch(4).apply("class_weights", weighing("value"))); }),
       of("zip",
          [] {
            return std::move(sample(10).shuffle(10).apply("zip", {}, with_others({range(8).build().value()})).batch(3));
@@ -215,6 +228,13 @@ std::vector<DatasetCase> buffering_cases() {
         range(10).apply("map_callback", {}, with_map(fail_on_five)).apply("cache").shuffle(10).batch(3).repeat(2));
   });
   failing_cache.fails = true;
+  DatasetCase failing_weights = of(
+      "class_weights failing", [] { return std::move(sample(15).apply("class_weights", weighing("y")).shuffle(4)); });
+  failing_weights.fails = true;
+  DatasetCase failing_rows = of("class_weights failing, sequential", [] {
+    return std::move(sequential(15).apply("class_weights", weighing("value")).batch(3));
+  });
+  failing_rows.fails = true;
   return {
       of("batch", [] { return std::move(sample().batch(4)); }),
       of("batch of views", [] { return std::move(sample(64, 16).batch(16)); }),
@@ -257,6 +277,8 @@ std::vector<DatasetCase> buffering_cases() {
       std::move(failing_batch),
       std::move(failing_shuffle),
       std::move(failing_cache),
+      std::move(failing_weights),
+      std::move(failing_rows),
   };
 }
 

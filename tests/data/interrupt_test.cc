@@ -31,6 +31,7 @@ using tensor::Tensor;
 namespace {
 
 constexpr int64_t kElements = 13;
+const graph::Attributes kWeights{{"component", std::string("y")}, {"counts", std::vector<int64_t>(kElements, 2)}};
 const graph::Attributes kOnlyY{{"labels", std::vector<std::string>{"y"}}};
 
 data::TransformArguments with_map(data::MapFunction function) {
@@ -272,6 +273,8 @@ std::vector<Case> other_cases() {
        }},
       {"enumerate", [](Pipeline p) { return std::move(p.apply("enumerate")); }},
       {"enumerate, batch", [](Pipeline p) { return std::move(p.apply("enumerate").batch(4)); }},
+      {"class_weights", [](Pipeline p) { return std::move(p.apply("class_weights", kWeights)); }},
+      {"class_weights, batch", [](Pipeline p) { return std::move(p.apply("class_weights", kWeights).batch(4)); }},
       {"select", [](Pipeline p) { return std::move(p.apply("select", kOnlyY)); }},
       {"select, batch", [](Pipeline p) { return std::move(p.apply("select", kOnlyY).batch(4)); }},
       {"zip", [=](Pipeline p) { return std::move(p.apply("zip", {}, with_others({other()}))); }},

@@ -13,6 +13,7 @@ using tensor::DType;
 namespace {
 
 const graph::Attributes kOnlyX{{"features", std::vector<std::string>{"x"}}};
+const graph::Attributes kByY{{"component", std::string("y")}, {"counts", std::vector<int64_t>(10, 1)}};
 
 data::TransformArguments identity() {
   data::TransformArguments arguments;
@@ -65,6 +66,7 @@ void good_orders_are_left_alone(void **) {
   assert_string_equal(
       warnings(sample().shuffle(10).repeat(2).batch(2).prefetch().apply("take", {{"count", int64_t{3}}})).c_str(), "");
   assert_string_equal(warnings(sample().shuffle(10).batch(2).prefetch().apply("select", kOnlyX)).c_str(), "");
+  assert_string_equal(warnings(sample().apply("class_weights", kByY).shuffle(10).batch(2).prefetch()).c_str(), "");
   assert_string_equal(warnings(images().apply("cache").apply("map", {}, op("random_flip")).batch(2).prefetch()).c_str(),
                       "");
   assert_string_equal(warnings(images().batch(2).apply("map", {}, op("random_flip")).prefetch()).c_str(), "");

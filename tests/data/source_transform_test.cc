@@ -243,6 +243,20 @@ bool has_unknown_length(const data::Dataset &dataset) {
   return dataset.spec().find("words") >= 0 && !has_known_shapes(dataset);
 }
 
+// The component of whole numbers that comes first; the number of components when there is none.
+size_t numbers_of(const data::ElementSpec &spec) {
+  const auto is_number = [](const data::ComponentSpec &component) {
+    return tensor::is_integer(component.dtype) && component.dims.empty();
+  };
+  return static_cast<size_t>(std::find_if(spec.components.begin(), spec.components.end(), is_number) -
+                             spec.components.begin());
+}
+
+// Those of the tar file are below 0.
+bool has_classes(const data::Dataset &dataset) {
+  return numbers_of(dataset.spec()) < dataset.spec().components.size() && dataset.kind() != "tar";
+}
+
 // Twice the first component.
 data::TransformArguments doubling(const data::ElementSpec &spec) {
   const data::ComponentSpec &component = spec.components[0];
@@ -362,6 +376,12 @@ std::vector<Transform> ordering() {
        },
        [](const Strings &all) { return first(all, 6); }},
       plain("enumerate", "enumerate", {{"name", std::string("number")}}, same),
+      {"class_weights",
+       [](Pipeline &p, const Source &) {
+         const std::string label = p.spec()->components[numbers_of(*p.spec())].name;
+         p.apply("class_weights", {{"component", label}, {"counts", std::vector<int64_t>(256, 2)}});
+       },
+       same, false, has_classes},
       {"select",
        [](Pipeline &p, const Source &) {
          const Strings first{p.spec()->components[0].name};

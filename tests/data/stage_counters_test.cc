@@ -192,6 +192,8 @@ std::vector<Row> keeping_rows() {
 std::vector<Row> other_rows() {
   const auto one = [](const char *name, int64_t value) { return graph::Attributes{{name, value}}; };
   return {
+      {.transform = "class_weights",
+       .attributes = {{"component", std::string("y")}, {"counts", std::vector<int64_t>(12, 1)}}},
       {.transform = "concatenate", .arguments = others},
       {.transform = "enumerate"},
       {.transform = "ignore_errors"},

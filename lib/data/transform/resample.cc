@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/philox.h"
+#include "data/class_column.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
 
@@ -16,25 +17,15 @@ using base::JsonReader;
 using base::RandomKey;
 using base::Result;
 using base::Status;
-using tensor::Tensor;
 
 namespace {
 
-// The class that a component says.
-Result<int64_t> class_of(const Tensor &tensor) {
-  int64_t value = 0;
-  tensor::visit_dtype(tensor.dtype(), [&]<typename T>(T) {
-    if constexpr (std::is_integral_v<T>) value = static_cast<int64_t>(*tensor.data_as<T>());
-  });
-  return value;
-}
-
 class ResampleStage : public Stage {
  public:
-  ResampleStage(std::unique_ptr<Stage> input, size_t component, const std::vector<double> &factors, RandomKey key,
-                const IteratorContext &context)
+  ResampleStage(std::unique_ptr<Stage> input, const ClassColumn &column, const std::vector<double> &factors,
+                RandomKey key, const IteratorContext &context)
       : input_(std::move(input)),
-        component_(component),
+        column_(column),
         factors_(factors),
         key_(key),
         cancel_(context.cancel),
@@ -85,13 +76,17 @@ class ResampleStage : public Stage {
     const int64_t number = read_++;
     const int64_t given = std::exchange(restored_given_, 0);
     TUTTI_TRY(more);
-    TUTTI_ASSIGN(const int64_t label, class_of(held_.components[component_]));
-    if (label < 0 || label >= static_cast<int64_t>(factors_.size())) {
-      return in_element(base::out_of_range("resample: element ", held_.lineage.index, " is of class ", label,
-                                           "; expected a class from 0 to ", factors_.size() - 1),
+    const void *const label = held_.components[column_.component()].data();
+    double factor = 0;
+    const auto look_up = [&](int64_t known) {
+      factor = factors_[static_cast<size_t>(known)];
+      return true;
+    };
+    if (column_.read(label, 1, look_up) < 1) {
+      return in_element(base::out_of_range("resample: ", column_.describe(name_of_row(held_.lineage, 0, false), label),
+                                           "; ", column_.expected()),
                         held_.lineage);
     }
-    const double factor = factors_[static_cast<size_t>(label)];
     const base::PhiloxWords words = key_.words(static_cast<uint64_t>(number), 0);
     const double whole = std::floor(factor);
     const bool one_more = base::uniform_double(words[0], words[1]) < factor - whole;
@@ -101,8 +96,8 @@ class ResampleStage : public Stage {
   }
 
   std::unique_ptr<Stage> input_;
-  const size_t component_;
-  const std::vector<double> &factors_;  // the dataset's
+  const ClassColumn &column_;           // the dataset's,
+  const std::vector<double> &factors_;  // as these
   const RandomKey key_;
   const base::Ref<base::CancelToken> cancel_;
   const int64_t epoch_;
@@ -117,12 +112,12 @@ class ResampleStage : public Stage {
 
 class ResampleDataset : public Dataset {
  public:
-  ResampleDataset(const DatasetRef &input, size_t component, std::vector<double> factors, std::optional<int64_t> seed)
+  ResampleDataset(const DatasetRef &input, ClassColumn column, std::vector<double> factors, std::optional<int64_t> seed)
       : Dataset("resample", input->spec(),
                 input->cardinality().is_exact() && input->cardinality().value() > 0 ? Cardinality::unknown()
                                                                                     : input->cardinality(),
                 {input}),
-        component_(component),
+        column_(std::move(column)),
         factors_(std::move(factors)),
         seed_(seed) {
     ++shuffle_depth_;
@@ -132,12 +127,11 @@ class ResampleDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     const RandomKey key = RandomKey::of(static_cast<uint64_t>(seed_.value_or(context.seed)),
                                         static_cast<uint64_t>(shuffle_depth()), static_cast<uint64_t>(context.epoch));
-    return std::unique_ptr<Stage>(
-        std::make_unique<ResampleStage>(std::move(input), component_, factors_, key, context));
+    return std::unique_ptr<Stage>(std::make_unique<ResampleStage>(std::move(input), column_, factors_, key, context));
   }
 
  private:
-  const size_t component_;
+  const ClassColumn column_;
   const std::vector<double> factors_;
   const std::optional<int64_t> seed_;
 };
@@ -187,14 +181,10 @@ Result<DatasetRef> apply_resample(const DatasetRef &input, const ResampleParamet
     return base::invalid_argument("elements are batches of ", input->spec().batch_size,
                                   " rows; put it before the batch");
   }
-  TUTTI_ASSIGN(const size_t component, find_component(input->spec(), parameters.component));
-  const ComponentSpec &label = input->spec().components[component];
-  const bool is_single = graph::element_count(label.dims) == graph::Dim(1);
-  if (!tensor::is_integer(label.dtype) || !is_single) {
-    return base::invalid_argument("component '", label.name, "': expected a single integer, got ", label.to_string());
-  }
+  TUTTI_ASSIGN(ClassColumn column,
+               ClassColumn::find(input->spec(), parameters.component, static_cast<int64_t>(parameters.initial.size())));
   TUTTI_ASSIGN(std::vector<double> factors, factors_of(parameters));
-  return DatasetRef(base::make_ref<ResampleDataset>(input, component, std::move(factors), parameters.seed));
+  return DatasetRef(base::make_ref<ResampleDataset>(input, std::move(column), std::move(factors), parameters.seed));
 }
 
 }  // namespace tutti::impl::data
