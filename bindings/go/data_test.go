@@ -4,6 +4,7 @@ package tutti
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -181,6 +182,48 @@ func TestDatasetsTellAndSplit(t *testing.T) {
 	}
 	if err := again.Restore("{"); err == nil {
 		t.Error("a bad position is taken")
+	}
+}
+
+func TestClassesAreCountedAndWeighed(t *testing.T) {
+	live(t)
+	dataset := must[*Dataset](t)(AddSlices(NewPipeline(nil), "y", Label, []int64{2, 0, 0, 1, 0, 0}).Build())
+	endless := must[*Dataset](t)(NewPipeline(nil).AddDataset(dataset).Repeat().Build())
+	none := must[*Dataset](t)(NewPipeline(nil).AddDataset(dataset).Take(0).Build())
+	closed(t, dataset, endless, none)
+	if got := must[[]int64](t)(dataset.CountClasses(background, "y", 0)); fmt.Sprint(got) != "[4 1 1]" {
+		t.Error(got)
+	}
+	counts := must[[]int64](t)(dataset.CountClasses(background, "y", 4))
+	if fmt.Sprint(counts) != "[4 1 1 0]" {
+		t.Error(counts)
+	}
+	if got := must[[]int64](t)(none.CountClasses(background, "y", 0)); len(got) != 0 {
+		t.Error(got)
+	}
+	_, err := dataset.CountClasses(background, "y", 2)
+	if !errors.Is(err, OutOfRange) || !strings.Contains(err.Error(), "is of class 2; expected a class from 0 to 1") {
+		t.Error(err)
+	}
+	if _, err := dataset.CountClasses(background, "y", -1); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	if _, err := endless.CountClasses(background, "y", 0); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	ended, cancel := context.WithCancel(background)
+	cancel()
+	if _, err := dataset.CountClasses(ended, "y", 3); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	weighed := must[*Dataset](t)(NewPipeline(nil).AddDataset(dataset).ClassWeights("y", counts).Batch(6).Build())
+	closed(t, weighed)
+	it := must[*Iterator](t)(weighed.Iterator(0))
+	closed(t, it)
+	batch := must[[]*Tensor](t)(it.Next(background))
+	defer closeAll(batch)
+	if got := must[[]float32](t)(Values[float32](batch[1])); fmt.Sprint(got) != "[2 0.5 0.5 2 0.5 0.5]" {
+		t.Error(got)
 	}
 }
 

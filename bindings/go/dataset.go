@@ -85,6 +85,41 @@ func (d *Dataset) Split(count int64) (head, rest *Dataset, err error) {
 	return wrapDataset(first), wrapDataset(second), nil
 }
 
+// CountClasses tells how often each class comes: number i of the result is how many elements, or rows of batches, have
+// the integer i in a component. It goes once through the dataset; classes 0 means as many as come, and takes a second
+// pass. A label that is none of the classes is an error that errors.Is knows as OutOfRange.
+func (d *Dataset) CountClasses(ctx context.Context, component string, classes int64) ([]int64, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(d.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	if classes < 0 {
+		return nil, invalid("the number of classes must be 0 or more")
+	}
+	c, err := begin(ctx, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end()
+	if classes == 0 {
+		var failure uintptr
+		if code := raw.Dataset_count_classes(number, component, 0, c.token, nil, &classes, &failure); code != 0 {
+			return nil, c.result(code, failure)
+		}
+		if classes == 0 {
+			return nil, nil
+		}
+	}
+	counts := make([]int64, classes)
+	var failure uintptr
+	if code := raw.Dataset_count_classes(number, component, classes, c.token, counts, nil, &failure); code != 0 {
+		return nil, c.result(code, failure)
+	}
+	return counts, nil
+}
+
 // ToArrow writes a walk over the dataset as an ArrowArrayStream of the Arrow C stream interface to an address: a record
 // batch for each batch of the dataset, or for batchRows elements where these are single examples. The caller must call
 // its release.

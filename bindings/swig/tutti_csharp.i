@@ -111,6 +111,11 @@ TUTTI_OUTPUT(DLManagedTensorVersioned **)
 %typemap(cstype) uint8_t *has_element "out byte"
 %typemap(in) uint8_t *has_element %{ $1 = $input; *$1 = 0; %}
 %typemap(csin) uint8_t *has_element "out $csinput"
+%typemap(ctype) int64_t *needed "int64_t *"
+%typemap(imtype) int64_t *needed "out long"
+%typemap(cstype) int64_t *needed "out long"
+%typemap(in) int64_t *needed %{ $1 = $input; *$1 = 0; %}
+%typemap(csin) int64_t *needed "out $csinput"
 
 %define TUTTI_HANDLE(NAME)
 TUTTI_ADDRESS(tutti_##NAME *)
@@ -128,6 +133,7 @@ TUTTI_OUTPUT(tutti_##NAME **)
 %enddef
 TUTTI_ARRAY(const int64_t *, long, In)
 TUTTI_ARRAY(int64_t *values, long, Out)
+TUTTI_ARRAY(int64_t *counts, long, Out)
 TUTTI_ARRAY(const double *, double, In)
 TUTTI_ARRAY(const tutti_value *, long, In)
 TUTTI_ARRAY(tutti_value *, long, Out)

@@ -62,6 +62,7 @@ TUTTI_POINTER(void **, *uintptr)
 TUTTI_POINTER(DLManagedTensorVersioned **, *uintptr)
 TUTTI_POINTER(const tutti_value *, *int64)
 TUTTI_POINTER(tutti_value *, *int64)
+TUTTI_POINTER(int64_t *needed, *int64)
 
 %define TUTTI_ADDRESS(C)
 %typemap(gotype) C "uintptr"
@@ -124,5 +125,9 @@ TUTTI_SLICE(byte, const void *data, int64_t size_bytes)
 TUTTI_SLICE(byte, const char *texts, int64_t size)
 TUTTI_SLICE(uintptr, tutti_tensor *const *components, int64_t count)
 TUTTI_SLICE(uintptr, tutti_tensor *const *tensors, int64_t count)
+
+/* A slice whose length is an argument of its own; nil is NULL. */
+%typemap(gotype) int64_t *counts "[]int64"
+%typemap(in) int64_t *counts %{ $1 = ($1_ltype)$input.array; %}
 
 %include "tutti.i"

@@ -64,6 +64,7 @@ TUTTI_OUTPUT(C, jlong, jlongArray, long[], SetLongArrayRegion)
 TUTTI_OUTPUT(uint8_t *, jboolean, jbooleanArray, boolean[], SetBooleanArrayRegion)
 TUTTI_POINTER(void **)
 TUTTI_POINTER(DLManagedTensorVersioned **)
+TUTTI_POINTER(int64_t *needed)
 
 %define TUTTI_HANDLE(NAME)
 TUTTI_ADDRESS(tutti_##NAME *)
@@ -152,6 +153,22 @@ JAVA_TYPE(jlongArray, long[], const tutti_value *variables, tutti_value *out)
 }
 %typemap(freearg) const tutti_value *variables, tutti_value *out %{ free((void *)$1); %}
 %typemap(argout) tutti_value *out %{
+  if ($input != NULL) {
+    (*jenv)->SetLongArrayRegion(jenv, $input, 0, (*jenv)->GetArrayLength(jenv, $input), (const jlong *)$1);
+  }
+%}
+
+/* The same; null is NULL. */
+JAVA_TYPE(jlongArray, long[], int64_t *counts)
+%typemap(in) int64_t *counts {
+  $1 = NULL;
+  if ($input != NULL) {
+    $1 = ($1_ltype)java_longs(jenv, $input);
+    if ($1 == NULL) return $null;
+  }
+}
+%typemap(freearg) int64_t *counts %{ free((void *)$1); %}
+%typemap(argout) int64_t *counts %{
   if ($input != NULL) {
     (*jenv)->SetLongArrayRegion(jenv, $input, 0, (*jenv)->GetArrayLength(jenv, $input), (const jlong *)$1);
   }

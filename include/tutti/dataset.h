@@ -182,6 +182,17 @@ TUTTI_API const char *tutti_dataset_get_lint(const tutti_dataset *dataset);
 TUTTI_API int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_dataset **first,
                                       tutti_dataset **rest, tutti_error **err);
 
+/* How often each class comes: walks over the dataset once, with the seed 0, and sets counts[0 .. class_count - 1].
+ * `component` is the label: a single integer of any type for each element, or for each row of a batch; a label outside
+ * of 0 .. class_count - 1 is TUTTI_OUT_OF_RANGE, which names element, component, value and range, and labels that are
+ * one-hot are TUTTI_INVALID_ARGUMENT, as is a dataset without an end. *needed becomes one more than the largest label,
+ * 0 without elements; NULL = not wanted. `counts` NULL and class_count 0 ask for that number alone, which may be up to
+ * 2^24 then; the walk takes as long. After an error counts are undefined. tutti_pipeline_class_weights (ops.h) takes
+ * them. */
+TUTTI_API int32_t tutti_dataset_count_classes(const tutti_dataset *dataset, const char *component, int64_t class_count,
+                                              tutti_cancel *cancel, int64_t *counts, int64_t *needed,
+                                              tutti_error **err);
+
 /* A walk over the dataset as an Arrow C stream of record batches: those of the dataset, or `batch_rows` elements at a
  * time where elements are single examples. Numbers and texts (as large binary) are not copied; dimensions become
  * fixed-size lists. `cancel` may be NULL; it is kept as long as the stream and ends its get_next, which may be called

@@ -7,6 +7,7 @@
 #include "capi/cancel_c.h"
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
+#include "data/class_column.h"
 #include "data/format/arrow.h"
 
 namespace tutti::impl::capi {
@@ -140,6 +141,29 @@ int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_d
       *first = nullptr;
     }
     return status;
+  });
+}
+
+int32_t tutti_dataset_count_classes(const tutti_dataset *dataset, const char *component, int64_t class_count,
+                                    tutti_cancel *cancel, int64_t *counts, int64_t *needed, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
+    TUTTI_TRY(require(component, "component"));
+    if (counts == nullptr) {
+      if (class_count != 0) {
+        return base::invalid_argument("argument 'counts' is NULL, so 'class_count' must be 0, got ", class_count);
+      }
+      TUTTI_TRY(require(needed, "needed"));
+    } else if (class_count < 1) {
+      return base::invalid_argument("argument 'class_count' must be 1 or more, got ", class_count);
+    }
+    TUTTI_ASSIGN(Ref<base::CancelToken> token, wait_token(cancel));
+    TUTTI_TRY(base::check(token.get()));
+    TUTTI_ASSIGN(const int64_t classes,
+                 data::count_classes(*object->dataset(), component, {counts, static_cast<size_t>(class_count)},
+                                     iterator_context(*object->core(), 0, std::move(token))));
+    if (needed != nullptr) *needed = classes;
+    return Status();
   });
 }
 

@@ -211,6 +211,11 @@ void test_iterator_feed_and_split(void **) {
   assert_true(kept.data<float>()[1] == 10);
   assert_null(iterator.component(0).get());
 
+  const std::vector<int64_t> counts = make_dataset(10, 3).count_classes("y");
+  assert_int_equal(counts.size(), 2);
+  assert_int_equal(counts[0] + counts[1], 10);
+  assert_true(make_dataset(10, 3).count_classes("y", 2) == counts);
+  assert_int_equal(thrown_by([] { make_dataset(10, 3).count_classes("y", 1); }).first, TUTTI_OUT_OF_RANGE);
   const auto [head, tail] = make_dataset(10, 1).split(4);
   assert_int_equal(head.cardinality(), 4);
   assert_int_equal(tail.cardinality(), 6);

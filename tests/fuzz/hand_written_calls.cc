@@ -113,6 +113,18 @@ void call_dataset_to_arrow(Sequence &s) {
   stream.release(&stream);
 }
 
+void call_dataset_count_classes(Sequence &s) {
+  tutti_dataset *const dataset = s.handle<tutti_dataset>();
+  const char *const component = s.text("component");
+  int64_t counts[8], needed = 0;
+  const int64_t room = s.input().byte() % 10 - 1;
+  int64_t *const places = s.input().byte() < 200 ? counts : nullptr;
+  Err err(s);
+  const int32_t code = tutti_dataset_count_classes(dataset, component, room, s.token(), places,
+                                                   s.input().byte() < 200 ? &needed : nullptr, err.get());
+  s.check_code("tutti_dataset_count_classes", code, err);
+}
+
 void call_cancel_set_deadline(Sequence &s) {
   tutti_cancel *const cancel = s.handle<tutti_cancel>();
   Err err(s);

@@ -120,6 +120,34 @@ namespace Tutti
             }
         }
 
+        /// <summary>How often each class comes: item i is how many elements, or rows of batches, have the integer i in
+        /// a component. Goes once through the dataset; 0 classes means as many as come, and takes a second pass. A
+        /// label that is none of the classes is an error with the code OutOfRange.</summary>
+        public long[] CountClasses(string component, long classes = 0,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            if (classes < 0)
+                throw new ArgumentOutOfRangeException("classes");
+            using (var use = new Uses())
+            using (var call = new Call(cancellationToken))
+            {
+                IntPtr number = use.Of(this), failure;
+                long needed;
+                if (classes == 0)
+                {
+                    call.Check(Raw.dataset_count_classes(number, component, 0, call.Token, null, out needed,
+                        out failure), failure);
+                    classes = needed;
+                }
+                var counts = new long[classes];
+                if (classes == 0)
+                    return counts;
+                call.Check(Raw.dataset_count_classes(number, component, classes, call.Token, counts, out needed,
+                    out failure), failure);
+                return counts;
+            }
+        }
+
         /// <summary>Writes a walk over the dataset as an ArrowArrayStream of the Arrow C stream interface to an
         /// address: a record batch for each batch of the dataset, or for so many elements where these are single
         /// examples. The caller must call its release.</summary>

@@ -34,6 +34,21 @@ class Dataset : public detail::Handle<tutti_dataset, tutti_dataset_ref, tutti_da
     detail::check([&](tutti_error **err) { return tutti_dataset_split(get(), count, &first, &rest, err); });
     return {Dataset(first), Dataset(rest)};
   }
+  /// How often each class comes. Without a number of classes the dataset is walked over twice.
+  std::vector<int64_t> count_classes(const char *component, int64_t class_count = 0,
+                                     tutti_cancel *cancel = nullptr) const {
+    if (class_count == 0) {
+      detail::check([&](tutti_error **err) {
+        return tutti_dataset_count_classes(get(), component, 0, cancel, nullptr, &class_count, err);
+      });
+    }
+    std::vector<int64_t> counts(static_cast<size_t>(class_count));
+    if (class_count == 0) return counts;
+    detail::check([&](tutti_error **err) {
+      return tutti_dataset_count_classes(get(), component, class_count, cancel, counts.data(), nullptr, err);
+    });
+    return counts;
+  }
 };
 
 /// while (iterator.next()) use(iterator.component(0));

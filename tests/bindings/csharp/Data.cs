@@ -193,6 +193,38 @@ namespace Tutti.Tests
         }
 
         [Test]
+        private static void ClassesAreCountedAndWeighed()
+        {
+            using (Dataset dataset = new Pipeline().AddSlices("y", Role.Label, new long[] { 2, 0, 0, 1, 0, 0 }).Build())
+            {
+                Check.Same(new long[] { 4, 1, 1 }, dataset.CountClasses("y"));
+                long[] counts = dataset.CountClasses("y", 4);
+                Check.Same(new long[] { 4, 1, 1, 0 }, counts);
+                TuttiException bad = Check.Fails(ErrorCode.OutOfRange, () => dataset.CountClasses("y", 2));
+                Check.True(bad.Message.Contains("element 0 is of class 2; expected a class from 0 to 1"), bad.Message);
+                Check.Throws<ArgumentOutOfRangeException>(() => dataset.CountClasses("y", -1));
+                using (var source = new CancellationTokenSource())
+                {
+                    source.Cancel();
+                    Check.Throws<OperationCanceledException>(() => dataset.CountClasses("y", 3, source.Token));
+                }
+                using (Dataset endless = new Pipeline().AddDataset(dataset).Repeat().Build())
+                    Check.Fails(ErrorCode.InvalidArgument, () => endless.CountClasses("y"));
+                using (Dataset none = new Pipeline().AddDataset(dataset).Take(0).Build())
+                    Check.Equal(0, none.CountClasses("y").Length);
+                using (Dataset weighed = new Pipeline().AddDataset(dataset).ClassWeights("y", counts).Batch(6).Build())
+                {
+                    Check.Equal(Role.Weight, weighed.Components[1].Role);
+                    foreach (Tensor[] batch in weighed.Elements())
+                    {
+                        Check.Same(new[] { 2, 0.5f, 0.5f, 2, 0.5f, 0.5f }, batch[1].ToArray<float>());
+                        Tensor.DisposeAll(batch);
+                    }
+                }
+            }
+        }
+
+        [Test]
         private static void Texts()
         {
             var texts = new[] { "one", "", "größe-数-🙂" };

@@ -158,352 +158,356 @@ typedef long long swig_type_125;
 typedef _gostring_ swig_type_126;
 typedef _gostring_ swig_type_127;
 typedef long long swig_type_128;
-typedef long long swig_type_129;
+typedef _gostring_ swig_type_129;
 typedef long long swig_type_130;
-typedef long long swig_type_131;
+typedef _goslice_ swig_type_131;
 typedef long long swig_type_132;
-typedef _gostring_ swig_type_133;
+typedef long long swig_type_133;
 typedef long long swig_type_134;
-typedef _gostring_ swig_type_135;
-typedef _goslice_ swig_type_136;
-typedef _goslice_ swig_type_137;
+typedef long long swig_type_135;
+typedef _gostring_ swig_type_136;
+typedef long long swig_type_137;
 typedef _gostring_ swig_type_138;
-typedef long long swig_type_139;
-typedef _gostring_ swig_type_140;
-typedef long long swig_type_141;
-typedef _gostring_ swig_type_142;
-typedef long long swig_type_143;
+typedef _goslice_ swig_type_139;
+typedef _goslice_ swig_type_140;
+typedef _gostring_ swig_type_141;
+typedef long long swig_type_142;
+typedef _gostring_ swig_type_143;
 typedef long long swig_type_144;
-typedef long long swig_type_145;
-typedef _gostring_ swig_type_146;
-typedef _gostring_ swig_type_147;
+typedef _gostring_ swig_type_145;
+typedef long long swig_type_146;
+typedef long long swig_type_147;
 typedef long long swig_type_148;
-typedef long long swig_type_149;
+typedef _gostring_ swig_type_149;
 typedef _gostring_ swig_type_150;
 typedef long long swig_type_151;
 typedef long long swig_type_152;
 typedef _gostring_ swig_type_153;
 typedef long long swig_type_154;
-typedef _gostring_ swig_type_155;
+typedef long long swig_type_155;
 typedef _gostring_ swig_type_156;
-typedef _gostring_ swig_type_157;
+typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
-typedef long long swig_type_159;
+typedef _gostring_ swig_type_159;
 typedef _gostring_ swig_type_160;
-typedef long long swig_type_161;
+typedef _gostring_ swig_type_161;
 typedef long long swig_type_162;
 typedef _gostring_ swig_type_163;
-typedef _gostring_ swig_type_164;
+typedef long long swig_type_164;
 typedef long long swig_type_165;
 typedef _gostring_ swig_type_166;
-typedef long long swig_type_167;
-typedef _gostring_ swig_type_168;
+typedef _gostring_ swig_type_167;
+typedef long long swig_type_168;
 typedef _gostring_ swig_type_169;
-typedef _gostring_ swig_type_170;
-typedef long long swig_type_171;
+typedef long long swig_type_170;
+typedef _gostring_ swig_type_171;
 typedef _gostring_ swig_type_172;
-typedef long long swig_type_173;
+typedef _gostring_ swig_type_173;
 typedef long long swig_type_174;
-typedef long long swig_type_175;
-typedef _gostring_ swig_type_176;
+typedef _gostring_ swig_type_175;
+typedef long long swig_type_176;
 typedef long long swig_type_177;
-typedef _gostring_ swig_type_178;
+typedef long long swig_type_178;
 typedef _gostring_ swig_type_179;
-typedef _gostring_ swig_type_180;
-typedef _goslice_ swig_type_181;
+typedef long long swig_type_180;
+typedef _gostring_ swig_type_181;
 typedef _gostring_ swig_type_182;
 typedef _gostring_ swig_type_183;
-typedef long long swig_type_184;
-typedef _goslice_ swig_type_185;
-typedef long long swig_type_186;
+typedef _goslice_ swig_type_184;
+typedef _gostring_ swig_type_185;
+typedef _gostring_ swig_type_186;
 typedef long long swig_type_187;
-typedef long long swig_type_188;
+typedef _goslice_ swig_type_188;
 typedef long long swig_type_189;
 typedef long long swig_type_190;
 typedef long long swig_type_191;
 typedef long long swig_type_192;
 typedef long long swig_type_193;
-typedef _goslice_ swig_type_194;
+typedef long long swig_type_194;
 typedef long long swig_type_195;
-typedef _goslice_ swig_type_196;
+typedef long long swig_type_196;
 typedef _goslice_ swig_type_197;
 typedef long long swig_type_198;
-typedef long long swig_type_199;
-typedef long long swig_type_200;
+typedef _goslice_ swig_type_199;
+typedef _goslice_ swig_type_200;
 typedef long long swig_type_201;
 typedef long long swig_type_202;
-typedef _goslice_ swig_type_203;
-typedef _gostring_ swig_type_204;
-typedef _gostring_ swig_type_205;
-typedef long long swig_type_206;
-typedef long long swig_type_207;
-typedef long long swig_type_208;
-typedef _gostring_ swig_type_209;
+typedef long long swig_type_203;
+typedef long long swig_type_204;
+typedef long long swig_type_205;
+typedef _goslice_ swig_type_206;
+typedef _gostring_ swig_type_207;
+typedef _gostring_ swig_type_208;
+typedef long long swig_type_209;
 typedef long long swig_type_210;
 typedef long long swig_type_211;
 typedef _gostring_ swig_type_212;
-typedef _gostring_ swig_type_213;
-typedef _gostring_ swig_type_214;
+typedef long long swig_type_213;
+typedef long long swig_type_214;
 typedef _gostring_ swig_type_215;
-typedef long long swig_type_216;
-typedef long long swig_type_217;
-extern void _wrap_Swig_free_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_raw_239c7febbbc0de9a(swig_intgo arg1);
-extern swig_type_1 _wrap_DIM_BATCH_raw_239c7febbbc0de9a(void);
-extern swig_type_2 _wrap_code_get_name_raw_239c7febbbc0de9a(int arg1);
-extern void _wrap_error_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_error_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_error_get_code_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_3 _wrap_error_get_subcode_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_4 _wrap_error_get_domain_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_5 _wrap_error_get_message_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_6 _wrap_error_get_text_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_error_get_cause_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_7 _wrap_error_get_detail_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_8 _wrap_error_get_detail_key_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_9 arg2);
-extern swig_type_10 _wrap_error_get_detail_value_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_11 arg2);
-extern int _wrap_error_create_raw_239c7febbbc0de9a(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_error_set_raw_239c7febbbc0de9a(swig_voidp arg1, int arg2, swig_type_14 arg3);
-extern swig_type_15 _wrap_version_raw_239c7febbbc0de9a(void);
-extern int _wrap_abi_version_raw_239c7febbbc0de9a(void);
-extern swig_type_16 _wrap_build_info_raw_239c7febbbc0de9a(void);
-extern _Bool _wrap_has_feature_raw_239c7febbbc0de9a(swig_type_17 arg1);
-extern swig_type_18 _wrap_why_unavailable_raw_239c7febbbc0de9a(swig_type_19 arg1);
-extern swig_type_20 _wrap_debug_live_objects_raw_239c7febbbc0de9a(swig_type_21 arg1);
-extern int _wrap_cancel_create_raw_239c7febbbc0de9a(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_cancel_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_cancel_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_cancel_request_raw_239c7febbbc0de9a(uintptr_t arg1, int arg2, swig_voidp arg3);
-extern int _wrap_cancel_set_deadline_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
-extern int _wrap_cancel_get_state_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_options_create_raw_239c7febbbc0de9a(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_options_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_options_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_options_set_bool_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
-extern void _wrap_options_set_i64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
-extern void _wrap_options_set_f64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_27 arg2, double arg3);
-extern void _wrap_options_set_string_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
-extern void _wrap_options_set_json_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_30 arg2);
-extern int _wrap_options_check_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_31 _wrap_options_get_json_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_32 _wrap_options_count_keys_raw_239c7febbbc0de9a(swig_type_33 arg1);
-extern swig_type_34 _wrap_options_describe_key_raw_239c7febbbc0de9a(swig_type_35 arg1, swig_type_36 arg2);
-extern int _wrap_context_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_context_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_context_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_37 _wrap_context_get_device_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_38 _wrap_context_get_device_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_context_describe_device_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_41 arg2);
-extern int _wrap_context_start_profile_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_42 arg2, swig_voidp arg3);
-extern int _wrap_context_load_file_system_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4);
-extern int _wrap_tensor_create_raw_239c7febbbc0de9a(int arg1, swig_type_45 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_tensor_from_data_raw_239c7febbbc0de9a(int arg1, swig_type_46 arg2, swig_type_47 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_dlpack_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_tensor_to_dlpack_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_tensor_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_tensor_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_tensor_get_dtype_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_48 _wrap_tensor_get_rank_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_49 _wrap_tensor_get_dim_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_50 arg2);
-extern swig_type_51 _wrap_tensor_get_element_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_52 _wrap_tensor_get_size_bytes_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_data_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_element_data_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_53 arg2);
-extern swig_type_54 _wrap_tensor_get_element_size_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_55 arg2);
-extern int _wrap_tensor_get_mutable_data_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_56 _wrap_graph_get_feature_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_57 arg2);
-extern swig_type_58 _wrap_graph_get_label_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_59 arg2);
-extern swig_type_60 _wrap_graph_get_sample_weight_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_61 arg2);
-extern int _wrap_graph_get_mode_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_graph_set_output_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
-extern void _wrap_graph_set_loss_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_64 arg2);
-extern void _wrap_graph_add_metric_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_65 arg2, swig_type_66 arg3);
-extern void _wrap_graph_set_gradient_clip_norm_raw_239c7febbbc0de9a(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_67 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_68 arg2);
-extern void _wrap_graph_set_bool_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_69 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
-extern void _wrap_graph_set_f64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_72 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3);
-extern void _wrap_graph_set_i64s_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
-extern void _wrap_graph_set_f64s_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3);
-extern void _wrap_graph_set_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_79 arg2, uintptr_t arg3);
-extern swig_type_80 _wrap_graph_end_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_81 arg2);
-extern void _wrap_graph_push_scope_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_82 arg2);
-extern void _wrap_graph_pop_scope_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_83 _wrap_graph_constant_raw_239c7febbbc0de9a(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_84 _wrap_graph_constant_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_85 _wrap_graph_host_scalar_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_86 arg2, double arg3);
-extern swig_type_87 _wrap_graph_variable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_88 arg2, int arg3, swig_type_89 arg4, swig_type_90 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3);
-extern void _wrap_gradients_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_type_95 arg3);
-extern int _wrap_graph_get_dtype_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_96 arg2);
-extern swig_type_97 _wrap_graph_get_rank_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_98 arg2);
-extern swig_type_99 _wrap_graph_get_dim_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3);
-extern int _wrap_graph_check_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_239c7febbbc0de9a(void);
-extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_239c7febbbc0de9a(void);
-extern int _wrap_pipeline_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_pipeline_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_pipeline_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_102 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_103 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_104 arg2, int arg3, swig_type_105 arg4);
-extern void _wrap_pipeline_declare_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_106 arg2, int arg3, int arg4, swig_type_107 arg5);
-extern void _wrap_pipeline_set_arrow_stream_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_feed_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_set_cancel_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_108 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_109 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
-extern void _wrap_pipeline_set_f64_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_112 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
-extern void _wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
-extern void _wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
-extern void _wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3);
-extern void _wrap_pipeline_end_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_pipeline_set_state_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3);
-extern int _wrap_pipeline_build_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_dataset_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_dataset_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_121 _wrap_dataset_get_cardinality_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_122 _wrap_dataset_get_component_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_123 _wrap_dataset_get_component_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_124 arg2);
-extern int _wrap_dataset_get_component_role_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_125 arg2);
-extern swig_type_126 _wrap_dataset_get_spec_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_127 _wrap_dataset_get_lint_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_128 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_to_arrow_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_131 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_iterator_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_iterator_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_iterator_next_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_132 arg2);
-extern int _wrap_iterator_restore_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_133 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_134 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_feed_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_feed_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_135 arg2, int arg3, int arg4, swig_type_136 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_137 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_feed_finish_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_239c7febbbc0de9a(uintptr_t arg1, int arg2, swig_type_138 arg3, swig_voidp arg4);
-extern swig_type_139 _wrap_feed_get_position_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_140 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_strategy_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_strategy_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_141 _wrap_strategy_get_replica_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_142 _wrap_strategy_get_device_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_143 arg2);
-extern uintptr_t _wrap_strategy_get_context_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_intgo _wrap_HOOK_STOP_raw_239c7febbbc0de9a(void);
-extern int _wrap_hooks_create_raw_239c7febbbc0de9a(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_hooks_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_hooks_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_hook_event_get_kind_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_144 _wrap_hook_event_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_145 _wrap_hook_event_get_epoch_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern double _wrap_hook_event_get_loss_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern double _wrap_hook_event_get_examples_per_second_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern double _wrap_hook_event_get_remaining_seconds_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_146 arg2);
-extern swig_type_147 _wrap_hook_event_get_checkpoint_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_estimator_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_estimator_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_estimator_train_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_148 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_149 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_150 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_151 _wrap_estimator_get_global_step_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_152 _wrap_estimator_get_variable_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_153 _wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_154 arg2);
-extern int _wrap_estimator_read_variable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_155 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_156 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_157 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_158 arg2, _Bool arg3, swig_voidp arg4);
-extern int _wrap_session_open_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern void _wrap_session_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_session_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_session_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_159 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_160 arg2, double arg3, swig_voidp arg4);
-extern int _wrap_session_close_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_result_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_result_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_result_get_reason_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_161 _wrap_result_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_162 _wrap_result_get_examples_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern double _wrap_result_get_seconds_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern double _wrap_result_get_input_wait_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_163 _wrap_result_get_input_report_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_164 _wrap_result_get_step_report_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern double _wrap_result_get_loss_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_165 _wrap_result_get_metric_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_166 _wrap_result_get_metric_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_167 arg2);
-extern double _wrap_result_get_metric_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_168 arg2);
-extern int _wrap_predictor_open_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_169 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_predictor_from_estimator_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_predictor_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_predictor_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_170 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_171 _wrap_predictor_get_step_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_172 _wrap_predictor_get_signature_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_predictor_run_all_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_prediction_stream_open_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_next_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_close_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_prediction_stream_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_prediction_stream_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_batch_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_batch_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_173 _wrap_batch_get_first_row_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_174 _wrap_batch_get_row_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_175 _wrap_batch_get_output_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_176 _wrap_batch_get_output_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_177 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_178 arg2);
-extern int _wrap_record_writer_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, swig_voidp arg4, swig_voidp arg5);
-extern void _wrap_record_writer_ref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_record_writer_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_181 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_182 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_record_writer_write_example_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_record_writer_write_sequence_example_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_close_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_184 _wrap_callback_take_released_raw_239c7febbbc0de9a(swig_type_185 arg1);
-extern int _wrap_estimator_create_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_189 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3);
-extern void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_192 arg2);
-extern void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_193 arg2);
-extern int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_196 arg2, swig_type_197 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_set_map_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_predicate_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_scan_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_expand_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_add_generator_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_call_queue_unref_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_call_queue_take_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_198 _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_199 _wrap_element_call_get_count_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_200 arg2);
-extern swig_type_201 _wrap_element_call_get_pass_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_202 _wrap_element_call_get_index_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_203 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_204 arg2, _Bool arg3, swig_voidp arg4);
-extern int _wrap_file_call_get_kind_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_205 _wrap_file_call_get_path_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_206 _wrap_file_call_get_file_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_207 _wrap_file_call_get_offset_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern swig_type_208 _wrap_file_call_get_size_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern uintptr_t _wrap_file_call_get_target_raw_239c7febbbc0de9a(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_209 arg2);
-extern void _wrap_file_call_finish_raw_239c7febbbc0de9a(uintptr_t arg1, uintptr_t arg2, swig_type_210 arg3, swig_type_211 arg4, int arg5, uintptr_t arg6);
-extern swig_type_212 _wrap_context_stop_profile_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_213 _wrap_iterator_save_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_214 _wrap_iterator_get_report_raw_239c7febbbc0de9a(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_215 _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3, uintptr_t arg4, swig_voidp arg5);
+typedef _gostring_ swig_type_216;
+typedef _gostring_ swig_type_217;
+typedef _gostring_ swig_type_218;
+typedef long long swig_type_219;
+typedef long long swig_type_220;
+extern void _wrap_Swig_free_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_raw_348eea73ce37784d(swig_intgo arg1);
+extern swig_type_1 _wrap_DIM_BATCH_raw_348eea73ce37784d(void);
+extern swig_type_2 _wrap_code_get_name_raw_348eea73ce37784d(int arg1);
+extern void _wrap_error_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_error_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_error_get_code_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_3 _wrap_error_get_subcode_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_4 _wrap_error_get_domain_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_5 _wrap_error_get_message_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_6 _wrap_error_get_text_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_error_get_cause_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_7 _wrap_error_get_detail_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_8 _wrap_error_get_detail_key_raw_348eea73ce37784d(uintptr_t arg1, swig_type_9 arg2);
+extern swig_type_10 _wrap_error_get_detail_value_raw_348eea73ce37784d(uintptr_t arg1, swig_type_11 arg2);
+extern int _wrap_error_create_raw_348eea73ce37784d(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_error_set_raw_348eea73ce37784d(swig_voidp arg1, int arg2, swig_type_14 arg3);
+extern swig_type_15 _wrap_version_raw_348eea73ce37784d(void);
+extern int _wrap_abi_version_raw_348eea73ce37784d(void);
+extern swig_type_16 _wrap_build_info_raw_348eea73ce37784d(void);
+extern _Bool _wrap_has_feature_raw_348eea73ce37784d(swig_type_17 arg1);
+extern swig_type_18 _wrap_why_unavailable_raw_348eea73ce37784d(swig_type_19 arg1);
+extern swig_type_20 _wrap_debug_live_objects_raw_348eea73ce37784d(swig_type_21 arg1);
+extern int _wrap_cancel_create_raw_348eea73ce37784d(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_cancel_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_cancel_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_cancel_request_raw_348eea73ce37784d(uintptr_t arg1, int arg2, swig_voidp arg3);
+extern int _wrap_cancel_set_deadline_raw_348eea73ce37784d(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
+extern int _wrap_cancel_get_state_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_options_create_raw_348eea73ce37784d(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_options_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_options_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_options_set_bool_raw_348eea73ce37784d(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
+extern void _wrap_options_set_i64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
+extern void _wrap_options_set_f64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_27 arg2, double arg3);
+extern void _wrap_options_set_string_raw_348eea73ce37784d(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
+extern void _wrap_options_set_json_raw_348eea73ce37784d(uintptr_t arg1, swig_type_30 arg2);
+extern int _wrap_options_check_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_31 _wrap_options_get_json_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_32 _wrap_options_count_keys_raw_348eea73ce37784d(swig_type_33 arg1);
+extern swig_type_34 _wrap_options_describe_key_raw_348eea73ce37784d(swig_type_35 arg1, swig_type_36 arg2);
+extern int _wrap_context_create_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_context_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_context_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_37 _wrap_context_get_device_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_38 _wrap_context_get_device_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_39 arg2);
+extern swig_type_40 _wrap_context_describe_device_raw_348eea73ce37784d(uintptr_t arg1, swig_type_41 arg2);
+extern int _wrap_context_start_profile_raw_348eea73ce37784d(uintptr_t arg1, swig_type_42 arg2, swig_voidp arg3);
+extern int _wrap_context_load_file_system_raw_348eea73ce37784d(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4);
+extern int _wrap_tensor_create_raw_348eea73ce37784d(int arg1, swig_type_45 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_tensor_from_data_raw_348eea73ce37784d(int arg1, swig_type_46 arg2, swig_type_47 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_dlpack_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_tensor_to_dlpack_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_tensor_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_tensor_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_tensor_get_dtype_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_48 _wrap_tensor_get_rank_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_49 _wrap_tensor_get_dim_raw_348eea73ce37784d(uintptr_t arg1, swig_type_50 arg2);
+extern swig_type_51 _wrap_tensor_get_element_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_52 _wrap_tensor_get_size_bytes_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_data_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_element_data_raw_348eea73ce37784d(uintptr_t arg1, swig_type_53 arg2);
+extern swig_type_54 _wrap_tensor_get_element_size_raw_348eea73ce37784d(uintptr_t arg1, swig_type_55 arg2);
+extern int _wrap_tensor_get_mutable_data_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_56 _wrap_graph_get_feature_raw_348eea73ce37784d(uintptr_t arg1, swig_type_57 arg2);
+extern swig_type_58 _wrap_graph_get_label_raw_348eea73ce37784d(uintptr_t arg1, swig_type_59 arg2);
+extern swig_type_60 _wrap_graph_get_sample_weight_raw_348eea73ce37784d(uintptr_t arg1, swig_type_61 arg2);
+extern int _wrap_graph_get_mode_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_graph_set_output_raw_348eea73ce37784d(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
+extern void _wrap_graph_set_loss_raw_348eea73ce37784d(uintptr_t arg1, swig_type_64 arg2);
+extern void _wrap_graph_add_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_65 arg2, swig_type_66 arg3);
+extern void _wrap_graph_set_gradient_clip_norm_raw_348eea73ce37784d(uintptr_t arg1, double arg2);
+extern void _wrap_graph_begin_raw_348eea73ce37784d(uintptr_t arg1, swig_type_67 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_348eea73ce37784d(uintptr_t arg1, swig_type_68 arg2);
+extern void _wrap_graph_set_bool_raw_348eea73ce37784d(uintptr_t arg1, swig_type_69 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
+extern void _wrap_graph_set_f64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_72 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_348eea73ce37784d(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3);
+extern void _wrap_graph_set_i64s_raw_348eea73ce37784d(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
+extern void _wrap_graph_set_f64s_raw_348eea73ce37784d(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3);
+extern void _wrap_graph_set_tensor_raw_348eea73ce37784d(uintptr_t arg1, swig_type_79 arg2, uintptr_t arg3);
+extern swig_type_80 _wrap_graph_end_raw_348eea73ce37784d(uintptr_t arg1, swig_type_81 arg2);
+extern void _wrap_graph_push_scope_raw_348eea73ce37784d(uintptr_t arg1, swig_type_82 arg2);
+extern void _wrap_graph_pop_scope_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_83 _wrap_graph_constant_raw_348eea73ce37784d(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_84 _wrap_graph_constant_tensor_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_85 _wrap_graph_host_scalar_raw_348eea73ce37784d(uintptr_t arg1, swig_type_86 arg2, double arg3);
+extern swig_type_87 _wrap_graph_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_88 arg2, int arg3, swig_type_89 arg4, swig_type_90 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_assign_raw_348eea73ce37784d(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3);
+extern void _wrap_gradients_raw_348eea73ce37784d(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_type_95 arg3);
+extern int _wrap_graph_get_dtype_raw_348eea73ce37784d(uintptr_t arg1, swig_type_96 arg2);
+extern swig_type_97 _wrap_graph_get_rank_raw_348eea73ce37784d(uintptr_t arg1, swig_type_98 arg2);
+extern swig_type_99 _wrap_graph_get_dim_raw_348eea73ce37784d(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3);
+extern int _wrap_graph_check_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_348eea73ce37784d(void);
+extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_348eea73ce37784d(void);
+extern int _wrap_pipeline_create_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_pipeline_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_pipeline_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_pipeline_add_slices_raw_348eea73ce37784d(uintptr_t arg1, swig_type_102 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_tensor_raw_348eea73ce37784d(uintptr_t arg1, swig_type_103 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_348eea73ce37784d(uintptr_t arg1, swig_type_104 arg2, int arg3, swig_type_105 arg4);
+extern void _wrap_pipeline_declare_raw_348eea73ce37784d(uintptr_t arg1, swig_type_106 arg2, int arg3, int arg4, swig_type_107 arg5);
+extern void _wrap_pipeline_set_arrow_stream_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_feed_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_dataset_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_set_cancel_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_begin_raw_348eea73ce37784d(uintptr_t arg1, swig_type_108 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_348eea73ce37784d(uintptr_t arg1, swig_type_109 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
+extern void _wrap_pipeline_set_f64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_112 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_348eea73ce37784d(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
+extern void _wrap_pipeline_set_i64s_raw_348eea73ce37784d(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
+extern void _wrap_pipeline_set_f64s_raw_348eea73ce37784d(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
+extern void _wrap_pipeline_set_dataset_raw_348eea73ce37784d(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_end_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_pipeline_set_state_raw_348eea73ce37784d(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3);
+extern int _wrap_pipeline_build_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_dataset_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_dataset_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_121 _wrap_dataset_get_cardinality_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_122 _wrap_dataset_get_component_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_123 _wrap_dataset_get_component_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_124 arg2);
+extern int _wrap_dataset_get_component_role_raw_348eea73ce37784d(uintptr_t arg1, swig_type_125 arg2);
+extern swig_type_126 _wrap_dataset_get_spec_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_127 _wrap_dataset_get_lint_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_348eea73ce37784d(uintptr_t arg1, swig_type_128 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_count_classes_raw_348eea73ce37784d(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, uintptr_t arg4, swig_type_131 arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_dataset_to_arrow_raw_348eea73ce37784d(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_134 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_iterator_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_iterator_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_iterator_next_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_348eea73ce37784d(uintptr_t arg1, swig_type_135 arg2);
+extern int _wrap_iterator_restore_raw_348eea73ce37784d(uintptr_t arg1, swig_type_136 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_137 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_feed_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_feed_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_feed_declare_raw_348eea73ce37784d(uintptr_t arg1, swig_type_138 arg2, int arg3, int arg4, swig_type_139 arg5, swig_voidp arg6);
+extern int _wrap_feed_push_raw_348eea73ce37784d(uintptr_t arg1, swig_type_140 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_finish_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_feed_fail_raw_348eea73ce37784d(uintptr_t arg1, int arg2, swig_type_141 arg3, swig_voidp arg4);
+extern swig_type_142 _wrap_feed_get_position_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_348eea73ce37784d(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_strategy_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_strategy_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_144 _wrap_strategy_get_replica_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_145 _wrap_strategy_get_device_raw_348eea73ce37784d(uintptr_t arg1, swig_type_146 arg2);
+extern uintptr_t _wrap_strategy_get_context_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_intgo _wrap_HOOK_STOP_raw_348eea73ce37784d(void);
+extern int _wrap_hooks_create_raw_348eea73ce37784d(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_hooks_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_hooks_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_hook_event_get_kind_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_147 _wrap_hook_event_get_step_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_148 _wrap_hook_event_get_epoch_raw_348eea73ce37784d(uintptr_t arg1);
+extern double _wrap_hook_event_get_loss_raw_348eea73ce37784d(uintptr_t arg1);
+extern double _wrap_hook_event_get_examples_per_second_raw_348eea73ce37784d(uintptr_t arg1);
+extern double _wrap_hook_event_get_remaining_seconds_raw_348eea73ce37784d(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_149 arg2);
+extern swig_type_150 _wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_estimator_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_estimator_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_estimator_train_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_estimator_evaluate_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_151 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_152 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_348eea73ce37784d(uintptr_t arg1, swig_type_153 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_154 _wrap_estimator_get_global_step_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_155 _wrap_estimator_get_variable_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_156 _wrap_estimator_get_variable_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_157 arg2);
+extern int _wrap_estimator_read_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_158 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_159 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_348eea73ce37784d(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_161 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_session_open_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern void _wrap_session_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_session_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_session_run_raw_348eea73ce37784d(uintptr_t arg1, swig_type_162 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_348eea73ce37784d(uintptr_t arg1, swig_type_163 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_close_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_result_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_result_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_result_get_reason_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_164 _wrap_result_get_step_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_165 _wrap_result_get_examples_raw_348eea73ce37784d(uintptr_t arg1);
+extern double _wrap_result_get_seconds_raw_348eea73ce37784d(uintptr_t arg1);
+extern double _wrap_result_get_input_wait_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_166 _wrap_result_get_input_report_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_167 _wrap_result_get_step_report_raw_348eea73ce37784d(uintptr_t arg1);
+extern double _wrap_result_get_loss_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_168 _wrap_result_get_metric_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_169 _wrap_result_get_metric_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_170 arg2);
+extern double _wrap_result_get_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_171 arg2);
+extern int _wrap_predictor_open_raw_348eea73ce37784d(uintptr_t arg1, swig_type_172 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_predictor_from_estimator_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_predictor_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_predictor_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_348eea73ce37784d(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_174 _wrap_predictor_get_step_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_175 _wrap_predictor_get_signature_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_predictor_run_all_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_prediction_stream_open_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_next_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_close_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_prediction_stream_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_prediction_stream_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_batch_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_batch_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_176 _wrap_batch_get_first_row_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_177 _wrap_batch_get_row_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_178 _wrap_batch_get_output_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_179 _wrap_batch_get_output_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_180 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_348eea73ce37784d(uintptr_t arg1, swig_type_181 arg2);
+extern int _wrap_record_writer_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_voidp arg4, swig_voidp arg5);
+extern void _wrap_record_writer_ref_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_record_writer_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_record_writer_write_raw_348eea73ce37784d(uintptr_t arg1, swig_type_184 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_348eea73ce37784d(uintptr_t arg1, swig_type_185 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_example_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_add_feature_list_raw_348eea73ce37784d(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_write_sequence_example_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_close_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_187 _wrap_callback_take_released_raw_348eea73ce37784d(swig_type_188 arg1);
+extern int _wrap_estimator_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_189 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_348eea73ce37784d(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_348eea73ce37784d(uintptr_t arg1, swig_type_192 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3);
+extern void _wrap_pipeline_filter_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_195 arg2);
+extern void _wrap_pipeline_set_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_196 arg2);
+extern int _wrap_strategy_create_mirrored_raw_348eea73ce37784d(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_348eea73ce37784d(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_set_map_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_predicate_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_scan_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_expand_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_add_generator_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_call_queue_unref_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_call_queue_take_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_201 _wrap_element_call_get_state_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_202 _wrap_element_call_get_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_348eea73ce37784d(uintptr_t arg1, swig_type_203 arg2);
+extern swig_type_204 _wrap_element_call_get_pass_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_205 _wrap_element_call_get_index_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_206 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_348eea73ce37784d(uintptr_t arg1, swig_type_207 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_file_call_get_kind_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_208 _wrap_file_call_get_path_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_209 _wrap_file_call_get_file_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_210 _wrap_file_call_get_offset_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_211 _wrap_file_call_get_size_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_file_call_get_target_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_file_call_add_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_212 arg2);
+extern void _wrap_file_call_finish_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_213 arg3, swig_type_214 arg4, int arg5, uintptr_t arg6);
+extern swig_type_215 _wrap_context_stop_profile_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_216 _wrap_iterator_save_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_217 _wrap_iterator_get_report_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_218 _wrap_predictor_describe_plan_raw_348eea73ce37784d(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -543,19 +547,19 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_239c7febbbc0de9a(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_348eea73ce37784d(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIM_BATCH() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_DIM_BATCH_raw_239c7febbbc0de9a())
+	swig_r = (int64)(C._wrap_DIM_BATCH_raw_348eea73ce37784d())
 	return swig_r
 }
 
@@ -582,7 +586,7 @@ const UNAUTHENTICATED = 16
 func Code_get_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_code_get_name_raw_239c7febbbc0de9a(C.int(_swig_i_0))
+	swig_r_p := C._wrap_code_get_name_raw_348eea73ce37784d(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -591,32 +595,32 @@ func Code_get_name(arg1 int32) (_swig_ret string) {
 
 func Error_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_error_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Error_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_error_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Error_get_code(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_error_get_code_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_error_get_code_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_subcode(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_subcode_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_subcode_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_domain_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_domain_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -626,7 +630,7 @@ func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 func Error_get_message(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_message_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_message_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -636,7 +640,7 @@ func Error_get_message(arg1 uintptr) (_swig_ret string) {
 func Error_get_text(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_text_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_text_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -646,14 +650,14 @@ func Error_get_text(arg1 uintptr) (_swig_ret string) {
 func Error_get_cause(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_error_get_cause_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_error_get_cause_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_detail_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_detail_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_detail_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -661,7 +665,7 @@ func Error_get_detail_key(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_key_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_key_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -672,7 +676,7 @@ func Error_get_detail_value(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_value_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_value_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -687,7 +691,7 @@ func Error_create(arg1 int32, arg2 string, arg3 string, arg4 uintptr, arg5 *uint
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_error_create_raw_239c7febbbc0de9a(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_error_create_raw_348eea73ce37784d(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -702,7 +706,7 @@ func Error_set(arg1 *uintptr, arg2 int32, arg3 string) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_error_set_raw_239c7febbbc0de9a(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_error_set_raw_348eea73ce37784d(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -717,7 +721,7 @@ const ABI_MINOR = 1
 
 func Version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_version_raw_239c7febbbc0de9a()
+	swig_r_p := C._wrap_version_raw_348eea73ce37784d()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -726,13 +730,13 @@ func Version() (_swig_ret string) {
 
 func Abi_version() (_swig_ret int32) {
 	var swig_r int32
-	swig_r = (int32)(C._wrap_abi_version_raw_239c7febbbc0de9a())
+	swig_r = (int32)(C._wrap_abi_version_raw_348eea73ce37784d())
 	return swig_r
 }
 
 func Build_info() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_build_info_raw_239c7febbbc0de9a()
+	swig_r_p := C._wrap_build_info_raw_348eea73ce37784d()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -742,7 +746,7 @@ func Build_info() (_swig_ret string) {
 func Has_feature(arg1 string) (_swig_ret bool) {
 	var swig_r bool
 	_swig_i_0 := arg1
-	swig_r = (bool)(C._wrap_has_feature_raw_239c7febbbc0de9a(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (bool)(C._wrap_has_feature_raw_348eea73ce37784d(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -752,7 +756,7 @@ func Has_feature(arg1 string) (_swig_ret bool) {
 func Why_unavailable(arg1 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_why_unavailable_raw_239c7febbbc0de9a(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
+	swig_r_p := C._wrap_why_unavailable_raw_348eea73ce37784d(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -765,7 +769,7 @@ func Why_unavailable(arg1 string) (_swig_ret string) {
 func Debug_live_objects(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_debug_live_objects_raw_239c7febbbc0de9a(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_debug_live_objects_raw_348eea73ce37784d(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -780,18 +784,18 @@ func Cancel_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_cancel_create_raw_239c7febbbc0de9a(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_cancel_create_raw_348eea73ce37784d(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Cancel_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
@@ -799,7 +803,7 @@ func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_request_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_request_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -808,14 +812,14 @@ func Cancel_set_deadline(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Cancel_get_state(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_cancel_get_state_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_cancel_get_state_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -829,7 +833,7 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_options_create_raw_239c7febbbc0de9a(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_options_create_raw_348eea73ce37784d(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -838,19 +842,19 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 
 func Options_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_options_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Options_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_options_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Options_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_bool_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_options_set_bool_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -860,7 +864,7 @@ func Options_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_i64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
+	C._wrap_options_set_i64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -870,7 +874,7 @@ func Options_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_f64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_options_set_f64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -880,7 +884,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_string_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_options_set_string_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -892,7 +896,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 func Options_set_json(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_options_set_json_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_options_set_json_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -902,14 +906,14 @@ func Options_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_options_check_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_options_check_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Options_get_json(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_options_get_json_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_options_get_json_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -919,7 +923,7 @@ func Options_get_json(arg1 uintptr) (_swig_ret string) {
 func Options_count_keys(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_options_count_keys_raw_239c7febbbc0de9a(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_options_count_keys_raw_348eea73ce37784d(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -930,7 +934,7 @@ func Options_describe_key(arg1 string, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_options_describe_key_raw_239c7febbbc0de9a(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
+	swig_r_p := C._wrap_options_describe_key_raw_348eea73ce37784d(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -950,24 +954,24 @@ func Context_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_context_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_context_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Context_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_context_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Context_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_context_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Context_get_device_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_context_get_device_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_context_get_device_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -975,7 +979,7 @@ func Context_get_device_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_get_device_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
+	swig_r_p := C._wrap_context_get_device_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -986,7 +990,7 @@ func Context_describe_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_describe_device_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	swig_r_p := C._wrap_context_describe_device_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -998,7 +1002,7 @@ func Context_start_profile(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_context_start_profile_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_context_start_profile_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1011,7 +1015,7 @@ func Context_load_file_system(arg1 uintptr, arg2 string, arg3 string, arg4 *uint
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_load_file_system_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_load_file_system_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1042,7 +1046,7 @@ func Tensor_create(arg1 int32, arg2 []int64, arg3 *uintptr, arg4 *uintptr) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_tensor_create_raw_239c7febbbc0de9a(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_tensor_create_raw_348eea73ce37784d(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1056,7 +1060,7 @@ func Tensor_from_data(arg1 int32, arg2 []int64, arg3 []byte, arg4 *uintptr, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_tensor_from_data_raw_239c7febbbc0de9a(C.int(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_tensor_from_data_raw_348eea73ce37784d(C.int(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1071,7 +1075,7 @@ func Tensor_take_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1080,31 +1084,31 @@ func Tensor_to_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Tensor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_get_dtype(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_rank(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_rank_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_rank_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1112,28 +1116,28 @@ func Tensor_get_dim(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_dim_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_dim_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1)))
 	return swig_r
 }
 
 func Tensor_get_element_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_size_bytes(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_data(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1141,7 +1145,7 @@ func Tensor_get_element_data(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1)))
 	return swig_r
 }
 
@@ -1149,7 +1153,7 @@ func Tensor_get_element_size(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1)))
 	return swig_r
 }
 
@@ -1158,7 +1162,7 @@ func Tensor_get_mutable_data(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1172,7 +1176,7 @@ func Graph_get_feature(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_feature_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_feature_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1183,7 +1187,7 @@ func Graph_get_label(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_label_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_label_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1194,7 +1198,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1204,7 +1208,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 func Graph_get_mode(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_graph_get_mode_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_graph_get_mode_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1212,7 +1216,7 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_output_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), C.swig_type_63(_swig_i_2))
+	C._wrap_graph_set_output_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), C.swig_type_63(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1221,14 +1225,14 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_loss(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_loss_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1))
+	C._wrap_graph_set_loss_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1))
 }
 
 func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_add_metric_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_1)), C.swig_type_66(_swig_i_2))
+	C._wrap_graph_add_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_1)), C.swig_type_66(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1237,14 +1241,14 @@ func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_gradient_clip_norm(arg1 uintptr, arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_gradient_clip_norm_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_graph_set_gradient_clip_norm_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1253,14 +1257,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
+	C._wrap_graph_add_input_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1270,7 +1274,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_type_71(_swig_i_2))
+	C._wrap_graph_set_i64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_type_71(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1280,7 +1284,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1290,7 +1294,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1303,7 +1307,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1316,7 +1320,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1329,7 +1333,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1339,7 +1343,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1349,7 +1353,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1357,7 +1361,7 @@ func Graph_push_scope(arg1 uintptr, arg2 string) {
 
 func Graph_pop_scope(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_graph_pop_scope_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_graph_pop_scope_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
@@ -1365,7 +1369,7 @@ func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_constant_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_constant_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
 	return swig_r
 }
 
@@ -1373,7 +1377,7 @@ func Graph_constant_tensor(arg1 uintptr, arg2 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
 	return swig_r
 }
 
@@ -1382,7 +1386,7 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1398,7 +1402,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1415,7 +1419,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2))
+	C._wrap_graph_assign_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1423,7 +1427,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1433,7 +1437,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1443,7 +1447,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1)))
 	return swig_r
 }
 
@@ -1451,7 +1455,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1)))
 	return swig_r
 }
 
@@ -1460,7 +1464,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), C.swig_type_101(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), C.swig_type_101(_swig_i_2)))
 	return swig_r
 }
 
@@ -1468,7 +1472,7 @@ func Graph_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_check_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_check_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1478,7 +1482,7 @@ const ROLE_WEIGHT = 3
 
 func _swig_getCARDINALITY_INFINITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_239c7febbbc0de9a())
+	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_348eea73ce37784d())
 	return swig_r
 }
 
@@ -1486,7 +1490,7 @@ var CARDINALITY_INFINITE int = _swig_getCARDINALITY_INFINITE()
 
 func _swig_getCARDINALITY_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_239c7febbbc0de9a())
+	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_348eea73ce37784d())
 	return swig_r
 }
 
@@ -1497,18 +1501,18 @@ func Pipeline_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int3
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Pipeline_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
@@ -1516,7 +1520,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1527,7 +1531,7 @@ func Pipeline_add_tensor(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1538,7 +1542,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1553,7 +1557,7 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_pipeline_declare_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_pipeline_declare_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1565,32 +1569,32 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 func Pipeline_set_arrow_stream(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_arrow_stream_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_set_arrow_stream_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_feed(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_feed_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_feed_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_dataset(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_dataset_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_set_cancel(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_cancel_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_set_cancel_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1600,7 +1604,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1610,7 +1614,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.swig_type_111(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.swig_type_111(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1620,7 +1624,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1630,7 +1634,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1643,7 +1647,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1656,7 +1660,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1669,7 +1673,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1677,14 +1681,14 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 
 func Pipeline_end(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_end_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_end_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_state_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_state_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1695,31 +1699,31 @@ func Pipeline_build(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_build_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_build_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Dataset_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_get_cardinality(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Dataset_get_component_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1727,7 +1731,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1738,14 +1742,14 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1)))
 	return swig_r
 }
 
 func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_spec_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_spec_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1755,7 +1759,7 @@ func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 func Dataset_get_lint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_lint_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_lint_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1769,7 +1773,26 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	return swig_r
+}
+
+func Dataset_count_classes(arg1 uintptr, arg2 string, arg3 int64, arg4 uintptr, arg5 []int64, arg6 *int64, arg7 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (int32)(C._wrap_dataset_count_classes_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), C.swig_type_130(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
 	return swig_r
 }
 
@@ -1781,7 +1804,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1), C.swig_type_130(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.swig_type_133(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1791,18 +1814,18 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Iterator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig_ret int32) {
@@ -1811,7 +1834,7 @@ func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_next_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_next_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1819,7 +1842,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_135(_swig_i_1)))
 	return swig_r
 }
 
@@ -1828,7 +1851,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1841,18 +1864,18 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_137(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Feed_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int64, arg6 *uintptr) (_swig_ret int32) {
@@ -1863,7 +1886,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1879,7 +1902,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1890,7 +1913,7 @@ func Feed_finish(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_feed_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_feed_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1900,7 +1923,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1910,7 +1933,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 func Feed_get_position(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_feed_get_position_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_feed_get_position_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1920,7 +1943,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1929,18 +1952,18 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 
 func Strategy_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_get_replica_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1948,7 +1971,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1958,7 +1981,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 func Strategy_get_context(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1972,7 +1995,7 @@ const EVENT_ERROR = 7
 
 func _swig_getHOOK_STOP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_HOOK_STOP_raw_239c7febbbc0de9a())
+	swig_r = (int)(C._wrap_HOOK_STOP_raw_348eea73ce37784d())
 	return swig_r
 }
 
@@ -1982,59 +2005,59 @@ func Hooks_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_hooks_create_raw_239c7febbbc0de9a(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_hooks_create_raw_348eea73ce37784d(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Hooks_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Hooks_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Hook_event_get_kind(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_step_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_step_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_epoch(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_examples_per_second(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_remaining_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2042,7 +2065,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2052,7 +2075,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 func Hook_event_get_checkpoint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2066,12 +2089,12 @@ const REASON_STOPPED = 4
 
 func Estimator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 uintptr, arg6 *uintptr, arg7 *uintptr) (_swig_ret int32) {
@@ -2083,7 +2106,7 @@ func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_estimator_train_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_estimator_train_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
@@ -2095,7 +2118,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_148(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_151(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2110,7 +2133,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_149(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_152(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2120,7 +2143,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2130,14 +2153,14 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 func Estimator_get_global_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Estimator_get_variable_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2145,7 +2168,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2158,7 +2181,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2171,7 +2194,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2184,7 +2207,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2197,7 +2220,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2213,18 +2236,18 @@ func Session_open(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 u
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_session_open_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_session_open_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
 func Session_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_session_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Session_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_session_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2233,7 +2256,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2243,7 +2266,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2255,59 +2278,59 @@ func Session_close(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_session_close_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_session_close_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Result_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_result_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Result_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_result_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Result_get_reason(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_result_get_reason_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_result_get_reason_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_step_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_step_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_examples(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_examples_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_examples_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_seconds_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_seconds_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_input_wait(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_input_wait_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_input_wait_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_result_get_input_report_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_result_get_input_report_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2317,7 +2340,7 @@ func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
 func Result_get_step_report(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_result_get_step_report_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_result_get_step_report_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2327,14 +2350,14 @@ func Result_get_step_report(arg1 uintptr) (_swig_ret string) {
 func Result_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_loss_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_loss_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_metric_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_metric_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_metric_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2342,7 +2365,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2353,7 +2376,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2368,7 +2391,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2381,18 +2404,18 @@ func Predictor_from_estimator(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *u
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Predictor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2401,7 +2424,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2411,14 +2434,14 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 func Predictor_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_predictor_get_step_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_predictor_get_step_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Predictor_get_signature(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_predictor_get_signature_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_predictor_get_signature_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2432,7 +2455,7 @@ func Predictor_run_all(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 *uintptr, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_predictor_run_all_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_predictor_run_all_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -2442,7 +2465,7 @@ func Prediction_stream_open(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_open_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_open_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2452,7 +2475,7 @@ func Prediction_stream_next(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_next_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_next_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2461,48 +2484,48 @@ func Prediction_stream_close(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_prediction_stream_close_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_prediction_stream_close_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Prediction_stream_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Prediction_stream_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_get_first_row(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_first_row_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_first_row_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_row_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_row_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_row_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_output_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_output_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_output_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2510,7 +2533,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2521,7 +2544,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2535,7 +2558,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2547,12 +2570,12 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 
 func Record_writer_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_record_writer_ref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_record_writer_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Record_writer_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_record_writer_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_record_writer_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret int32) {
@@ -2560,7 +2583,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2573,7 +2596,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2584,7 +2607,7 @@ func Record_writer_write_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) 
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_write_example_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_write_example_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -2595,7 +2618,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2606,7 +2629,7 @@ func Record_writer_write_sequence_example(arg1 uintptr, arg2 *uintptr) (_swig_re
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -2614,14 +2637,14 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_close_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_close_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_239c7febbbc0de9a(*(*C.swig_type_185)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_348eea73ce37784d(*(*C.swig_type_188)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2636,7 +2659,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2646,7 +2669,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1), C.swig_type_191(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2656,7 +2679,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2664,19 +2687,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1), C.swig_type_191(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1), C.swig_type_194(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2686,7 +2709,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.swig_type_195(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.swig_type_198(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2701,7 +2724,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2714,61 +2737,61 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 func Pipeline_set_map(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_map_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_map_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_predicate(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_predicate_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_predicate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_scan(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_scan_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_scan_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_expand(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_expand_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_expand_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_add_generator(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_add_generator_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_add_generator_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Call_queue_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_call_queue_unref_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	C._wrap_call_queue_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 }
 
 func Call_queue_take(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_call_queue_take_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_call_queue_take_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_state_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_state_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_state_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_count_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2776,21 +2799,21 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_200(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_203(_swig_i_1)))
 	return swig_r
 }
 
 func Element_call_get_pass(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_pass_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_pass_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_index(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_index_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_index_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2802,7 +2825,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2819,7 +2842,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2829,14 +2852,14 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 func File_call_get_kind(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_file_call_get_kind_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_file_call_get_kind_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_path(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_file_call_get_path_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_file_call_get_path_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2846,35 +2869,35 @@ func File_call_get_path(arg1 uintptr) (_swig_ret string) {
 func File_call_get_file(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_file_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_file_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_offset(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_offset_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_offset_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_size(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_size_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_size_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_file_call_get_target_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_file_call_get_target_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2887,14 +2910,14 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_file_call_finish_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_210(_swig_i_2), C.swig_type_211(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
+	C._wrap_file_call_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_213(_swig_i_2), C.swig_type_214(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
 }
 
 func Context_stop_profile(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_stop_profile_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_context_stop_profile_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2905,7 +2928,7 @@ func Iterator_save(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_save_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_save_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2916,7 +2939,7 @@ func Iterator_get_report(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_get_report_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_get_report_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2930,7 +2953,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_239c7febbbc0de9a(C.uintptr_t(_swig_i_0), C.swig_type_216(_swig_i_1), C.swig_type_217(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.swig_type_220(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -869,7 +869,7 @@ static char *go_text(const char *bytes, long long size) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_239c7febbbc0de9a(void *_swig_go_0) {
+void _wrap_Swig_free_raw_348eea73ce37784d(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -879,7 +879,7 @@ void _wrap_Swig_free_raw_239c7febbbc0de9a(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_239c7febbbc0de9a(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_348eea73ce37784d(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -892,7 +892,7 @@ void *_wrap_Swig_malloc_raw_239c7febbbc0de9a(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_239c7febbbc0de9a() {
+long long _wrap_DIM_BATCH_raw_348eea73ce37784d() {
   int64_t result;
   long long _swig_go_result;
   
@@ -903,7 +903,7 @@ long long _wrap_DIM_BATCH_raw_239c7febbbc0de9a() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_239c7febbbc0de9a(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_348eea73ce37784d(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -916,7 +916,7 @@ _gostring_ _wrap_code_get_name_raw_239c7febbbc0de9a(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -926,7 +926,7 @@ void _wrap_error_ref_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -936,7 +936,7 @@ void _wrap_error_unref_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -949,7 +949,7 @@ int _wrap_error_get_code_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -962,7 +962,7 @@ long long _wrap_error_get_subcode_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -975,7 +975,7 @@ _gostring_ _wrap_error_get_domain_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -988,7 +988,7 @@ _gostring_ _wrap_error_get_message_raw_239c7febbbc0de9a(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1001,7 +1001,7 @@ _gostring_ _wrap_error_get_text_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -1014,7 +1014,7 @@ tutti_error *_wrap_error_get_cause_raw_239c7febbbc0de9a(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_239c7febbbc0de9a(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1027,7 +1027,7 @@ long long _wrap_error_get_detail_count_raw_239c7febbbc0de9a(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_239c7febbbc0de9a(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_348eea73ce37784d(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1042,7 +1042,7 @@ _gostring_ _wrap_error_get_detail_key_raw_239c7febbbc0de9a(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_239c7febbbc0de9a(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_348eea73ce37784d(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1057,7 +1057,7 @@ _gostring_ _wrap_error_get_detail_value_raw_239c7febbbc0de9a(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_239c7febbbc0de9a(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_348eea73ce37784d(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1082,7 +1082,7 @@ int _wrap_error_create_raw_239c7febbbc0de9a(int _swig_go_0, _gostring_ _swig_go_
 }
 
 
-int _wrap_error_set_raw_239c7febbbc0de9a(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_348eea73ce37784d(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -1100,7 +1100,7 @@ int _wrap_error_set_raw_239c7febbbc0de9a(tutti_error **_swig_go_0, int _swig_go_
 }
 
 
-_gostring_ _wrap_version_raw_239c7febbbc0de9a() {
+_gostring_ _wrap_version_raw_348eea73ce37784d() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1111,7 +1111,7 @@ _gostring_ _wrap_version_raw_239c7febbbc0de9a() {
 }
 
 
-int _wrap_abi_version_raw_239c7febbbc0de9a() {
+int _wrap_abi_version_raw_348eea73ce37784d() {
   int32_t result;
   int _swig_go_result;
   
@@ -1122,7 +1122,7 @@ int _wrap_abi_version_raw_239c7febbbc0de9a() {
 }
 
 
-_gostring_ _wrap_build_info_raw_239c7febbbc0de9a() {
+_gostring_ _wrap_build_info_raw_348eea73ce37784d() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1133,7 +1133,7 @@ _gostring_ _wrap_build_info_raw_239c7febbbc0de9a() {
 }
 
 
-bool _wrap_has_feature_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
@@ -1147,7 +1147,7 @@ bool _wrap_has_feature_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1161,7 +1161,7 @@ _gostring_ _wrap_why_unavailable_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
 }
 
 
-long long _wrap_debug_live_objects_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1175,7 +1175,7 @@ long long _wrap_debug_live_objects_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_239c7febbbc0de9a(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_348eea73ce37784d(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1190,7 +1190,7 @@ int _wrap_cancel_create_raw_239c7febbbc0de9a(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1200,7 +1200,7 @@ void _wrap_cancel_ref_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1210,7 +1210,7 @@ void _wrap_cancel_unref_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_348eea73ce37784d(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1227,7 +1227,7 @@ int _wrap_cancel_request_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_348eea73ce37784d(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1244,7 +1244,7 @@ int _wrap_cancel_set_deadline_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0, lon
 }
 
 
-int _wrap_cancel_get_state_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1257,7 +1257,7 @@ int _wrap_cancel_get_state_raw_239c7febbbc0de9a(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_239c7febbbc0de9a(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_348eea73ce37784d(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1275,7 +1275,7 @@ int _wrap_options_create_raw_239c7febbbc0de9a(_gostring_ _swig_go_0, tutti_optio
 }
 
 
-void _wrap_options_ref_raw_239c7febbbc0de9a(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_348eea73ce37784d(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1285,7 +1285,7 @@ void _wrap_options_ref_raw_239c7febbbc0de9a(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_239c7febbbc0de9a(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_348eea73ce37784d(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1295,7 +1295,7 @@ void _wrap_options_unref_raw_239c7febbbc0de9a(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1310,7 +1310,7 @@ void _wrap_options_set_bool_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_i64_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1325,7 +1325,7 @@ void _wrap_options_set_i64_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_f64_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1340,7 +1340,7 @@ void _wrap_options_set_f64_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_string_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1356,7 +1356,7 @@ void _wrap_options_set_string_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _g
 }
 
 
-void _wrap_options_set_json_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1369,7 +1369,7 @@ void _wrap_options_set_json_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, _gos
 }
 
 
-int _wrap_options_check_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_348eea73ce37784d(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1384,7 +1384,7 @@ int _wrap_options_check_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_239c7febbbc0de9a(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_348eea73ce37784d(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1397,7 +1397,7 @@ _gostring_ _wrap_options_get_json_raw_239c7febbbc0de9a(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1411,7 +1411,7 @@ long long _wrap_options_count_keys_raw_239c7febbbc0de9a(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_239c7febbbc0de9a(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_348eea73ce37784d(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1427,7 +1427,7 @@ _gostring_ _wrap_options_describe_key_raw_239c7febbbc0de9a(_gostring_ _swig_go_0
 }
 
 
-int _wrap_context_create_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_348eea73ce37784d(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1444,7 +1444,7 @@ int _wrap_context_create_raw_239c7febbbc0de9a(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_239c7febbbc0de9a(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_348eea73ce37784d(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1454,7 +1454,7 @@ void _wrap_context_ref_raw_239c7febbbc0de9a(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_239c7febbbc0de9a(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_348eea73ce37784d(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1464,7 +1464,7 @@ void _wrap_context_unref_raw_239c7febbbc0de9a(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_239c7febbbc0de9a(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_348eea73ce37784d(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1477,7 +1477,7 @@ long long _wrap_context_get_device_count_raw_239c7febbbc0de9a(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1492,7 +1492,7 @@ _gostring_ _wrap_context_get_device_name_raw_239c7febbbc0de9a(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1507,7 +1507,7 @@ _gostring_ _wrap_context_describe_device_raw_239c7febbbc0de9a(tutti_context *_sw
 }
 
 
-int _wrap_context_start_profile_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_start_profile_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1525,7 +1525,7 @@ int _wrap_context_start_profile_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, 
 }
 
 
-int _wrap_context_load_file_system_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_load_file_system_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1546,7 +1546,7 @@ int _wrap_context_load_file_system_raw_239c7febbbc0de9a(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_create_raw_239c7febbbc0de9a(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_348eea73ce37784d(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1566,7 +1566,7 @@ int _wrap_tensor_create_raw_239c7febbbc0de9a(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_239c7febbbc0de9a(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_348eea73ce37784d(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1589,7 +1589,7 @@ int _wrap_tensor_from_data_raw_239c7febbbc0de9a(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_239c7febbbc0de9a(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_348eea73ce37784d(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1606,7 +1606,7 @@ int _wrap_tensor_take_dlpack_raw_239c7febbbc0de9a(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1623,7 +1623,7 @@ int _wrap_tensor_to_dlpack_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1633,7 +1633,7 @@ void _wrap_tensor_ref_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1643,7 +1643,7 @@ void _wrap_tensor_unref_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1656,7 +1656,7 @@ int _wrap_tensor_get_dtype_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1669,7 +1669,7 @@ long long _wrap_tensor_get_rank_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1684,7 +1684,7 @@ long long _wrap_tensor_get_dim_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1697,7 +1697,7 @@ long long _wrap_tensor_get_element_count_raw_239c7febbbc0de9a(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1710,7 +1710,7 @@ long long _wrap_tensor_get_size_bytes_raw_239c7febbbc0de9a(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1723,7 +1723,7 @@ void *_wrap_tensor_get_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0) {
 }
 
 
-void *_wrap_tensor_get_element_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+void *_wrap_tensor_get_element_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   void *result = 0 ;
@@ -1738,7 +1738,7 @@ void *_wrap_tensor_get_element_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_
 }
 
 
-long long _wrap_tensor_get_element_size_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_element_size_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1753,7 +1753,7 @@ long long _wrap_tensor_get_element_size_raw_239c7febbbc0de9a(tutti_tensor *_swig
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1770,7 +1770,7 @@ int _wrap_tensor_get_mutable_data_raw_239c7febbbc0de9a(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1786,7 +1786,7 @@ long long _wrap_graph_get_feature_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_get_label_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1802,7 +1802,7 @@ long long _wrap_graph_get_label_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _g
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1818,7 +1818,7 @@ long long _wrap_graph_get_sample_weight_raw_239c7febbbc0de9a(tutti_graph *_swig_
 }
 
 
-int _wrap_graph_get_mode_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_348eea73ce37784d(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1831,7 +1831,7 @@ int _wrap_graph_get_mode_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0) {
 }
 
 
-void _wrap_graph_set_output_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1846,7 +1846,7 @@ void _wrap_graph_set_output_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_loss_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1858,7 +1858,7 @@ void _wrap_graph_set_loss_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1873,7 +1873,7 @@ void _wrap_graph_add_metric_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_348eea73ce37784d(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -1885,7 +1885,7 @@ void _wrap_graph_set_gradient_clip_norm_raw_239c7febbbc0de9a(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1900,7 +1900,7 @@ void _wrap_graph_begin_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ 
 }
 
 
-void _wrap_graph_add_input_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1912,7 +1912,7 @@ void _wrap_graph_add_input_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1927,7 +1927,7 @@ void _wrap_graph_set_bool_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_i64_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1942,7 +1942,7 @@ void _wrap_graph_set_i64_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_f64_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1957,7 +1957,7 @@ void _wrap_graph_set_f64_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_string_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1973,7 +1973,7 @@ void _wrap_graph_set_string_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_i64s_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1989,7 +1989,7 @@ void _wrap_graph_set_i64s_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_f64s_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2005,7 +2005,7 @@ void _wrap_graph_set_f64s_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_tensor_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2020,7 +2020,7 @@ void _wrap_graph_set_tensor_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostr
 }
 
 
-long long _wrap_graph_end_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -2036,7 +2036,7 @@ long long _wrap_graph_end_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_push_scope_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -2049,7 +2049,7 @@ void _wrap_graph_push_scope_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_pop_scope_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_348eea73ce37784d(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -2059,7 +2059,7 @@ void _wrap_graph_pop_scope_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_348eea73ce37784d(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -2076,7 +2076,7 @@ long long _wrap_graph_constant_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_348eea73ce37784d(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -2091,7 +2091,7 @@ long long _wrap_graph_constant_tensor_raw_239c7febbbc0de9a(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2109,7 +2109,7 @@ long long _wrap_graph_host_scalar_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_variable_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_variable_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2137,7 +2137,7 @@ long long _wrap_graph_variable_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, _go
 }
 
 
-void _wrap_graph_assign_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -2151,7 +2151,7 @@ void _wrap_graph_assign_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2168,7 +2168,7 @@ void _wrap_gradients_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2183,7 +2183,7 @@ void _wrap_apply_gradients_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -2198,7 +2198,7 @@ int _wrap_graph_get_dtype_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -2213,7 +2213,7 @@ long long _wrap_graph_get_rank_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -2230,7 +2230,7 @@ long long _wrap_graph_get_dim_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_348eea73ce37784d(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2245,7 +2245,7 @@ int _wrap_graph_check_raw_239c7febbbc0de9a(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_239c7febbbc0de9a() {
+intgo _wrap_CARDINALITY_INFINITE_raw_348eea73ce37784d() {
   int result;
   intgo _swig_go_result;
   
@@ -2256,7 +2256,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_239c7febbbc0de9a() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_239c7febbbc0de9a() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_348eea73ce37784d() {
   int result;
   intgo _swig_go_result;
   
@@ -2267,7 +2267,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_239c7febbbc0de9a() {
 }
 
 
-int _wrap_pipeline_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2284,7 +2284,7 @@ int _wrap_pipeline_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2294,7 +2294,7 @@ void _wrap_pipeline_ref_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2304,7 +2304,7 @@ void _wrap_pipeline_unref_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2321,7 +2321,7 @@ void _wrap_pipeline_add_slices_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_tensor_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_tensor_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2338,7 +2338,7 @@ void _wrap_pipeline_add_tensor_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_idx_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2356,7 +2356,7 @@ void _wrap_pipeline_add_idx_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_declare_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_pipeline_declare_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2376,7 +2376,7 @@ void _wrap_pipeline_declare_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_arrow_stream_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
+void _wrap_pipeline_set_arrow_stream_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct ArrowArrayStream *arg2 = (struct ArrowArrayStream *) 0 ;
   
@@ -2388,7 +2388,7 @@ void _wrap_pipeline_set_arrow_stream_raw_239c7febbbc0de9a(tutti_pipeline *_swig_
 }
 
 
-void _wrap_pipeline_add_feed_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_add_feed_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -2400,7 +2400,7 @@ void _wrap_pipeline_add_feed_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -2412,7 +2412,7 @@ void _wrap_pipeline_add_dataset_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_set_cancel_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
+void _wrap_pipeline_set_cancel_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   
@@ -2424,7 +2424,7 @@ void _wrap_pipeline_set_cancel_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_begin_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2439,7 +2439,7 @@ void _wrap_pipeline_begin_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gost
 }
 
 
-void _wrap_pipeline_set_bool_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2454,7 +2454,7 @@ void _wrap_pipeline_set_bool_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_i64_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2469,7 +2469,7 @@ void _wrap_pipeline_set_i64_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_f64_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2484,7 +2484,7 @@ void _wrap_pipeline_set_f64_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_string_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2500,7 +2500,7 @@ void _wrap_pipeline_set_string_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_i64s_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2516,7 +2516,7 @@ void _wrap_pipeline_set_i64s_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_f64s_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2532,7 +2532,7 @@ void _wrap_pipeline_set_f64s_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2547,7 +2547,7 @@ void _wrap_pipeline_set_dataset_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_end_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2557,7 +2557,7 @@ void _wrap_pipeline_end_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_set_state_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_pipeline_set_state_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2572,7 +2572,7 @@ void _wrap_pipeline_set_state_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, _
 }
 
 
-int _wrap_pipeline_build_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_build_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2589,7 +2589,7 @@ int _wrap_pipeline_build_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2599,7 +2599,7 @@ void _wrap_dataset_ref_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2609,7 +2609,7 @@ void _wrap_dataset_unref_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2622,7 +2622,7 @@ long long _wrap_dataset_get_cardinality_raw_239c7febbbc0de9a(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2635,7 +2635,7 @@ long long _wrap_dataset_get_component_count_raw_239c7febbbc0de9a(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2650,7 +2650,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_239c7febbbc0de9a(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2665,7 +2665,7 @@ int _wrap_dataset_get_component_role_raw_239c7febbbc0de9a(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2678,7 +2678,7 @@ _gostring_ _wrap_dataset_get_spec_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2691,7 +2691,7 @@ _gostring_ _wrap_dataset_get_lint_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2712,7 +2712,33 @@ int _wrap_dataset_split_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_dataset_to_arrow_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_dataset_count_classes_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, _goslice_ _swig_go_4, long long *_swig_go_5, tutti_error **_swig_go_6) {
+  tutti_dataset *arg1 = (tutti_dataset *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  tutti_cancel *arg4 = (tutti_cancel *) 0 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  int64_t *arg6 = (int64_t *) 0 ;
+  tutti_error **arg7 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (tutti_cancel *)(uintptr_t)_swig_go_3; 
+  arg5 = (int64_t *)_swig_go_4.array; 
+  arg6 = (int64_t *)_swig_go_5; 
+  arg7 = (tutti_error **)_swig_go_6; 
+  
+  result = tutti_dataset_count_classes((struct tutti_dataset const *)arg1,(char const *)arg2,arg3,arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_dataset_to_arrow_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2735,7 +2761,7 @@ int _wrap_dataset_to_arrow_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long 
 }
 
 
-int _wrap_iterator_create_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_create_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2754,7 +2780,7 @@ int _wrap_iterator_create_raw_239c7febbbc0de9a(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_348eea73ce37784d(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2764,7 +2790,7 @@ void _wrap_iterator_ref_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_348eea73ce37784d(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2774,7 +2800,7 @@ void _wrap_iterator_unref_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2793,7 +2819,7 @@ int _wrap_iterator_next_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -2808,7 +2834,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_239c7febbbc0de9a(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2826,7 +2852,7 @@ int _wrap_iterator_restore_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, _gos
 }
 
 
-int _wrap_feed_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -2845,7 +2871,7 @@ int _wrap_feed_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2855,7 +2881,7 @@ void _wrap_feed_ref_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2865,7 +2891,7 @@ void _wrap_feed_unref_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_348eea73ce37784d(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2890,7 +2916,7 @@ int _wrap_feed_declare_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
-int _wrap_feed_push_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_348eea73ce37784d(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -2910,7 +2936,7 @@ int _wrap_feed_push_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_348eea73ce37784d(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2925,7 +2951,7 @@ int _wrap_feed_finish_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_348eea73ce37784d(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2945,7 +2971,7 @@ int _wrap_feed_fail_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0, int _swig_go_1,
 }
 
 
-long long _wrap_feed_get_position_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2958,7 +2984,7 @@ long long _wrap_feed_get_position_raw_239c7febbbc0de9a(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_strategy_create_one_device_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -2978,7 +3004,7 @@ int _wrap_strategy_create_one_device_raw_239c7febbbc0de9a(tutti_context *_swig_g
 }
 
 
-void _wrap_strategy_ref_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2988,7 +3014,7 @@ void _wrap_strategy_ref_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -2998,7 +3024,7 @@ void _wrap_strategy_unref_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3011,7 +3037,7 @@ long long _wrap_strategy_get_replica_count_raw_239c7febbbc0de9a(tutti_strategy *
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_348eea73ce37784d(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3026,7 +3052,7 @@ _gostring_ _wrap_strategy_get_device_raw_239c7febbbc0de9a(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_239c7febbbc0de9a(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -3039,7 +3065,7 @@ tutti_context *_wrap_strategy_get_context_raw_239c7febbbc0de9a(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_239c7febbbc0de9a() {
+intgo _wrap_HOOK_STOP_raw_348eea73ce37784d() {
   int result;
   intgo _swig_go_result;
   
@@ -3050,7 +3076,7 @@ intgo _wrap_HOOK_STOP_raw_239c7febbbc0de9a() {
 }
 
 
-int _wrap_hooks_create_raw_239c7febbbc0de9a(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_348eea73ce37784d(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3065,7 +3091,7 @@ int _wrap_hooks_create_raw_239c7febbbc0de9a(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_348eea73ce37784d(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -3075,7 +3101,7 @@ void _wrap_hooks_ref_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_348eea73ce37784d(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -3085,7 +3111,7 @@ void _wrap_hooks_unref_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3098,7 +3124,7 @@ int _wrap_hook_event_get_kind_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3111,7 +3137,7 @@ long long _wrap_hook_event_get_step_raw_239c7febbbc0de9a(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3124,7 +3150,7 @@ long long _wrap_hook_event_get_epoch_raw_239c7febbbc0de9a(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3137,7 +3163,7 @@ double _wrap_hook_event_get_loss_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3150,7 +3176,7 @@ double _wrap_hook_event_get_examples_per_second_raw_239c7febbbc0de9a(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3163,7 +3189,7 @@ double _wrap_hook_event_get_remaining_seconds_raw_239c7febbbc0de9a(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3179,7 +3205,7 @@ double _wrap_hook_event_get_metric_raw_239c7febbbc0de9a(tutti_hook_event *_swig_
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_239c7febbbc0de9a(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3192,7 +3218,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_239c7febbbc0de9a(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3202,7 +3228,7 @@ void _wrap_estimator_ref_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3212,7 +3238,7 @@ void _wrap_estimator_unref_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3237,7 +3263,7 @@ int _wrap_estimator_train_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_evaluate_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -3260,7 +3286,7 @@ int _wrap_estimator_evaluate_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -3289,7 +3315,7 @@ int _wrap_estimator_train_and_evaluate_raw_239c7febbbc0de9a(tutti_estimator *_sw
 }
 
 
-int _wrap_estimator_save_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3309,7 +3335,7 @@ int _wrap_estimator_save_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gost
 }
 
 
-long long _wrap_estimator_get_global_step_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3322,7 +3348,7 @@ long long _wrap_estimator_get_global_step_raw_239c7febbbc0de9a(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3335,7 +3361,7 @@ long long _wrap_estimator_get_variable_count_raw_239c7febbbc0de9a(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3350,7 +3376,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_239c7febbbc0de9a(tutti_estimato
 }
 
 
-int _wrap_estimator_read_variable_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3370,7 +3396,7 @@ int _wrap_estimator_read_variable_raw_239c7febbbc0de9a(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_write_variable_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -3390,7 +3416,7 @@ int _wrap_estimator_write_variable_raw_239c7febbbc0de9a(tutti_estimator *_swig_g
 }
 
 
-int _wrap_estimator_read_gradient_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3410,7 +3436,7 @@ int _wrap_estimator_read_gradient_raw_239c7febbbc0de9a(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_set_trainable_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -3430,7 +3456,7 @@ int _wrap_estimator_set_trainable_raw_239c7febbbc0de9a(tutti_estimator *_swig_go
 }
 
 
-int _wrap_session_open_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3455,7 +3481,7 @@ int _wrap_session_open_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_239c7febbbc0de9a(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_348eea73ce37784d(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3465,7 +3491,7 @@ void _wrap_session_ref_raw_239c7febbbc0de9a(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_239c7febbbc0de9a(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_348eea73ce37784d(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3475,7 +3501,7 @@ void _wrap_session_unref_raw_239c7febbbc0de9a(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_348eea73ce37784d(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -3494,7 +3520,7 @@ int _wrap_session_run_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_348eea73ce37784d(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -3514,7 +3540,7 @@ int _wrap_session_set_scalar_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, _go
 }
 
 
-int _wrap_session_close_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_348eea73ce37784d(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3531,7 +3557,7 @@ int _wrap_session_close_raw_239c7febbbc0de9a(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3541,7 +3567,7 @@ void _wrap_result_ref_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3551,7 +3577,7 @@ void _wrap_result_unref_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3564,7 +3590,7 @@ int _wrap_result_get_reason_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3577,7 +3603,7 @@ long long _wrap_result_get_step_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3590,7 +3616,7 @@ long long _wrap_result_get_examples_raw_239c7febbbc0de9a(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3603,7 +3629,7 @@ double _wrap_result_get_seconds_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_input_wait_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+double _wrap_result_get_input_wait_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3616,7 +3642,7 @@ double _wrap_result_get_input_wait_raw_239c7febbbc0de9a(tutti_result *_swig_go_0
 }
 
 
-_gostring_ _wrap_result_get_input_report_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_input_report_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3629,7 +3655,7 @@ _gostring_ _wrap_result_get_input_report_raw_239c7febbbc0de9a(tutti_result *_swi
 }
 
 
-_gostring_ _wrap_result_get_step_report_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_step_report_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3642,7 +3668,7 @@ _gostring_ _wrap_result_get_step_report_raw_239c7febbbc0de9a(tutti_result *_swig
 }
 
 
-double _wrap_result_get_loss_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3655,7 +3681,7 @@ double _wrap_result_get_loss_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_239c7febbbc0de9a(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3668,7 +3694,7 @@ long long _wrap_result_get_metric_count_raw_239c7febbbc0de9a(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_239c7febbbc0de9a(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_348eea73ce37784d(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3683,7 +3709,7 @@ _gostring_ _wrap_result_get_metric_name_raw_239c7febbbc0de9a(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_239c7febbbc0de9a(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_348eea73ce37784d(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3699,7 +3725,7 @@ double _wrap_result_get_metric_raw_239c7febbbc0de9a(tutti_result *_swig_go_0, _g
 }
 
 
-int _wrap_predictor_open_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3723,7 +3749,7 @@ int _wrap_predictor_open_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostri
 }
 
 
-int _wrap_predictor_from_estimator_raw_239c7febbbc0de9a(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -3742,7 +3768,7 @@ int _wrap_predictor_from_estimator_raw_239c7febbbc0de9a(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3752,7 +3778,7 @@ void _wrap_predictor_ref_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3762,7 +3788,7 @@ void _wrap_predictor_unref_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3782,7 +3808,7 @@ int _wrap_predictor_reload_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, _go
 }
 
 
-long long _wrap_predictor_get_step_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3795,7 +3821,7 @@ long long _wrap_predictor_get_step_raw_239c7febbbc0de9a(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3808,7 +3834,7 @@ _gostring_ _wrap_predictor_get_signature_raw_239c7febbbc0de9a(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3829,7 +3855,7 @@ int _wrap_predictor_run_all_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -3848,7 +3874,7 @@ int _wrap_prediction_stream_open_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_239c7febbbc0de9a(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_348eea73ce37784d(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -3867,7 +3893,7 @@ int _wrap_prediction_stream_next_raw_239c7febbbc0de9a(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_239c7febbbc0de9a(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_348eea73ce37784d(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3884,7 +3910,7 @@ int _wrap_prediction_stream_close_raw_239c7febbbc0de9a(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_239c7febbbc0de9a(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_348eea73ce37784d(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3894,7 +3920,7 @@ void _wrap_prediction_stream_ref_raw_239c7febbbc0de9a(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_239c7febbbc0de9a(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_348eea73ce37784d(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3904,7 +3930,7 @@ void _wrap_prediction_stream_unref_raw_239c7febbbc0de9a(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3914,7 +3940,7 @@ void _wrap_batch_ref_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3924,7 +3950,7 @@ void _wrap_batch_unref_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3937,7 +3963,7 @@ long long _wrap_batch_get_first_row_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3950,7 +3976,7 @@ long long _wrap_batch_get_row_count_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3963,7 +3989,7 @@ long long _wrap_batch_get_output_count_raw_239c7febbbc0de9a(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_348eea73ce37784d(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3978,7 +4004,7 @@ _gostring_ _wrap_batch_get_output_name_raw_239c7febbbc0de9a(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_239c7febbbc0de9a(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_348eea73ce37784d(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
@@ -3994,7 +4020,7 @@ tutti_tensor *_wrap_batch_get_output_raw_239c7febbbc0de9a(tutti_batch *_swig_go_
 }
 
 
-int _wrap_record_writer_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -4017,7 +4043,7 @@ int _wrap_record_writer_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _
 }
 
 
-void _wrap_record_writer_ref_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_ref_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -4027,7 +4053,7 @@ void _wrap_record_writer_ref_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_
 }
 
 
-void _wrap_record_writer_unref_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_unref_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -4037,7 +4063,7 @@ void _wrap_record_writer_unref_raw_239c7febbbc0de9a(tutti_record_writer *_swig_g
 }
 
 
-int _wrap_record_writer_write_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_record_writer_write_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -4055,7 +4081,7 @@ int _wrap_record_writer_write_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go
 }
 
 
-int _wrap_record_writer_add_feature_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_record_writer_add_feature_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4075,7 +4101,7 @@ int _wrap_record_writer_add_feature_raw_239c7febbbc0de9a(tutti_record_writer *_s
 }
 
 
-int _wrap_record_writer_write_example_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_example_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4090,7 +4116,7 @@ int _wrap_record_writer_write_example_raw_239c7febbbc0de9a(tutti_record_writer *
 }
 
 
-int _wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_add_feature_list_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4112,7 +4138,7 @@ int _wrap_record_writer_add_feature_list_raw_239c7febbbc0de9a(tutti_record_write
 }
 
 
-int _wrap_record_writer_write_sequence_example_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_sequence_example_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4127,7 +4153,7 @@ int _wrap_record_writer_write_sequence_example_raw_239c7febbbc0de9a(tutti_record
 }
 
 
-int _wrap_record_writer_close_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_close_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4142,7 +4168,7 @@ int _wrap_record_writer_close_raw_239c7febbbc0de9a(tutti_record_writer *_swig_go
 }
 
 
-long long _wrap_callback_take_released_raw_239c7febbbc0de9a(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_348eea73ce37784d(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4156,7 +4182,7 @@ long long _wrap_callback_take_released_raw_239c7febbbc0de9a(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -4179,7 +4205,7 @@ int _wrap_estimator_create_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_hooks_add_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_348eea73ce37784d(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4198,7 +4224,7 @@ int _wrap_hooks_add_raw_239c7febbbc0de9a(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4217,7 +4243,7 @@ int _wrap_context_set_log_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4231,7 +4257,7 @@ void _wrap_pipeline_map_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -4243,7 +4269,7 @@ void _wrap_pipeline_filter_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0
 }
 
 
-void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_set_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -4255,7 +4281,7 @@ void _wrap_pipeline_set_graph_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_mirrored_raw_348eea73ce37784d(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -4277,7 +4303,7 @@ int _wrap_strategy_create_mirrored_raw_239c7febbbc0de9a(tutti_context *_swig_go_
 }
 
 
-int _wrap_predictor_run_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_run_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -4302,7 +4328,7 @@ int _wrap_predictor_run_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_map_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_map_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4315,7 +4341,7 @@ struct tutti_call_queue *_wrap_pipeline_set_map_raw_239c7febbbc0de9a(tutti_pipel
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4328,7 +4354,7 @@ struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_239c7febbbc0de9a(tutti
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_scan_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_scan_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4341,7 +4367,7 @@ struct tutti_call_queue *_wrap_pipeline_set_scan_raw_239c7febbbc0de9a(tutti_pipe
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_expand_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_expand_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4354,7 +4380,7 @@ struct tutti_call_queue *_wrap_pipeline_set_expand_raw_239c7febbbc0de9a(tutti_pi
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_add_generator_raw_239c7febbbc0de9a(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_add_generator_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4367,7 +4393,7 @@ struct tutti_call_queue *_wrap_pipeline_add_generator_raw_239c7febbbc0de9a(tutti
 }
 
 
-void _wrap_call_queue_unref_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_go_0) {
+void _wrap_call_queue_unref_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   
   arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
@@ -4377,7 +4403,7 @@ void _wrap_call_queue_unref_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_
 }
 
 
-struct tutti_call *_wrap_call_queue_take_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_go_0) {
+struct tutti_call *_wrap_call_queue_take_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *result = 0 ;
   struct tutti_call *_swig_go_result;
@@ -4390,7 +4416,7 @@ struct tutti_call *_wrap_call_queue_take_raw_239c7febbbc0de9a(struct tutti_call_
 }
 
 
-long long _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_state_count_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4403,7 +4429,7 @@ long long _wrap_element_call_get_state_count_raw_239c7febbbc0de9a(struct tutti_c
 }
 
 
-long long _wrap_element_call_get_count_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_count_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4416,7 +4442,7 @@ long long _wrap_element_call_get_count_raw_239c7febbbc0de9a(struct tutti_call *_
 }
 
 
-tutti_tensor *_wrap_element_call_get_tensor_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_element_call_get_tensor_raw_348eea73ce37784d(struct tutti_call *_swig_go_0, long long _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -4431,7 +4457,7 @@ tutti_tensor *_wrap_element_call_get_tensor_raw_239c7febbbc0de9a(struct tutti_ca
 }
 
 
-long long _wrap_element_call_get_pass_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_pass_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4444,7 +4470,7 @@ long long _wrap_element_call_get_pass_raw_239c7febbbc0de9a(struct tutti_call *_s
 }
 
 
-long long _wrap_element_call_get_index_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_index_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4457,7 +4483,7 @@ long long _wrap_element_call_get_index_raw_239c7febbbc0de9a(struct tutti_call *_
 }
 
 
-void _wrap_element_call_finish_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
+void _wrap_element_call_finish_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4480,7 +4506,7 @@ void _wrap_element_call_finish_raw_239c7febbbc0de9a(struct tutti_call_queue *_sw
 }
 
 
-struct tutti_call_queue *_wrap_context_add_file_system_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+struct tutti_call_queue *_wrap_context_add_file_system_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -4500,7 +4526,7 @@ struct tutti_call_queue *_wrap_context_add_file_system_raw_239c7febbbc0de9a(tutt
 }
 
 
-int _wrap_file_call_get_kind_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+int _wrap_file_call_get_kind_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -4513,7 +4539,7 @@ int _wrap_file_call_get_kind_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0)
 }
 
 
-_gostring_ _wrap_file_call_get_path_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+_gostring_ _wrap_file_call_get_path_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4526,7 +4552,7 @@ _gostring_ _wrap_file_call_get_path_raw_239c7febbbc0de9a(struct tutti_call *_swi
 }
 
 
-long long _wrap_file_call_get_file_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_file_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4539,7 +4565,7 @@ long long _wrap_file_call_get_file_raw_239c7febbbc0de9a(struct tutti_call *_swig
 }
 
 
-long long _wrap_file_call_get_offset_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_offset_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4552,7 +4578,7 @@ long long _wrap_file_call_get_offset_raw_239c7febbbc0de9a(struct tutti_call *_sw
 }
 
 
-long long _wrap_file_call_get_size_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_size_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4565,7 +4591,7 @@ long long _wrap_file_call_get_size_raw_239c7febbbc0de9a(struct tutti_call *_swig
 }
 
 
-void *_wrap_file_call_get_target_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0) {
+void *_wrap_file_call_get_target_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -4578,7 +4604,7 @@ void *_wrap_file_call_get_target_raw_239c7febbbc0de9a(struct tutti_call *_swig_g
 }
 
 
-void _wrap_file_call_add_name_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_file_call_add_name_raw_348eea73ce37784d(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -4591,7 +4617,7 @@ void _wrap_file_call_add_name_raw_239c7febbbc0de9a(struct tutti_call *_swig_go_0
 }
 
 
-void _wrap_file_call_finish_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, int _swig_go_4, tutti_error *_swig_go_5) {
+void _wrap_file_call_finish_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, int _swig_go_4, tutti_error *_swig_go_5) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   int64_t arg3 ;
@@ -4611,7 +4637,7 @@ void _wrap_file_call_finish_raw_239c7febbbc0de9a(struct tutti_call_queue *_swig_
 }
 
 
-_gostring_ _wrap_context_stop_profile_raw_239c7febbbc0de9a(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_context_stop_profile_raw_348eea73ce37784d(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4626,7 +4652,7 @@ _gostring_ _wrap_context_stop_profile_raw_239c7febbbc0de9a(tutti_context *_swig_
 }
 
 
-_gostring_ _wrap_iterator_save_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_save_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4641,7 +4667,7 @@ _gostring_ _wrap_iterator_save_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_iterator_get_report_raw_239c7febbbc0de9a(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_get_report_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4656,7 +4682,7 @@ _gostring_ _wrap_iterator_get_report_raw_239c7febbbc0de9a(tutti_iterator *_swig_
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_239c7febbbc0de9a(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;

@@ -83,6 +83,40 @@ public final class Dataset extends NativeObject {
         }
     }
 
+    /** How often each class comes, of as many classes as there are. Goes twice through the dataset.
+     *
+     * @param component the label: an integer from 0 on
+     * @return the number of elements, or rows of batches, of each class
+     */
+    public long[] countClasses(String component) {
+        long[] needed = new long[1];
+        countClasses(component, null, needed);
+        return needed[0] == 0 ? new long[0] : countClasses(component, (int) needed[0]);
+    }
+
+    /** How often each class comes. Goes once through the dataset.
+     *
+     * @param component the label: an integer from 0 on
+     * @param classes how many classes there are; a label of none of them is an error of code OUT_OF_RANGE
+     * @return the number of elements, or rows of batches, of each class
+     */
+    public long[] countClasses(String component, int classes) {
+        if (classes < 1) {
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the number of classes must be 1 or more");
+        }
+        long[] counts = new long[classes];
+        countClasses(component, counts, null);
+        return counts;
+    }
+
+    private void countClasses(String component, long[] counts, long[] needed) {
+        try (Use use = new Use(); Call call = Call.begin()) {
+            long[] failure = new long[1];
+            call.check(Raw.dataset_count_classes(use.of(this), component, counts == null ? 0 : counts.length,
+                call.token(), counts, needed, failure), failure);
+        }
+    }
+
     /** A walk over the dataset as a stream of record batches.
      *
      * @param seed that of shuffling

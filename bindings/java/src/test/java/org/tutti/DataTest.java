@@ -214,6 +214,32 @@ public class DataTest {
     }
 
     @Test
+    public void classesAreCountedAndWeighed() {
+        long[] labels = {2, 0, 0, 1, 0, 0};
+        try (Dataset dataset = new Pipeline().addSlices("y", Role.LABEL, labels).build();
+             Dataset endless = new Pipeline().addDataset(dataset).repeat().build()) {
+            assertArrayEquals(new long[] {4, 1, 1}, dataset.countClasses("y"));
+            long[] counts = dataset.countClasses("y", 4);
+            assertArrayEquals(new long[] {4, 1, 1, 0}, counts);
+            TuttiException bad = Toy.failure(() -> dataset.countClasses("y", 2));
+            assertEquals(Code.OUT_OF_RANGE, bad.code());
+            assertTrue(bad.getMessage(), bad.getMessage().contains("element 0 is of class 2; expected a class from 0"));
+            assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> dataset.countClasses("y", 0)).code());
+            assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> endless.countClasses("y")).code());
+            try (Dataset weighed = new Pipeline().addDataset(dataset).classWeights("y", counts).batch(6).build();
+                 DatasetIterator elements = weighed.iterator(0)) {
+                assertEquals(new Dataset.Component("weight", Role.WEIGHT), weighed.components().get(1));
+                Tensor[] batch = elements.next();
+                assertArrayEquals(new float[] {2, 0.5f, 0.5f, 2, 0.5f, 0.5f}, batch[1].toFloats(), 0);
+                Tensor.closeAll(batch);
+            }
+            try (Dataset none = new Pipeline().addDataset(dataset).take(0).build()) {
+                assertEquals(0, none.countClasses("y").length);
+            }
+        }
+    }
+
+    @Test
     public void texts() {
         String[] texts = {"one", "", "größe-数-🙂"};
         byte[][] bytes = {{0, -1}, {}};
