@@ -180,6 +180,9 @@ func TestContextsAndStrategies(t *testing.T) {
 	if devices := must[[]string](t)(c.Devices()); len(devices) != 3 || !strings.HasSuffix(devices[0], ":0") {
 		t.Error(devices)
 	}
+	if count, id := strategy.InputPipelineCount(), strategy.InputPipelineID(); count != 1 || id != 0 {
+		t.Error(count, id)
+	}
 	if got := fmt.Sprint(strategy.Devices()); got != "[reference:2 reference:0]" {
 		t.Error(got)
 	}

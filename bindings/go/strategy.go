@@ -68,6 +68,23 @@ func (s *Strategy) Devices() []string {
 	return devices
 }
 
+// InputPipelineCount tells how many inputs the run reads, and InputPipelineID which of them this process reads; -1 when
+// the strategy is closed. What a process reads is shared among all of its replicas: Pipeline.Shard by these two, before
+// shuffle and batch, gives each element to exactly one process. Sharding by the number of replicas would lose elements.
+// The strategies of this version run in one process: 1 and 0.
+func (s *Strategy) InputPipelineCount() int64 {
+	var use uses
+	defer use.leave()
+	return raw.Strategy_get_input_pipeline_count(use.of(s.ref()))
+}
+
+// InputPipelineID is the number of the input that this process reads; see InputPipelineCount.
+func (s *Strategy) InputPipelineID() int64 {
+	var use uses
+	defer use.leave()
+	return raw.Strategy_get_input_pipeline_id(use.of(s.ref()))
+}
+
 // Context is a context whose default strategy is this one: what is made from it uses the strategy without being told.
 func (s *Strategy) Context() (*Context, error) {
 	var use uses

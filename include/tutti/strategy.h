@@ -29,6 +29,15 @@ TUTTI_API void tutti_strategy_unref(tutti_strategy *strategy);
 
 /* The number of replicas; -1 when `strategy` is not a strategy handle. */
 TUTTI_API int64_t tutti_strategy_get_replica_count(const tutti_strategy *strategy);
+/* For input that is divided among processes: how many inputs the run reads, and the number of the one that this process
+ * reads; -1 when `strategy` is not a strategy handle. What a process reads is shared among all of its replicas, so
+ *   tutti_pipeline_shard(pipeline, tutti_strategy_get_input_pipeline_count(strategy),
+ *                        tutti_strategy_get_input_pipeline_id(strategy));
+ * before shuffle and batch gives each element to exactly one process, for any number of devices. Do not shard by the
+ * number of replicas: with several of them in a process, elements would be lost. The strategies of this version run in
+ * one process: 1 and 0. */
+TUTTI_API int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy);
+TUTTI_API int64_t tutti_strategy_get_input_pipeline_id(const tutti_strategy *strategy);
 /* The device of a replica; NULL when out of range. */
 TUTTI_API const char *tutti_strategy_get_device(const tutti_strategy *strategy, int64_t replica);
 

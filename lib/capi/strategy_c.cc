@@ -93,6 +93,16 @@ int64_t tutti_strategy_get_replica_count(const tutti_strategy *strategy) {
   return object ? object->strategy()->replica_count() : -1;
 }
 
+int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy) {
+  const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+  return object ? object->strategy()->input_pipeline().count : -1;
+}
+
+int64_t tutti_strategy_get_input_pipeline_id(const tutti_strategy *strategy) {
+  const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+  return object ? object->strategy()->input_pipeline().id : -1;
+}
+
 const char *tutti_strategy_get_device(const tutti_strategy *strategy, int64_t replica) {
   const Ref<StrategyObject> object = peek(strategy, strategy_handles);
   if (!object || replica < 0 || replica >= static_cast<int64_t>(object->device_names().size())) return nullptr;

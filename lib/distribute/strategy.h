@@ -47,6 +47,13 @@ struct GroupOptions {
   backend::Level level = backend::Level::fast;
 };
 
+/// Which of the inputs of a training run is read here. An input is one walk over the data, whatever the number of
+/// replicas that share its batches: data is divided by this, never by replicas.
+struct InputPipeline {
+  int32_t id = 0;  ///< 0 .. count-1
+  int32_t count = 1;
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -62,6 +69,8 @@ class Strategy {
   const std::vector<DeviceChoice> &devices() const { return devices_; }
   int32_t replica_count() const { return static_cast<int32_t>(devices_.size()); }
   const backend::BackendRef &backend() const { return devices_.front().backend; }
+  /// The input of this process, among those of all processes of the run.
+  const InputPipeline &input_pipeline() const { return input_pipeline_; }
   /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}
   base::Json describe() const;
 
@@ -73,12 +82,14 @@ class Strategy {
                                                   const GroupOptions &options) const = 0;
 
  protected:
-  Strategy(std::string name, std::vector<DeviceChoice> devices)
-      : name_(std::move(name)), devices_(std::move(devices)) {}
+  /// `input_pipeline`: of one process without it.
+  Strategy(std::string name, std::vector<DeviceChoice> devices, InputPipeline input_pipeline = {})
+      : name_(std::move(name)), devices_(std::move(devices)), input_pipeline_(input_pipeline) {}
 
  private:
   std::string name_;
   std::vector<DeviceChoice> devices_;
+  InputPipeline input_pipeline_;
 };
 
 }  // namespace tutti::impl::distribute

@@ -97,6 +97,8 @@ static void test_mirrored(void **state) {
   assert_error(TUTTI_INVALID_ARGUMENT, "count", tutti_strategy_create_mirrored(context, some, -1, &strategy, &err));
   assert_null(strategy);
   assert_int_equal(tutti_strategy_get_replica_count(NULL), -1);
+  assert_int_equal(tutti_strategy_get_input_pipeline_count(NULL), -1);
+  assert_int_equal(tutti_strategy_get_input_pipeline_id(NULL), -1);
   assert_null(tutti_strategy_get_device(NULL, 0));
   tutti_context_unref(context);
 }

@@ -55,6 +55,29 @@ namespace Tutti
             }
         }
 
+        /// <summary>How many inputs the run reads. What a process reads is shared among all of its replicas:
+        /// <see cref="Pipeline.Shard"/> by this number and <see cref="InputPipelineId"/>, before shuffle and batch,
+        /// gives each element to exactly one process. Sharding by the number of replicas would lose elements. The
+        /// strategies of this version run in one process: 1 and 0.</summary>
+        public long InputPipelineCount
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.strategy_get_input_pipeline_count(use.Of(this));
+            }
+        }
+
+        /// <summary>Which of the inputs this process reads; see <see cref="InputPipelineCount"/>.</summary>
+        public long InputPipelineId
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.strategy_get_input_pipeline_id(use.Of(this));
+            }
+        }
+
         /// <summary>Makes a context whose default strategy is this one: what is made from it uses the strategy without
         /// being told.</summary>
         public Context MakeContext()

@@ -36,6 +36,9 @@ class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti
         [&](auto **out, auto **err) { return tutti_strategy_create_mirrored(context, names.data(), count, out, err); });
   }
   int64_t replica_count() const { return tutti_strategy_get_replica_count(get()); }
+  /// What to divide input by where several processes train together; never by replicas.
+  int64_t input_pipeline_count() const { return tutti_strategy_get_input_pipeline_count(get()); }
+  int64_t input_pipeline_id() const { return tutti_strategy_get_input_pipeline_id(get()); }
 };
 
 /// What training or evaluating gave.

@@ -157,6 +157,7 @@ namespace Tutti.Tests
             {
                 Check.Same(new[] { "reference:0", "reference:1", "reference:2" }, context.Devices);
                 Check.Same(new[] { "reference:2", "reference:0" }, two.Devices);
+                Check.Equal("1 0", two.InputPipelineCount + " " + two.InputPipelineId);
                 Check.Equal(1, first.Devices.Count);
                 Check.Equal(3, scope.DescribeDevices().Count);
                 context.StartProfile();

@@ -174,82 +174,84 @@ typedef _gostring_ swig_type_141;
 typedef long long swig_type_142;
 typedef _gostring_ swig_type_143;
 typedef long long swig_type_144;
-typedef _gostring_ swig_type_145;
+typedef long long swig_type_145;
 typedef long long swig_type_146;
-typedef long long swig_type_147;
+typedef _gostring_ swig_type_147;
 typedef long long swig_type_148;
-typedef _gostring_ swig_type_149;
-typedef _gostring_ swig_type_150;
-typedef long long swig_type_151;
-typedef long long swig_type_152;
-typedef _gostring_ swig_type_153;
+typedef long long swig_type_149;
+typedef long long swig_type_150;
+typedef _gostring_ swig_type_151;
+typedef _gostring_ swig_type_152;
+typedef long long swig_type_153;
 typedef long long swig_type_154;
-typedef long long swig_type_155;
-typedef _gostring_ swig_type_156;
+typedef _gostring_ swig_type_155;
+typedef long long swig_type_156;
 typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
-typedef _gostring_ swig_type_159;
+typedef long long swig_type_159;
 typedef _gostring_ swig_type_160;
 typedef _gostring_ swig_type_161;
-typedef long long swig_type_162;
+typedef _gostring_ swig_type_162;
 typedef _gostring_ swig_type_163;
 typedef long long swig_type_164;
-typedef long long swig_type_165;
-typedef _gostring_ swig_type_166;
-typedef _gostring_ swig_type_167;
-typedef long long swig_type_168;
+typedef _gostring_ swig_type_165;
+typedef long long swig_type_166;
+typedef long long swig_type_167;
+typedef _gostring_ swig_type_168;
 typedef _gostring_ swig_type_169;
 typedef long long swig_type_170;
 typedef _gostring_ swig_type_171;
-typedef _gostring_ swig_type_172;
+typedef long long swig_type_172;
 typedef _gostring_ swig_type_173;
-typedef long long swig_type_174;
+typedef _gostring_ swig_type_174;
 typedef _gostring_ swig_type_175;
 typedef long long swig_type_176;
-typedef long long swig_type_177;
+typedef _gostring_ swig_type_177;
 typedef long long swig_type_178;
-typedef _gostring_ swig_type_179;
+typedef long long swig_type_179;
 typedef long long swig_type_180;
 typedef _gostring_ swig_type_181;
-typedef _gostring_ swig_type_182;
+typedef long long swig_type_182;
 typedef _gostring_ swig_type_183;
-typedef _goslice_ swig_type_184;
+typedef _gostring_ swig_type_184;
 typedef _gostring_ swig_type_185;
-typedef _gostring_ swig_type_186;
-typedef long long swig_type_187;
-typedef _goslice_ swig_type_188;
+typedef _goslice_ swig_type_186;
+typedef _gostring_ swig_type_187;
+typedef _gostring_ swig_type_188;
 typedef long long swig_type_189;
-typedef long long swig_type_190;
+typedef _goslice_ swig_type_190;
 typedef long long swig_type_191;
 typedef long long swig_type_192;
 typedef long long swig_type_193;
 typedef long long swig_type_194;
 typedef long long swig_type_195;
 typedef long long swig_type_196;
-typedef _goslice_ swig_type_197;
+typedef long long swig_type_197;
 typedef long long swig_type_198;
 typedef _goslice_ swig_type_199;
-typedef _goslice_ swig_type_200;
-typedef long long swig_type_201;
-typedef long long swig_type_202;
+typedef long long swig_type_200;
+typedef _goslice_ swig_type_201;
+typedef _goslice_ swig_type_202;
 typedef long long swig_type_203;
 typedef long long swig_type_204;
 typedef long long swig_type_205;
-typedef _goslice_ swig_type_206;
-typedef _gostring_ swig_type_207;
-typedef _gostring_ swig_type_208;
-typedef long long swig_type_209;
-typedef long long swig_type_210;
+typedef long long swig_type_206;
+typedef long long swig_type_207;
+typedef _goslice_ swig_type_208;
+typedef _gostring_ swig_type_209;
+typedef _gostring_ swig_type_210;
 typedef long long swig_type_211;
-typedef _gostring_ swig_type_212;
+typedef long long swig_type_212;
 typedef long long swig_type_213;
-typedef long long swig_type_214;
-typedef _gostring_ swig_type_215;
-typedef _gostring_ swig_type_216;
+typedef _gostring_ swig_type_214;
+typedef long long swig_type_215;
+typedef long long swig_type_216;
 typedef _gostring_ swig_type_217;
 typedef _gostring_ swig_type_218;
-typedef long long swig_type_219;
-typedef long long swig_type_220;
+typedef _gostring_ swig_type_219;
+typedef _gostring_ swig_type_220;
+typedef long long swig_type_221;
+typedef long long swig_type_222;
 extern void _wrap_Swig_free_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_348eea73ce37784d(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_348eea73ce37784d(void);
@@ -398,59 +400,61 @@ extern int _wrap_strategy_create_one_device_raw_348eea73ce37784d(uintptr_t arg1,
 extern void _wrap_strategy_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_348eea73ce37784d(uintptr_t arg1);
 extern swig_type_144 _wrap_strategy_get_replica_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_145 _wrap_strategy_get_device_raw_348eea73ce37784d(uintptr_t arg1, swig_type_146 arg2);
+extern swig_type_145 _wrap_strategy_get_input_pipeline_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_146 _wrap_strategy_get_input_pipeline_id_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_147 _wrap_strategy_get_device_raw_348eea73ce37784d(uintptr_t arg1, swig_type_148 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_348eea73ce37784d(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_348eea73ce37784d(void);
 extern int _wrap_hooks_create_raw_348eea73ce37784d(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_348eea73ce37784d(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_147 _wrap_hook_event_get_step_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_148 _wrap_hook_event_get_epoch_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_149 _wrap_hook_event_get_step_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_150 _wrap_hook_event_get_epoch_raw_348eea73ce37784d(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_348eea73ce37784d(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_348eea73ce37784d(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_348eea73ce37784d(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_149 arg2);
-extern swig_type_150 _wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_151 arg2);
+extern swig_type_152 _wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_348eea73ce37784d(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_151 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_152 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_348eea73ce37784d(uintptr_t arg1, swig_type_153 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_154 _wrap_estimator_get_global_step_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_155 _wrap_estimator_get_variable_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_156 _wrap_estimator_get_variable_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_157 arg2);
-extern int _wrap_estimator_read_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_158 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_159 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_348eea73ce37784d(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_161 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_evaluate_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_153 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_154 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_348eea73ce37784d(uintptr_t arg1, swig_type_155 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_156 _wrap_estimator_get_global_step_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_157 _wrap_estimator_get_variable_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_158 _wrap_estimator_get_variable_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_159 arg2);
+extern int _wrap_estimator_read_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_161 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_348eea73ce37784d(uintptr_t arg1, swig_type_162 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_163 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_session_open_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_session_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_session_run_raw_348eea73ce37784d(uintptr_t arg1, swig_type_162 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_348eea73ce37784d(uintptr_t arg1, swig_type_163 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_348eea73ce37784d(uintptr_t arg1, swig_type_164 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_348eea73ce37784d(uintptr_t arg1, swig_type_165 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_result_unref_raw_348eea73ce37784d(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_164 _wrap_result_get_step_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_165 _wrap_result_get_examples_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_166 _wrap_result_get_step_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_167 _wrap_result_get_examples_raw_348eea73ce37784d(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_348eea73ce37784d(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_166 _wrap_result_get_input_report_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_167 _wrap_result_get_step_report_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_168 _wrap_result_get_input_report_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_169 _wrap_result_get_step_report_raw_348eea73ce37784d(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_168 _wrap_result_get_metric_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_169 _wrap_result_get_metric_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_170 arg2);
-extern double _wrap_result_get_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_171 arg2);
-extern int _wrap_predictor_open_raw_348eea73ce37784d(uintptr_t arg1, swig_type_172 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_170 _wrap_result_get_metric_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_171 _wrap_result_get_metric_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_172 arg2);
+extern double _wrap_result_get_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_173 arg2);
+extern int _wrap_predictor_open_raw_348eea73ce37784d(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_348eea73ce37784d(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_174 _wrap_predictor_get_step_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_175 _wrap_predictor_get_signature_raw_348eea73ce37784d(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_348eea73ce37784d(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_176 _wrap_predictor_get_step_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_177 _wrap_predictor_get_signature_raw_348eea73ce37784d(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -459,29 +463,29 @@ extern void _wrap_prediction_stream_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_176 _wrap_batch_get_first_row_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_177 _wrap_batch_get_row_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_178 _wrap_batch_get_output_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_179 _wrap_batch_get_output_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_180 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_348eea73ce37784d(uintptr_t arg1, swig_type_181 arg2);
-extern int _wrap_record_writer_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_178 _wrap_batch_get_first_row_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_179 _wrap_batch_get_row_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_180 _wrap_batch_get_output_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_181 _wrap_batch_get_output_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_182 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_348eea73ce37784d(uintptr_t arg1, swig_type_183 arg2);
+extern int _wrap_record_writer_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_348eea73ce37784d(uintptr_t arg1, swig_type_184 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_348eea73ce37784d(uintptr_t arg1, swig_type_185 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_348eea73ce37784d(uintptr_t arg1, swig_type_186 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_348eea73ce37784d(uintptr_t arg1, swig_type_187 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_348eea73ce37784d(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_348eea73ce37784d(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_187 _wrap_callback_take_released_raw_348eea73ce37784d(swig_type_188 arg1);
-extern int _wrap_estimator_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_189 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_348eea73ce37784d(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_348eea73ce37784d(uintptr_t arg1, swig_type_192 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3);
-extern void _wrap_pipeline_filter_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_195 arg2);
-extern void _wrap_pipeline_set_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_196 arg2);
-extern int _wrap_strategy_create_mirrored_raw_348eea73ce37784d(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_348eea73ce37784d(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_189 _wrap_callback_take_released_raw_348eea73ce37784d(swig_type_190 arg1);
+extern int _wrap_estimator_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_191 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_348eea73ce37784d(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_348eea73ce37784d(uintptr_t arg1, swig_type_194 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3);
+extern void _wrap_pipeline_filter_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_197 arg2);
+extern void _wrap_pipeline_set_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_198 arg2);
+extern int _wrap_strategy_create_mirrored_raw_348eea73ce37784d(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_predictor_run_raw_348eea73ce37784d(uintptr_t arg1, swig_type_201 arg2, swig_type_202 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_348eea73ce37784d(uintptr_t arg1);
@@ -489,25 +493,25 @@ extern uintptr_t _wrap_pipeline_set_expand_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_add_generator_raw_348eea73ce37784d(uintptr_t arg1);
 extern void _wrap_call_queue_unref_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_201 _wrap_element_call_get_state_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_202 _wrap_element_call_get_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_348eea73ce37784d(uintptr_t arg1, swig_type_203 arg2);
-extern swig_type_204 _wrap_element_call_get_pass_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_205 _wrap_element_call_get_index_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_206 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_348eea73ce37784d(uintptr_t arg1, swig_type_207 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_203 _wrap_element_call_get_state_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_204 _wrap_element_call_get_count_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_348eea73ce37784d(uintptr_t arg1, swig_type_205 arg2);
+extern swig_type_206 _wrap_element_call_get_pass_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_207 _wrap_element_call_get_index_raw_348eea73ce37784d(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_208 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_348eea73ce37784d(uintptr_t arg1, swig_type_209 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_208 _wrap_file_call_get_path_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_209 _wrap_file_call_get_file_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_210 _wrap_file_call_get_offset_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_211 _wrap_file_call_get_size_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_210 _wrap_file_call_get_path_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_211 _wrap_file_call_get_file_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_212 _wrap_file_call_get_offset_raw_348eea73ce37784d(uintptr_t arg1);
+extern swig_type_213 _wrap_file_call_get_size_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_212 arg2);
-extern void _wrap_file_call_finish_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_213 arg3, swig_type_214 arg4, int arg5, uintptr_t arg6);
-extern swig_type_215 _wrap_context_stop_profile_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_216 _wrap_iterator_save_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_217 _wrap_iterator_get_report_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_218 _wrap_predictor_describe_plan_raw_348eea73ce37784d(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_214 arg2);
+extern void _wrap_file_call_finish_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_215 arg3, swig_type_216 arg4, int arg5, uintptr_t arg6);
+extern swig_type_217 _wrap_context_stop_profile_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_218 _wrap_iterator_save_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_219 _wrap_iterator_get_report_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_220 _wrap_predictor_describe_plan_raw_348eea73ce37784d(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1967,11 +1971,25 @@ func Strategy_get_replica_count(arg1 uintptr) (_swig_ret int64) {
 	return swig_r
 }
 
+func Strategy_get_input_pipeline_count(arg1 uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Strategy_get_input_pipeline_id(arg1 uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_id_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2065,7 +2083,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2118,7 +2136,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_151(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_153(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2133,7 +2151,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_152(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_154(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2143,7 +2161,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2168,7 +2186,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2181,7 +2199,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2194,7 +2212,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2207,7 +2225,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2220,7 +2238,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2256,7 +2274,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2266,7 +2284,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2365,7 +2383,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2376,7 +2394,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2391,7 +2409,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2424,7 +2442,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2533,7 +2551,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2544,7 +2562,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2558,7 +2576,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2583,7 +2601,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2596,7 +2614,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2618,7 +2636,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2644,7 +2662,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_348eea73ce37784d(*(*C.swig_type_188)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_348eea73ce37784d(*(*C.swig_type_190)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2659,7 +2677,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2669,7 +2687,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1), C.swig_type_191(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1), C.swig_type_193(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2679,7 +2697,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2687,19 +2705,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_193(_swig_i_1), C.swig_type_194(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1), C.swig_type_196(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2709,7 +2727,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.swig_type_198(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_type_200(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2724,7 +2742,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2799,7 +2817,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_203(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_205(_swig_i_1)))
 	return swig_r
 }
 
@@ -2825,7 +2843,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2842,7 +2860,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2897,7 +2915,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2910,7 +2928,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_file_call_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_213(_swig_i_2), C.swig_type_214(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
+	C._wrap_file_call_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_215(_swig_i_2), C.swig_type_216(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
 }
 
 func Context_stop_profile(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
@@ -2953,7 +2971,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.swig_type_220(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_221(_swig_i_1), C.swig_type_222(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

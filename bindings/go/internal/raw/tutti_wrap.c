@@ -3037,6 +3037,32 @@ long long _wrap_strategy_get_replica_count_raw_348eea73ce37784d(tutti_strategy *
 }
 
 
+long long _wrap_strategy_get_input_pipeline_count_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
+  tutti_strategy *arg1 = (tutti_strategy *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_strategy_get_input_pipeline_count((struct tutti_strategy const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_strategy_get_input_pipeline_id_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
+  tutti_strategy *arg1 = (tutti_strategy *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_strategy_get_input_pipeline_id((struct tutti_strategy const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_strategy_get_device_raw_348eea73ce37784d(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;

@@ -64,6 +64,28 @@ public final class Strategy extends NativeObject {
         }
     }
 
+    /** How many inputs the run reads. What a process reads is shared among all of its replicas: {@link Pipeline#shard}
+     * by this number and {@link #inputPipelineId}, before shuffle and batch, gives each element to exactly one process.
+     * Sharding by the number of replicas would lose elements. The strategies of this version run in one process.
+     *
+     * @return their number: 1
+     */
+    public long inputPipelineCount() {
+        try (Use use = new Use()) {
+            return Raw.strategy_get_input_pipeline_count(use.of(this));
+        }
+    }
+
+    /** Which of the inputs this process reads; see {@link #inputPipelineCount}.
+     *
+     * @return its number, from 0 on
+     */
+    public long inputPipelineId() {
+        try (Use use = new Use()) {
+            return Raw.strategy_get_input_pipeline_id(use.of(this));
+        }
+    }
+
     /** A context whose default strategy is this one: what is made from it uses the strategy without being told.
      *
      * @return the context

@@ -336,6 +336,8 @@ public class DataTest {
              Context scope = strategy.context(); Strategy first = Strategy.oneDevice(context, null)) {
             assertEquals(List.of("reference:0", "reference:1", "reference:2"), context.devices());
             assertEquals(List.of("reference:2", "reference:0"), strategy.devices());
+            assertEquals(1, strategy.inputPipelineCount());
+            assertEquals(0, strategy.inputPipelineId());
             assertEquals(3, scope.describeDevices().size());
             context.startProfile(null);
             assertEquals(Code.FAILED_PRECONDITION, Toy.failure(() -> {
