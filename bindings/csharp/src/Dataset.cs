@@ -174,14 +174,14 @@ namespace Tutti
         }
 
         /// <summary>The elements, one tensor for each component, read as they are asked for. The tensors are the
-        /// caller's.</summary>
+        /// caller's. Each loop is a walk of its own from the beginning, and ends its iterator, however it is left.
+        /// </summary>
         public IEnumerable<Tensor[]> Elements(long seed = 0,
             CancellationToken cancellationToken = default(CancellationToken))
         {
             using (DatasetIterator iterator = Iterate(seed))
             {
-                Tensor[] element;
-                while ((element = iterator.Next(cancellationToken)) != null)
+                foreach (Tensor[] element in iterator.Elements(cancellationToken))
                     yield return element;
             }
         }
@@ -219,6 +219,15 @@ namespace Tutti
                     return element;
                 }
             });
+        }
+
+        /// <summary>The elements that are left, as <see cref="Next"/> gives them. A loop that is left early does not
+        /// dispose the iterator, and the next one goes on.</summary>
+        public IEnumerable<Tensor[]> Elements(CancellationToken cancellationToken = default(CancellationToken))
+        {
+            Tensor[] element;
+            while ((element = Next(cancellationToken)) != null)
+                yield return element;
         }
 
         /// <summary>The position after the element last given, as JSON.</summary>

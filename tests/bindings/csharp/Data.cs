@@ -192,6 +192,53 @@ namespace Tutti.Tests
                 Check.Equal(Dataset.Infinite, endless.Cardinality);
         }
 
+        private static long Take(Tensor[] element)
+        {
+            long value = element[0].ToArray<long>()[0];
+            Tensor.DisposeAll(element);
+            return value;
+        }
+
+        [Test]
+        private static void LoopsOverElements()
+        {
+            using (Dataset dataset = Numbers(6).Build())
+            using (DatasetIterator iterator = dataset.Iterate())
+            {
+                long before = Library.LiveObjects("iterator");
+                IEnumerable<Tensor[]> elements = dataset.Elements();
+                for (int pass = 0; pass < 2; pass++) // each loop begins anew
+                {
+                    Check.Same(new long[] { 0, 1, 2, 3, 4, 5 }, elements.Select(Take));
+                    foreach (Tensor[] element in elements)
+                    {
+                        Check.Equal(0L, Take(element));
+                        Check.Equal(before + 1, Library.LiveObjects("iterator"));
+                        break;
+                    }
+                    Check.Equal(before, Library.LiveObjects("iterator"), "a loop that is left");
+                    Check.Same(new long[] { 0, 1 }, elements.Take(2).Select(Take));
+                    Check.Throws<InvalidOperationException>(() =>
+                    {
+                        foreach (Tensor[] element in elements)
+                            Check.Equal(-1L, Take(element));
+                    });
+                    Check.Equal(before, Library.LiveObjects("iterator"), "a loop that fails");
+                }
+                // Over an iterator the next loop goes on.
+                Check.Same(new long[] { 0, 1 }, iterator.Elements().Take(2).Select(Take));
+                using (var source = new CancellationTokenSource())
+                {
+                    source.Cancel();
+                    Check.Throws<OperationCanceledException>(() => iterator.Elements(source.Token).ToList());
+                    Check.Throws<OperationCanceledException>(() => dataset.Elements(0, source.Token).ToList());
+                }
+                Check.Same(new long[] { 2, 3, 4, 5 }, iterator.Elements().Select(Take));
+                Check.Equal(0, iterator.Elements().Count());
+                Check.Equal(before, Library.LiveObjects("iterator"));
+            }
+        }
+
         [Test]
         private static void ClassesAreCountedAndWeighed()
         {

@@ -8,8 +8,16 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Goes once through a dataset. It serves one thread at a time; another one gets {@link Code#FAILED_PRECONDITION}. After
  * a call that was cancelled, and after any other error, the next call goes on.
+ *
+ * <pre>{@code
+ * try (DatasetIterator elements = dataset.iterator(seed)) {
+ *     for (Tensor[] element : elements) {
+ *         ... // and then Tensor.closeAll(element)
+ *     }
+ * }
+ * }</pre>
  */
-public final class DatasetIterator extends NativeObject implements Iterator<Tensor[]> {
+public final class DatasetIterator extends NativeObject implements Iterator<Tensor[]>, Iterable<Tensor[]> {
     private final int components;
     private final ReentrantLock busy = new ReentrantLock();
     private Tensor[] ahead;
@@ -56,6 +64,15 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
             }
             return element;
         }
+    }
+
+    /** This object, so that a loop takes the elements that are left; a loop that is left early loses none but its own.
+     *
+     * @return this
+     */
+    @Override
+    public Iterator<Tensor[]> iterator() {
+        return this;
     }
 
     @Override

@@ -12,7 +12,7 @@ import java.util.stream.StreamSupport;
  * The predictions of a dataset batch by batch, in order. It serves one thread at a time. After a call that was
  * cancelled the next one goes on and no row is lost; any other error ends the stream.
  */
-public final class PredictionStream extends NativeObject implements Iterator<Batch> {
+public final class PredictionStream extends NativeObject implements Iterator<Batch>, Iterable<Batch> {
     private Batch ahead;
 
     PredictionStream(long number, Dataset dataset) {
@@ -36,6 +36,15 @@ public final class PredictionStream extends NativeObject implements Iterator<Bat
             call.check(Raw.prediction_stream_next(use.of(this), call.token(), out, failure), failure);
             return out[0] == 0 ? null : new Batch(out[0]);
         }
+    }
+
+    /** This object, so that a loop takes the batches that are left.
+     *
+     * @return this
+     */
+    @Override
+    public Iterator<Batch> iterator() {
+        return this;
     }
 
     @Override

@@ -15,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.zip.GZIPOutputStream;
@@ -210,6 +211,35 @@ public class DataTest {
             } catch (NoSuchElementException wanted) {
                 assertTrue(iterator.hasNext()); // closing it closes what was read ahead
             }
+        }
+    }
+
+    @Test
+    public void loopsTakeWhatIsLeft() {
+        try (Dataset dataset = numbers().build()) {
+            List<Long> taken = new ArrayList<>();
+            long before = Tutti.liveObjects("iterator");
+            try (DatasetIterator elements = dataset.iterator(0)) {
+                for (int pass = 0; pass < 2; pass++) {
+                    for (Tensor[] element : elements) {
+                        taken.add(element[0].toLongs()[0]);
+                        Tensor.closeAll(element);
+                        if (pass == 0 && taken.size() == 3) {
+                            break;
+                        }
+                    }
+                }
+                assertEquals(List.of(0L, 1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L), taken);
+            }
+            try (DatasetIterator elements = dataset.iterator(0)) {
+                for (Tensor[] element : elements) {
+                    Tensor.closeAll(element);
+                    throw new IllegalStateException("the body");
+                }
+            } catch (IllegalStateException wanted) {
+                assertEquals("the body", wanted.getMessage());
+            }
+            assertEquals(before, Tutti.liveObjects("iterator"));
         }
     }
 
