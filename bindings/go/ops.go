@@ -1429,6 +1429,39 @@ func (g *Graph) Rotate90(x Value, options ...Rotate90Options) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
+// RotateMethod is a choice of Rotate: How pixels in between are found.
+type RotateMethod string
+
+const (
+	RotateMethodBilinear RotateMethod = "bilinear"
+	RotateMethodNearest  RotateMethod = "nearest"
+)
+
+// RotateOptions are what Rotate may be told; the zero value means the defaults.
+type RotateOptions struct {
+	// How pixels in between are found. Default: bilinear.
+	Method RotateMethod
+	// What is put where nothing of the image lies. Default: 0.0.
+	Value float64
+}
+
+// Rotate: Images turned counter-clockwise about their middle; height and width stay. A pixel of the result is what
+// lies under its centre: between the four nearest pixels (bilinear), or the nearest, as in Pillow's Image.rotate.
+// u8 results are rounded, halves up. degrees: The angle; 360 is the whole circle.
+func (g *Graph) Rotate(x Value, degrees float64, options ...RotateOptions) Value {
+	raw.Graph_begin(g.handle, "rotate", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_f64(g.handle, "degrees", degrees)
+	o := first(options)
+	if o.Method != "" {
+		raw.Graph_set_string(g.handle, "method", string(o.Method))
+	}
+	if o.Value != 0 {
+		raw.Graph_set_f64(g.handle, "value", o.Value)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
 // ConvertImageDtypeOptions are what ConvertImageDtype may be told; the zero value means the defaults.
 type ConvertImageDtypeOptions struct {
 	// u8 or f32. Default: f32.
@@ -1567,6 +1600,42 @@ func (g *Graph) RandomFlip(x Value, options ...RandomFlipOptions) Value {
 	}
 	if o.Probability != nil {
 		raw.Graph_set_f64(g.handle, "probability", *o.Probability)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// RandomRotateMethod is a choice of RandomRotate: How pixels in between are found.
+type RandomRotateMethod string
+
+const (
+	RandomRotateMethodBilinear RandomRotateMethod = "bilinear"
+	RandomRotateMethodNearest  RandomRotateMethod = "nearest"
+)
+
+// RandomRotateOptions are what RandomRotate may be told; the zero value means the defaults.
+type RandomRotateOptions struct {
+	// How pixels in between are found. Default: bilinear.
+	Method RandomRotateMethod
+	// What is put where nothing of the image lies. Default: 0.0.
+	Value float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// RandomRotate: rotate, each image by an angle drawn evenly from [−degrees, degrees]. degrees: The largest angle.
+func (g *Graph) RandomRotate(x Value, degrees float64, options ...RandomRotateOptions) Value {
+	raw.Graph_begin(g.handle, "random_rotate", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_f64(g.handle, "degrees", degrees)
+	o := first(options)
+	if o.Method != "" {
+		raw.Graph_set_string(g.handle, "method", string(o.Method))
+	}
+	if o.Value != 0 {
+		raw.Graph_set_f64(g.handle, "value", o.Value)
 	}
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)

@@ -59,6 +59,7 @@ void random_ops_are_keyed_by_element(void **) {
       {"random_crop", {{"size", Ints{5, 4}}, {"padding", int64_t{2}}}},
       {"random_flip", {}},
       {"random_flip", {{"direction", std::string("vertical")}}},
+      {"random_rotate", {{"degrees", 45.0}}},
       {"random_resized_crop", {{"size", Ints{5, 4}}, {"flip_probability", 0.5}}},
       {"random_cutout", {{"size", Ints{3, 3}}}},
       {"random_color_jitter", {{"brightness", 0.3}, {"contrast", 0.3}, {"saturation", 0.3}, {"hue", 0.1}}},
@@ -122,6 +123,47 @@ void random_flips_happen_as_often_as_said(void **) {
       assert_true(std::fabs(flips - 1000 * probability) <= 50 * (probability > 0 && probability < 1 ? 1 : 0));
     }
   }
+}
+
+// Where a pixel's values are its column and its row, those of a turned image tell the angle.
+void random_rotations_are_by_angles_within_the_bound(void **) {
+  constexpr int64_t kSide = 9, kMiddle = kSide / 2;
+  Tensor image = Tensor::allocate(DType::f32, {kSide, kSide, 2}).value();
+  for (int64_t i = 0; i < kSide * kSide; ++i) {
+    image.mutable_data_as<float>()[2 * i] = static_cast<float>(i % kSide);
+    image.mutable_data_as<float>()[2 * i + 1] = static_cast<float>(i / kSide);
+  }
+  constexpr int kElements = 400;
+  constexpr double kBound = 40;
+  double least = 0, most = 0, sum = 0;
+  for (int64_t element = 0; element < kElements; ++element) {
+    const Tensor y = run("random_rotate", {{"degrees", kBound}}, {image}, element);
+    const float *const middle = y.data_as<float>() + 2 * (kMiddle * kSide + kMiddle), *const right = middle + 2;
+    const double cosine = right[0] - middle[0], sine = right[1] - middle[1];
+    assert_true(std::fabs(cosine * cosine + sine * sine - 1) < 1e-4);
+    const double degrees = std::atan2(sine, cosine) * 180 / M_PI;
+    assert_true(tensor::identical(y, run("random_rotate", {{"degrees", kBound}}, {image}, element)));
+    least = std::min(least, degrees);
+    most = std::max(most, degrees);
+    sum += degrees;
+  }
+  assert_true(least >= -kBound && least < -0.9 * kBound && most <= kBound && most > 0.9 * kBound);
+  assert_true(std::fabs(sum / kElements) < 4 * kBound / std::sqrt(3.0 * kElements));
+}
+
+void quarter_turns_move_pixels(void **) {
+  for (const DType dtype : {DType::u8, DType::f32}) {
+    const Tensor image = random_image({2, 6, 6, 3}, dtype, 8);
+    for (const char *method : {"bilinear", "nearest"}) {
+      for (int64_t turns = -5; turns <= 5; ++turns) {
+        const Attributes attributes{{"degrees", 90.0 * static_cast<double>(turns)}, {"method", std::string(method)}};
+        assert_true(
+            are_equal(run("rotate", attributes, {image}), run("rotate90", {{"turns", (turns + 8) % 4}}, {image})));
+      }
+    }
+  }
+  const Tensor wide = run("rotate", {{"degrees", 90.0}, {"value", 300.0}}, {random_image({1, 9, 1}, DType::u8, 8)});
+  assert_int_equal(std::count(wide.data_as<uint8_t>(), wide.data_as<uint8_t>() + 9, 255), 8);
 }
 
 void resized_crops_are_windows_resized(void **) {
@@ -269,6 +311,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_ops_are_keyed_by_element),
     cmocka_unit_test(random_crops_are_parts_anywhere),
     cmocka_unit_test(random_flips_happen_as_often_as_said),
+    cmocka_unit_test(random_rotations_are_by_angles_within_the_bound),
+    cmocka_unit_test(quarter_turns_move_pixels),
     cmocka_unit_test(resized_crops_are_windows_resized),
     cmocka_unit_test(windows_keep_their_bounds),
     cmocka_unit_test(cutouts_set_a_rectangle),

@@ -121,6 +121,8 @@ const std::vector<Case> &good_cases() {
       {"crop", {{"batch h w 3"}, {"batch 4", DType::i32}}, {{"size", Ints{4, 5}}}, "f32[batch, 4, 5, 3]"},
       {"pad_image", {{"h 9 1"}}, {{"pads", Ints{1, 2, 3, 4}}}, "f32[(add h 3), 16, 1]"},
       {"rotate90", {{"batch 8 9 3"}}, {}, "f32[batch, 9, 8, 3]"},
+      {"rotate", {{"batch 8 9 3"}}, {{"degrees", 30.0}}, "f32[batch, 8, 9, 3]"},
+      {"random_rotate", {{"batch 8 9 3"}}, {{"degrees", 30.0}}, "f32[batch, 8, 9, 3]"},
       {"normalize_image", {{"8 9 3", DType::u8}}, {}, "f32[8, 9, 3]"},
       {"convert_image_dtype", {{"batch", DType::f32}}, {{"dtype", DType::u8}}, "u8[batch]"},
       {"random_crop", {{"8 9 3"}}, {{"size", Ints{10, 9}}, {"padding", int64_t{1}}}, "f32[10, 9, 3]"},

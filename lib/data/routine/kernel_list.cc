@@ -50,11 +50,16 @@ constexpr KernelEntry kKernels[] = {
     {"random_cutout", make_random_cutout},
     {"random_flip", make_random_flip},
     {"random_resized_crop", make_random_resized_crop},
+    {"random_rotate", make_random_rotate},
     {"reshape", make_view},
     {"resize", make_resize},
+    {"rotate", make_rotate},
     {"rotate90", make_rotate90},
     {"stop_gradient", make_view},
 };
+static_assert(std::is_sorted(std::begin(kKernels), std::end(kKernels),
+                             [](const KernelEntry &a, const KernelEntry &b) { return a.op < b.op; }),
+              "kernels are found by their names' order");
 
 }  // namespace
 

@@ -22,6 +22,8 @@ base::Result<RoutineKernel> make_crop(const RoutineNode &node);
 base::Result<RoutineKernel> make_pad_image(const RoutineNode &node);
 base::Result<RoutineKernel> make_flip(const RoutineNode &node);
 base::Result<RoutineKernel> make_rotate90(const RoutineNode &node);
+base::Result<RoutineKernel> make_rotate(const RoutineNode &node);
+base::Result<RoutineKernel> make_random_rotate(const RoutineNode &node);
 base::Result<RoutineKernel> make_random_crop(const RoutineNode &node);
 base::Result<RoutineKernel> make_random_flip(const RoutineNode &node);
 base::Result<RoutineKernel> make_random_cutout(const RoutineNode &node);

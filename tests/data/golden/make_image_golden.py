@@ -118,6 +118,25 @@ def geometry():
             case("pad_image", x, y, 0.0, pads=[1, 2, 2, 0], mode=mode)
 
 
+def turned(plane, degrees, method, value):
+    return np.asarray(Image.fromarray(plane).rotate(degrees, resample=method, fillcolor=value))
+
+
+def rotations():
+    methods = {"bilinear": Image.Resampling.BILINEAR, "nearest": Image.Resampling.NEAREST}
+    for height, width in ((6, 9), (8, 8), (1, 5), (15, 11)):
+        x = float_image(height, width, 1)
+        pixels = bytes_image(height, width, 3)
+        for degrees, value in ((17.0, 0.25), (-75.5, 0.0), (133.0, 1.0)):
+            for name, method in methods.items():
+                settings = {"degrees": degrees, "method": name, "value": value}
+                case("rotate", x, turned(x[:, :, 0], degrees, method, value)[:, :, None], 1e-5, **settings)
+                # Pillow cuts fractions off, and in u8 finds the nearest pixel in fixed point.
+                if name == "bilinear":
+                    y = turned(pixels, degrees, method, (0, 0, 0))
+                    case("rotate", pixels, y, 1.0, degrees=degrees)
+
+
 def png_of(pixels, **settings):
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG", **settings)
@@ -157,7 +176,7 @@ def files():
     case("image_size", file.getvalue(), np.array([24, 32]), 0.0)
 
 
-for family in (resizes, colors, geometry, files):
+for family in (resizes, colors, geometry, files, rotations):
     family()
 with open(sys.argv[1], "w", encoding="utf-8") as output:
     output.write("[\n" + ",\n".join(json.dumps(one) for one in CASES) + "\n]\n")
