@@ -11,6 +11,7 @@
 #include "data/stage.h"
 #include "data/state.h"
 #include "data/walk_report.h"
+#include "data/worker_process.h"
 #include "data/worker_threads.h"
 
 namespace tutti::impl::data {
@@ -44,6 +45,7 @@ Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context
   context.cancel = base::CancelToken::create_child(std::move(context.cancel));
   context.consumer = std::make_shared<ConsumerThread>();
   context.workers = std::make_shared<WorkerThreads>(context.threads);
+  context.processes = std::make_shared<WorkerProcesses>();
   context.buffers = std::make_shared<BufferBudget>(0);
   const DatasetRef self = DatasetRef::share(const_cast<Dataset *>(this));
   context.report = std::make_shared<WalkReport>(self);

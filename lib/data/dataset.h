@@ -57,6 +57,7 @@ class RandomAccess;
 class Stage;
 class State;
 class WalkReport;
+class WorkerProcesses;
 class WorkerThreads;
 struct Recipe;
 using DatasetRef = base::Ref<Dataset>;
@@ -90,6 +91,7 @@ struct IteratorContext {
   // Set by make_iterator():
   std::shared_ptr<ConsumerThread> consumer;
   std::shared_ptr<WorkerThreads> workers;
+  std::shared_ptr<WorkerProcesses> processes;
   std::shared_ptr<BufferBudget> buffers;
   std::shared_ptr<WalkReport> report;  // null: nobody counts
 };

@@ -100,6 +100,7 @@ Status add_recipe(const Dataset &dataset, const Recipe &recipe, Fingerprint &fin
   fingerprint.add(dataset.spec().to_string());
   graph::Attributes attributes = recipe.attributes;
   attributes.erase("parallelism");
+  attributes.erase("processes");
   fingerprint.add(graph::to_json(attributes).dump());
   if (recipe.is_source) TUTTI_TRY(add_files(recipe, fingerprint));
   for (const std::vector<std::string> *names : {&recipe.labels, &recipe.weights}) {
@@ -173,8 +174,9 @@ std::shared_ptr<const Recipe> make_recipe(const TransformDefinition &definition,
   recipe.labels = arguments.labels;
   recipe.weights = arguments.weights;
   recipe.makes_datasets = arguments.expand != nullptr;
-  recipe.has_function =
-      arguments.map != nullptr || arguments.filter != nullptr || arguments.scan != nullptr || recipe.makes_datasets;
+  // What a program does its command does not tell.
+  recipe.has_function = arguments.map != nullptr || arguments.filter != nullptr || arguments.scan != nullptr ||
+                        recipe.makes_datasets || recipe.name == "map_process";
   for (const ScanState &state : arguments.state)
     recipe.tensors.push_back(state.initial);
   recipe.inputs.push_back(input);

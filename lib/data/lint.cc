@@ -33,7 +33,10 @@ bool is_batch(const Dataset &dataset) {
   return is_one_of(dataset.kind(), kinds);
 }
 
-bool is_map(const Dataset &dataset) { return dataset.kind() == "map" || dataset.kind() == "map_callback"; }
+bool is_map(const Dataset &dataset) {
+  static constexpr std::string_view kinds[] = {"map", "map_callback", "map_process"};
+  return is_one_of(dataset.kind(), kinds);
+}
 
 bool is_cache(const Dataset &dataset) {
   static constexpr std::string_view kinds[] = {"cache", "file_cache", "snapshot"};

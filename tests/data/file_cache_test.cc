@@ -274,6 +274,10 @@ void what_cannot_be_told_needs_a_key(void **) {
   std::atomic<int64_t> calls{0};
   const Status status = cached(counting(calls), directory / "cache", "").status();
   assert_error_contains(status, "what 'map_callback' gives could not be seen; expected the parameter 'key'");
+  // A command does not tell what its program does.
+  const graph::Attributes program{{"command", std::vector<std::string>{"true"}}};
+  assert_error_contains(cached(std::move(sample().apply("map_process", program)), directory / "cache", "").status(),
+                        "what 'map_process' gives could not be seen; expected the parameter 'key'");
   assert_error_contains(sample().apply("cache", {{"key", kKey}}).status(), "expected the parameter 'path'");
   assert_error_contains(cached(std::move(sample().repeat()), directory / "cache").status(), "never ends");
   // The key of a cache stands for what comes before it.

@@ -159,6 +159,11 @@ Build apply(std::string transform, std::string key, int64_t value) {
   return [=](Pipeline p) { return std::move(p.apply(transform, {{key, value}})); };
 }
 
+Build map_process(const char *what) {
+  const graph::Attributes program{{"command", std::vector<std::string>{MAP_WORKER, what}}, {"processes", int64_t{2}}};
+  return [=](Pipeline p) { return std::move(p.apply("map_process", program)); };
+}
+
 Build map_callback(data::MapFunction function, int64_t parallelism, int64_t batch = 0) {
   return [=](Pipeline p) {
     p.apply("map_callback", {{"parallelism", parallelism}}, with_map(function));
@@ -340,6 +345,7 @@ std::vector<Case> other_cases() {
        [](Pipeline p) { return std::move(p.apply("map_callback", {}, with_map(fail_on_five)).shuffle(3)); }},
       {"map_callback, parallel", map_callback(through, 3, 4), true},
       {"map_callback late, parallel", map_callback(late_on_five, 3), true},
+      {"map_process failing", map_process("fail"), true},
       {"prefetch", [](Pipeline p) { return std::move(p.prefetch(2)); }, true},
       {"batch, prefetch", [](Pipeline p) { return std::move(p.batch(4).prefetch(2)); }, true},
       {"prefetch, batch", [](Pipeline p) { return std::move(p.prefetch(2).batch(4)); }, true},

@@ -63,6 +63,8 @@ void good_orders_are_left_alone(void **) {
   assert_string_equal(
       warnings(sample().apply("map_callback", {}, identity()).apply("cache").shuffle(10).batch(2).prefetch()).c_str(),
       "");
+  const graph::Attributes program{{"command", std::vector<std::string>{"true"}}};
+  assert_string_equal(warnings(sample().batch(2).apply("map_process", program).prefetch()).c_str(), "");
   assert_string_equal(
       warnings(sample().shuffle(10).repeat(2).batch(2).prefetch().apply("take", {{"count", int64_t{3}}})).c_str(), "");
   assert_string_equal(warnings(sample().shuffle(10).batch(2).prefetch().apply("select", kOnlyX)).c_str(), "");
@@ -117,6 +119,9 @@ void bad_orders_are_named(void **) {
                   "cache after map with random_flip");
   assert_contains(warnings(images().batch(2).apply("map", {}, two_by_two()).prefetch()).c_str(),
                   "batch before map with resize");
+  const graph::Attributes program{{"command", std::vector<std::string>{"true"}}};
+  assert_contains(warnings(sample().batch(2).apply("map_process", program).shuffle(2).prefetch()).c_str(),
+                  "shuffle after batch");
   assert_contains(warnings(sample().batch(2)).c_str(), "no prefetch at the end");
   assert_contains(warnings(sample().prefetch().batch(2)).c_str(), "no prefetch at the end");
   assert_contains(warnings(sample().batch(2).apply("map_callback", {}, identity()).prefetch()).c_str(),

@@ -426,6 +426,11 @@ std::vector<Transform> buffering(const Files &files) {
       copied("map_callback", 1),
       copied("map_callback, parallel", 3),
       copied("map_callback, automatic", 0),
+      {"map_process",
+       [](Pipeline &p, const Source &) {
+         p.apply("map_process", {{"command", Strings{MAP_WORKER, "copy"}}, {"processes", int64_t{2}}});
+       },
+       same},
       {"map",
        [](Pipeline &p, const Source &) {
          p.apply("map", {{"parallelism", int64_t{2}}}, doubling(*p.spec()));
