@@ -13,6 +13,7 @@
 #include <tutti/file_system.h>
 #include <tutti/graph.h>
 #include <tutti/hook.h>
+#include <tutti/map_process.h>
 #include <tutti/ops.h>
 #include <tutti/options.h>
 #include <tutti/predictor.h>

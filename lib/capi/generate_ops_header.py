@@ -40,7 +40,11 @@ TAIL = """
 #endif /* TUTTI_OPS_H_ */
 """
 
-SCALARS = {'i64': 'int64_t', 'f64': 'double', 'string': 'const char *', 'dtype': 'int32_t', 'enum': 'int32_t'}
+SCALARS = {'i64': 'int64_t', 'f64': 'double', 'string': 'const char *', 'dtype': 'int32_t', 'enum': 'int32_t',
+           'dataset': 'const tutti_dataset *'}
+# The argument of transforms that say what they give by a dataset.
+LIKE = {'name': 'like', 'type': 'dataset', 'default': None,
+        'doc': 'Has the components of what comes out; its elements are not read. Without it they are as those that go in.'}
 
 
 def ascii_text(text):
@@ -107,7 +111,7 @@ class Attribute:
             return f'attrs->has_{self.name}'
         if self.type in ('ints', 'dims', 'doubles'):
             return ' || '.join(f'{field}[{i}] != 0' for i in range(self.length)) if self.length else f'{field} != NULL'
-        return f'{field} != NULL' if self.type in ('string', 'strings') else f'{field} != 0'
+        return f'{field} != NULL' if self.type in ('string', 'strings', 'dataset') else f'{field} != 0'
 
     def pass_on(self, target, handle, source):
         """The statement that hands the value to the generic setter."""
@@ -239,6 +243,7 @@ def transform_entries(path):
         needs = spec.get('needs', [])
         if spec.get('public', True) and set(needs) <= {'others'}:
             parameters = [{**p, 'type': {'boolean': 'bool'}.get(p['type'], p['type'])} for p in spec.get('parameters', [])]
+            parameters += [LIKE] if spec.get('like') else []
             several = [{'name': 'others', 'datasets': True, 'doc': 'the datasets behind the own one'}]
             inputs = several if spec.get('several') else [{'name': 'other', 'dataset': True}] if needs else []
             yield Entry('pipeline', f'pipeline_{spec["name"]}', spec['name'], {**spec, 'inputs': inputs, 'attributes': parameters, 'parameters': []})

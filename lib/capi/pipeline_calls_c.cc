@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transforms of a pipeline that the host writes as a graph or as a function.
+// Transforms of a pipeline that the host writes as a graph or as a function, here or in a worker process.
+#include <tutti/map_process.h>
+
 #include <memory>
 #include <vector>
 
+#include "capi/cancel_c.h"
 #include "capi/graph_c.h"
 #include "capi/guard.h"
 #include "capi/hook_c.h"
 #include "capi/pipeline_c.h"
 #include "capi/tensor_c.h"
+#include "data/serve_map.h"
 
 namespace tutti::impl::capi {
 namespace {
@@ -336,5 +340,18 @@ void tutti_pipeline_add_generator(tutti_pipeline *pipeline, tutti_generator_fn n
     object.start_from([next, owner, count](int64_t epoch, int64_t index, data::Element &element) {
       return call_generator(next, owner->get(), epoch, index, count, element);
     });
+  });
+}
+
+int32_t tutti_serve_map(tutti_map_to_fn map, void *user, tutti_cancel *cancel, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    if (map == nullptr) return base::invalid_argument("argument 'map' is NULL");
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
+    const auto make = [map, user](const data::ElementSpec &spec) -> data::MapFunction {
+      return [map, user, spec](const data::Element &input, data::Element &output) {
+        return call_map_to(map, user, spec, input, output);
+      };
+    };
+    return data::serve_map(make, token.get());
   });
 }

@@ -86,6 +86,8 @@ class Sample:
             self.expression, self.recorded = number, f'f64 {self.key} {number}'
         elif kind == 'value':
             self.expression, self.recorded = '(tutti_value){77}', 'input 77'
+        elif kind == 'dataset':
+            self.expression, self.recorded = 'dataset', f'dataset {self.key}'
         elif kind == 'dtype':
             self.expression, self.recorded = 'TUTTI_DTYPE_F64', f'i64 {self.key} 2'
         else:
@@ -100,6 +102,8 @@ def normal(attribute):
 def test_code(target, helper, registry_name, spec):
     inputs = spec.get('inputs', [])
     listed = [normal(a) for a in spec.get('parameters', []) + spec.get('attributes', [])]
+    if spec.get('like'):
+        listed.append({'name': 'like', 'type': 'dataset', 'default': None})
     optional_inputs = [{'name': i['name'], 'type': 'value'} for i in inputs if i.get('optional')]
     required = [a for a in listed if is_required(a)]
     values = optional_inputs + [a for a in listed if a['type'] == 'value']

@@ -33,6 +33,7 @@ WRITTEN_BY_HAND = {
     'tutti_record_writer_write',
     'tutti_options_set_string',  # names of directories stay inside the scratch directory
     'tutti_options_set_json',
+    'tutti_serve_map',  # would take the standard streams
     'tutti_pipeline_set_string',  # paths of caches and snapshots stay inside the scratch directory
 }
 CALLBACKS = {

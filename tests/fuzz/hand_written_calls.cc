@@ -230,8 +230,15 @@ void call_options_set_string(Sequence &s) {
 void call_pipeline_set_string(Sequence &s) {
   tutti_pipeline *const pipeline = s.handle<tutti_pipeline>();
   const char *const key = s.text("key");
-  const bool is_path = key != nullptr && std::string(key) == "path";
+  // A command that is a directory starts nothing.
+  const bool is_path = key != nullptr && (std::string(key) == "path" || std::string(key) == "command");
   tutti_pipeline_set_string(pipeline, key, is_path ? s.directory() : s.text("value"));
+}
+
+void call_serve_map(Sequence &s) {
+  tutti_cancel *const cancel = s.handle<tutti_cancel>();
+  Err err(s);
+  s.check_code("tutti_serve_map", tutti_serve_map(nullptr, nullptr, cancel, err.get()), err);
 }
 
 void call_record_writer_create(Sequence &s) {
