@@ -19,7 +19,8 @@ KEYWORDS = {'break', 'case', 'chan', 'const', 'continue', 'default', 'defer', 'e
             'goto', 'if', 'import', 'interface', 'map', 'package', 'range', 'return', 'select', 'struct', 'switch', 'type',
             'var', 'len', 'cap', 'string'}
 TYPES = {'i64': 'int64', 'f64': 'float64', 'string': 'string', 'dtype': 'DType', 'bool': 'bool', 'ints': '[]int64',
-         'dims': '[]int64', 'doubles': '[]float64', 'strings': '[]string', 'value': 'Value'}
+         'dims': '[]int64', 'doubles': '[]float64', 'strings': '[]string', 'value': 'Value',
+         'dataset': '*Dataset'}
 
 
 def local(name):
@@ -60,6 +61,8 @@ class Field:
 
     def call(self, value):
         owner = self.entry.owner
+        if self.kind == 'dataset':
+            return f'p.setDataset("{self.name}", {value})'
         if self.kind == 'strings':
             call = f'raw.{owner}_set_string({self.entry.receiver}.handle, "{self.name}", text)'
             return f'for _, text := range {value} {{\n{call}\n}}'
@@ -79,7 +82,8 @@ class Field:
         value = {'enum': f'string({field})', 'dtype': f'int64({field})'}.get(self.kind, field)
         if self.kind == 'strings':
             return self.call(field) + '\n'
-        empty = {'string': '""', 'enum': '""', 'ints': 'nil', 'dims': 'nil', 'doubles': 'nil'}.get(self.kind, '0')
+        empty = {'string': '""', 'enum': '""', 'ints': 'nil', 'dims': 'nil', 'doubles': 'nil',
+                 'dataset': 'nil'}.get(self.kind, '0')
         return f'if {field} != {empty} {{\n{self.call(value)}\n}}\n'
 
     def enumeration(self):

@@ -204,6 +204,38 @@ func (p *Pipeline) Interleave(others []*Dataset, options ...InterleaveOptions) *
 	return p
 }
 
+// MapProcessOptions are what MapProcess may be told; the zero value means the defaults.
+type MapProcessOptions struct {
+	// Processes at work at a time; 0 = as many as threads of the budget. Default: 0.
+	Processes int64
+	// Has the components of what comes out; its elements are not read. Without it they are as those that go in.
+	Like *Dataset
+}
+
+// MapProcess: Maps each element by a program of the user, of which several processes run at a time; order is kept.
+// A process reads elements from its standard input and writes what it makes of them to its standard output, in the
+// form that tutti/map_process.h describes. It gives what elements of the dataset "like" consist of, or else what it
+// gets. Processes are started when the first elements need them, serve all passes of a walk, and end with it. An
+// element whose process dies is an error; the next one gets a new process. command: The program, looked for in
+// PATH, and its arguments.
+func (p *Pipeline) MapProcess(command []string, options ...MapProcessOptions) *Pipeline {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	raw.Pipeline_begin(p.handle, "map_process", 1)
+	for _, text := range command {
+		raw.Pipeline_set_string(p.handle, "command", text)
+	}
+	o := first(options)
+	if o.Processes != 0 {
+		raw.Pipeline_set_i64(p.handle, "processes", o.Processes)
+	}
+	if o.Like != nil {
+		p.setDataset("like", o.Like)
+	}
+	p.end()
+	return p
+}
+
 // OptionsOptions are what Options may be told; the zero value means the defaults.
 type OptionsOptions struct {
 	// What automatic parallelism means: threads that compute; 0 = those that the context has for pipelines.

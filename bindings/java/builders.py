@@ -19,7 +19,8 @@ KEYWORDS = {'abstract', 'assert', 'boolean', 'break', 'byte', 'case', 'catch', '
             'return', 'short', 'static', 'strictfp', 'super', 'switch', 'synchronized', 'this', 'throw', 'throws',
             'transient', 'try', 'void', 'volatile', 'while', 'true', 'false', 'null', 'options'}
 TYPES = {'i64': 'long', 'f64': 'double', 'string': 'String', 'dtype': 'DType', 'bool': 'boolean', 'ints': 'long[]',
-         'dims': 'long[]', 'doubles': 'double[]', 'strings': 'String[]', 'value': 'Value'}
+         'dims': 'long[]', 'doubles': 'double[]', 'strings': 'String[]', 'value': 'Value',
+         'dataset': 'Dataset'}
 ESCAPES = (('&', '&amp;'), ('<', '&lt;'), ('>', '&gt;'), ('@', '&#64;'))
 
 

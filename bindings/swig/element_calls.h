@@ -8,7 +8,7 @@
 #ifndef TUTTI_BINDINGS_ELEMENT_CALLS_H_
 #define TUTTI_BINDINGS_ELEMENT_CALLS_H_
 
-#include <tutti/dataset.h>
+#include <tutti/map_process.h>
 
 #include <stdio.h>
 
@@ -95,6 +95,18 @@ static inline struct tutti_call_queue *tutti_swig_pipeline_add_generator(tutti_p
   struct tutti_call_queue *queue = tutti_call_queue_create();
   if (queue != NULL) tutti_pipeline_add_generator(pipeline, tutti_element_generate, queue, tutti_call_queue_release);
   return queue;
+}
+
+/* --- a worker process --------------------------------------------------------------------------------------------- */
+
+/* A queue for tutti_swig_serve_map, which the caller holds. */
+static inline struct tutti_call_queue *tutti_swig_call_queue_create(void) { return tutti_call_queue_create(); }
+
+/* Serves until the input ends, by calls of the queue; releases the function then. */
+static inline int32_t tutti_swig_serve_map(struct tutti_call_queue *queue, tutti_cancel *cancel, tutti_error **err) {
+  int32_t code = tutti_serve_map(tutti_element_map, queue, cancel, err);
+  tutti_call_queue_release(queue);
+  return code;
 }
 
 /* --- a call that was taken ---------------------------------------------------------------------------------------- */

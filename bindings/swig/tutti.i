@@ -61,6 +61,7 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_pipeline_set_scan;
 %ignore tutti_predictor_describe_plan;
 %ignore tutti_predictor_run;
+%ignore tutti_serve_map;
 %ignore tutti_strategy_create_mirrored;
 
 /* Out of reach: what the library would call on threads of its own at any time. */
@@ -75,6 +76,7 @@ TUTTI_HANDLE(tensor)
 %include <tutti/tensor.h>
 %include <tutti/graph.h>
 %include <tutti/dataset.h>
+%include <tutti/map_process.h>
 %include <tutti/strategy.h>
 %include <tutti/hook.h>
 %include <tutti/estimator.h>
@@ -99,6 +101,8 @@ struct tutti_call_queue *tutti_swig_pipeline_set_predicate(tutti_pipeline *pipel
 struct tutti_call_queue *tutti_swig_pipeline_set_scan(tutti_pipeline *pipeline);
 struct tutti_call_queue *tutti_swig_pipeline_set_expand(tutti_pipeline *pipeline);
 struct tutti_call_queue *tutti_swig_pipeline_add_generator(tutti_pipeline *pipeline);
+struct tutti_call_queue *tutti_swig_call_queue_create(void);
+int32_t tutti_swig_serve_map(struct tutti_call_queue *queue, tutti_cancel *cancel, tutti_error **err);
 void tutti_swig_call_queue_unref(struct tutti_call_queue *queue);
 struct tutti_call *tutti_swig_call_queue_take(struct tutti_call_queue *queue);
 int64_t tutti_swig_element_call_get_state_count(const struct tutti_call *call);

@@ -14,6 +14,47 @@ namespace Tutti.Tests
             return new[] { Tensor.Scalar(element[0].ToArray<long>()[0] * 2) };
         }
 
+        // The worker processes are this program with the argument "serve".
+        public static int Serve()
+        {
+            Worker.ServeMap(element =>
+            {
+                long number = element[0].ToArray<long>()[0];
+                Console.WriteLine("element " + number);
+                if (number == 3)
+                    throw new InvalidOperationException("three is not allowed");
+                return new[] { Tensor.Scalar(number / 2.0) };
+            });
+            return 0;
+        }
+
+        [Test]
+        private static void MapsInProcesses()
+        {
+            string[] command = { "mono", typeof(Maps).Assembly.Location, "serve" };
+            using (Tensor half = Tensor.Scalar(0.5))
+            using (Dataset like = new Pipeline().AddTensor("half", Role.Feature, half).Build())
+            using (Dataset dataset = Data.Numbers(6)
+                .MapProcess(command, new MapProcessOptions { Processes = 2, Like = like }).Build())
+            using (DatasetIterator iterator = dataset.Iterate())
+            {
+                for (int i = 0; i < 6; i++)
+                {
+                    if (i == 3)
+                    {
+                        var error = Check.Throws<TuttiException>(() => iterator.Next());
+                        Check.True(error.ToString().Contains("three is not allowed"), error.ToString());
+                        continue;
+                    }
+                    Tensor[] element = iterator.Next();
+                    Check.Equal(i / 2.0, element[0].ToArray<double>()[0]);
+                    foreach (Tensor tensor in element)
+                        tensor.Dispose();
+                }
+            }
+            Check.Throws<ArgumentNullException>(() => Worker.ServeMap(null));
+        }
+
         [Test]
         private static void KeepsTheOrder()
         {

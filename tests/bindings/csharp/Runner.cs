@@ -100,6 +100,8 @@ namespace Tutti.Tests
         {
             if (arguments[0] == "exit-while-training")
                 return Stress.TrainAndLeave();
+            if (arguments[0] == "serve")
+                return Maps.Serve();
             if (arguments[0] == "measure")
                 return Measurements.Run();
             Type tests = Type.GetType("Tutti.Tests." + arguments[0], true);

@@ -491,6 +491,8 @@ extern uintptr_t _wrap_pipeline_set_predicate_raw_348eea73ce37784d(uintptr_t arg
 extern uintptr_t _wrap_pipeline_set_scan_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_expand_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_add_generator_raw_348eea73ce37784d(uintptr_t arg1);
+extern uintptr_t _wrap_call_queue_create_raw_348eea73ce37784d(void);
+extern int _wrap_serve_map_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_call_queue_unref_raw_348eea73ce37784d(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_348eea73ce37784d(uintptr_t arg1);
 extern swig_type_203 _wrap_element_call_get_state_count_raw_348eea73ce37784d(uintptr_t arg1);
@@ -2784,6 +2786,21 @@ func Pipeline_add_generator(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	swig_r = (uintptr)(C._wrap_pipeline_add_generator_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Call_queue_create() (_swig_ret uintptr) {
+	var swig_r uintptr
+	swig_r = (uintptr)(C._wrap_call_queue_create_raw_348eea73ce37784d())
+	return swig_r
+}
+
+func Serve_map(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int32)(C._wrap_serve_map_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 

@@ -539,7 +539,7 @@ static inline void tutti_call_queue_finish(struct tutti_call_queue *queue, struc
 #ifndef TUTTI_BINDINGS_ELEMENT_CALLS_H_
 #define TUTTI_BINDINGS_ELEMENT_CALLS_H_
 
-#include <tutti/dataset.h>
+#include <tutti/map_process.h>
 
 #include <stdio.h>
 
@@ -626,6 +626,18 @@ static inline struct tutti_call_queue *tutti_swig_pipeline_add_generator(tutti_p
   struct tutti_call_queue *queue = tutti_call_queue_create();
   if (queue != NULL) tutti_pipeline_add_generator(pipeline, tutti_element_generate, queue, tutti_call_queue_release);
   return queue;
+}
+
+/* --- a worker process --------------------------------------------------------------------------------------------- */
+
+/* A queue for tutti_swig_serve_map, which the caller holds. */
+static inline struct tutti_call_queue *tutti_swig_call_queue_create(void) { return tutti_call_queue_create(); }
+
+/* Serves until the input ends, by calls of the queue; releases the function then. */
+static inline int32_t tutti_swig_serve_map(struct tutti_call_queue *queue, tutti_cancel *cancel, tutti_error **err) {
+  int32_t code = tutti_serve_map(tutti_element_map, queue, cancel, err);
+  tutti_call_queue_release(queue);
+  return code;
 }
 
 /* --- a call that was taken ---------------------------------------------------------------------------------------- */
@@ -4415,6 +4427,34 @@ struct tutti_call_queue *_wrap_pipeline_add_generator_raw_348eea73ce37784d(tutti
   
   result = (struct tutti_call_queue *)tutti_swig_pipeline_add_generator(arg1);
   _swig_go_result = (struct tutti_call_queue *)result; 
+  return _swig_go_result;
+}
+
+
+struct tutti_call_queue *_wrap_call_queue_create_raw_348eea73ce37784d() {
+  struct tutti_call_queue *result = 0 ;
+  struct tutti_call_queue *_swig_go_result;
+  
+  
+  result = (struct tutti_call_queue *)tutti_swig_call_queue_create();
+  _swig_go_result = (struct tutti_call_queue *)result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_serve_map_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+  struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
+  tutti_cancel *arg2 = (tutti_cancel *) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_cancel *)(uintptr_t)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_swig_serve_map(arg1,arg2,arg3);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
