@@ -36,7 +36,11 @@ Status copy_to_row(const Element &element, std::span<const RowTarget> targets, i
   return Status();
 }
 
-bool is_final(const Status &status) { return base::is_interrupt(status) || status.code() == Code::aborted; }
+bool is_final(const Status &status) {
+  if (base::is_interrupt(status)) return true;
+  // What a function of the user says of one element, under whatever code, is over with that element.
+  return status.code() == Code::aborted && status.error()->find_detail("element") == nullptr;
+}
 
 void keep_worst(Status &worst, Status status) {
   if (worst.ok() || base::is_interrupt(status)) worst = std::move(status);

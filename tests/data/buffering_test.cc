@@ -229,6 +229,27 @@ void threads_share_a_dataset(void **) {
   }
 }
 
+// ABORTED, which ends a walk where a stage says it, is an error like any other where a function says it of an element.
+void a_function_that_aborts_costs_one_element(void **) {
+  const data::MapFunction aborting = [](const Element &input, Element &output) -> base::Status {
+    TUTTI_ASSIGN(const int64_t value, input.components[0].scalar_value<int64_t>());
+    output = input;
+    return value == 2 ? base::aborted("not two") : base::Status();
+  };
+  for (const int64_t parallelism : {1, 3}) {
+    const auto mapped = [&] {
+      return std::move(range(6).apply("map_callback", {{"parallelism", parallelism}}, with_map(aborting)));
+    };
+    auto iterator = assert_ok_value(assert_ok_value(mapped().build())->make_iterator({}));
+    Element element;
+    for (int i = 0; i < 6; ++i)
+      assert_true(iterator->next(element).ok() == (i != 2));
+    assert_false(assert_ok_value(iterator->next(element)));
+    const DatasetRef without = assert_ok_value(mapped().apply("ignore_errors").build());
+    assert_true(values_of<int64_t>(without, "value") == (std::vector<int64_t>{0, 1, 3, 4, 5}));
+  }
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
@@ -243,5 +264,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_incomplete_pass_fills_no_cache),
     cmocka_unit_test(a_cache_freezes_what_lies_before),
     cmocka_unit_test(threads_share_a_dataset),
+    cmocka_unit_test(a_function_that_aborts_costs_one_element),
 };
 TEST_MAIN(tests)
