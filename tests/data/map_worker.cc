@@ -114,7 +114,7 @@ bool is_clean() {
   for (int number = 1; number < 32; ++number) {
     struct sigaction action {};
     sigaction(number, nullptr, &action);
-    clean = clean && sigismember(&blocked, number) == 0 && action.sa_handler == SIG_DFL;
+    clean = clean && sigismember(&blocked, number) == 0 && action.sa_handler != SIG_IGN;
   }
   return clean;
 }
