@@ -33,6 +33,7 @@ namespace {
 constexpr int64_t kElements = 13;
 const graph::Attributes kWeights{{"component", std::string("y")}, {"counts", std::vector<int64_t>(kElements, 2)}};
 const graph::Attributes kOnlyY{{"labels", std::vector<std::string>{"y"}}};
+const graph::Attributes kProgram{{"command", std::vector<std::string>{MAP_WORKER, "fail"}}};
 
 data::TransformArguments with_map(data::MapFunction function) {
   data::TransformArguments arguments;
@@ -157,11 +158,6 @@ using Build = std::function<Pipeline(Pipeline)>;
 
 Build apply(std::string transform, std::string key, int64_t value) {
   return [=](Pipeline p) { return std::move(p.apply(transform, {{key, value}})); };
-}
-
-Build map_process(const char *what) {
-  const graph::Attributes program{{"command", std::vector<std::string>{MAP_WORKER, what}}, {"processes", int64_t{2}}};
-  return [=](Pipeline p) { return std::move(p.apply("map_process", program)); };
 }
 
 Build map_callback(data::MapFunction function, int64_t parallelism, int64_t batch = 0) {
@@ -345,7 +341,7 @@ std::vector<Case> other_cases() {
        [](Pipeline p) { return std::move(p.apply("map_callback", {}, with_map(fail_on_five)).shuffle(3)); }},
       {"map_callback, parallel", map_callback(through, 3, 4), true},
       {"map_callback late, parallel", map_callback(late_on_five, 3), true},
-      {"map_process failing", map_process("fail"), true},
+      {"map_process failing", [](Pipeline p) { return std::move(p.apply("map_process", kProgram)); }, true},
       {"prefetch", [](Pipeline p) { return std::move(p.prefetch(2)); }, true},
       {"batch, prefetch", [](Pipeline p) { return std::move(p.batch(4).prefetch(2)); }, true},
       {"prefetch, batch", [](Pipeline p) { return std::move(p.prefetch(2).batch(4)); }, true},
