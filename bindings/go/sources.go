@@ -18,7 +18,7 @@ type ArrowOptions struct {
 
 // Arrow: The rows of the record batches of an Arrow C stream, which the pipeline must have been given before; it is
 // read to its end when the source is made. Numbers stay in the memory of the producer, fixed-size lists of them are
-// axes.
+// axes, dictionaries are looked up.
 func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

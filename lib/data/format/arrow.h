@@ -6,8 +6,9 @@
 //   table.batches[0][1];                             // the second column's rows of the first batch, [rows, ...]
 //
 // Numbers are views of the producer's memory where it is aligned to the size of an element and no null is filled;
-// booleans (bits in Arrow) and texts are copied. Fixed-size lists of numbers are further axes. Dates, times and
-// durations are the integers that they are stored as. Other types are UNIMPLEMENTED, by the name of the column.
+// booleans (bits in Arrow), texts (by offsets or views) and what a dictionary holds are copied. Fixed-size lists of
+// numbers are further axes. Dates, times and durations are the integers that they are stored as. Other types are
+// UNIMPLEMENTED, by the name of the column.
 //
 // The producer is trusted as any code of the process is: its structs are checked for what can be seen of them, but
 // nothing tells how long its buffers are.
