@@ -2008,16 +2008,27 @@ func (g *Graph) BytesToNumber(x Value, options ...BytesToNumberOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
+// BytesToValuesByteOrder is a choice of BytesToValues: Which byte of a number comes first: the lowest or the
+// highest.
+type BytesToValuesByteOrder string
+
+const (
+	BytesToValuesByteOrderLittle BytesToValuesByteOrder = "little"
+	BytesToValuesByteOrderBig    BytesToValuesByteOrder = "big"
+)
+
 // BytesToValuesOptions are what BytesToValues may be told; the zero value means the defaults.
 type BytesToValuesOptions struct {
 	// Any number dtype. Default: u8.
 	Dtype DType
 	// Number of values that there must be; 0 = as many as there are. Default: 0.
 	Count int64
+	// Which byte of a number comes first: the lowest or the highest. Default: little.
+	ByteOrder BytesToValuesByteOrder
 }
 
-// BytesToValues: The bytes themselves as little-endian numbers, [..., values]; a length that is no multiple of the
-// dtype's size is an error.
+// BytesToValues: The bytes themselves as numbers, [..., values]; a length that is no multiple of the dtype's size
+// is an error.
 func (g *Graph) BytesToValues(x Value, options ...BytesToValuesOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_to_values", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2027,6 +2038,9 @@ func (g *Graph) BytesToValues(x Value, options ...BytesToValuesOptions) Value {
 	}
 	if o.Count != 0 {
 		raw.Graph_set_i64(g.handle, "count", o.Count)
+	}
+	if o.ByteOrder != "" {
+		raw.Graph_set_string(g.handle, "byte_order", string(o.ByteOrder))
 	}
 	return Value(raw.Graph_end(g.handle, nil))
 }

@@ -314,7 +314,8 @@ type ParseExampleOptions struct {
 
 // ParseExample: Reads features of a tf.train.Example, in place of the component that holds its bytes. Other
 // components stay. features: What to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT, as in "label: i64", "box:
-// f32[4] = 0" or, of any length, "words: bytes[?]".
+// f32[4] = 0" or, of any length, "words: bytes[?]". Numbers of a shape, as in "image: u8[32, 32, 3]", are also read
+// from one text that has the values as they lie in memory, little-endian.
 func (p *Pipeline) ParseExample(features []string, options ...ParseExampleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -191,6 +191,42 @@ void other_writers_are_understood(void **) {
   }
 }
 
+// Numbers may be one text, as they lie in memory; the same into rows of a batch as into tensors of their own.
+void numbers_are_read_from_one_text(void **) {
+  const std::string pixels("\0\x01\xfe\xff\x7f\x80", 6);
+  const std::string floats("\0\0\x80\x3f\0\0\0\xc0", 8);  // 1, -2
+  const std::string example = assert_ok_value(
+      data::encode_example({{"pixels", tensor::make_bytes_tensor({}, {pixels}).value()},
+                            {"floats", tensor::make_bytes_tensor({1}, {floats}).value()},
+                            {"two", tensor::make_bytes_tensor({2}, {pixels, pixels}).value()},
+                            {"list", Tensor::from_values<uint8_t>({2, 3}, {0, 1, 254, 255, 127, 128}).value()},
+                            {"none", tensor::make_bytes_tensor({}, {""}).value()}}));
+  const auto parse = [&](const Strings &features, std::vector<Tensor> &tensors) {
+    tensors.resize(features.size());
+    return assert_ok_value(ExampleParser::create(features)).parse(example, tensors);
+  };
+  std::vector<Tensor> tensors;
+  assert_ok(parse({"pixels: u8[2, 3]", "list: u8[2, 3]", "floats: f32[2]", "none: u8[?, 4]"}, tensors));
+  expect<uint8_t>(tensors[0], {0, 1, 254, 255, 127, 128});
+  assert_true(tensor::identical(tensors[0], tensors[1]));
+  expect<float>(tensors[2], {1, -2});
+  assert_true(tensors[3].shape() == (tensor::Shape{0, 4}));
+  assert_ok(parse({"pixels: i16[?]"}, tensors));
+  expect<int16_t>(tensors[0], {0x0100, -2, -32641});
+  const ExampleParser parser = assert_ok_value(ExampleParser::create({"pixels: u8[2, 3]"}));
+  uint8_t rows[12] = {};
+  const data::RowTarget target{reinterpret_cast<std::byte *>(rows), 6};
+  assert_ok(parser.parse_row(example, {&target, 1}, 1));
+  assert_memory_equal(rows + 6, pixels.data(), 6);
+  assert_true(std::all_of(rows, rows + 6, [](uint8_t value) { return value == 0; }));
+  assert_error_contains(parse({"pixels: u8[5]"}, tensors), "feature 'pixels': expected u8[5], got 6 values");
+  assert_error_contains(parse({"pixels: f32[?]"}, tensors), "got a text of 6 bytes, no whole number of values");
+  assert_error_contains(parse({"two: u8[12]"}, tensors), "got a bytes_list of 2 texts, where one has all values");
+  // A text that stands where one number is expected is a mistake, and so are truth values of any bits.
+  assert_error_contains(parse({"pixels: u8"}, tensors), "expected u8[], got a bytes_list");
+  assert_error_contains(parse({"pixels: bool[6]"}, tensors), "expected boolean[6], got a bytes_list");
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
@@ -200,5 +236,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_feature),
     cmocka_unit_test(examples_are_written_as_tensorflow_does),
     cmocka_unit_test(other_writers_are_understood),
+    cmocka_unit_test(numbers_are_read_from_one_text),
 };
 TEST_MAIN(tests)

@@ -202,6 +202,20 @@ base::Result<std::vector<Tensor>> parse(const std::string &example, const String
   return tensors;
 }
 
+// Pixels as they lie in memory: one text for each step.
+void numbers_of_steps_are_read_from_texts(void **) {
+  const Tensor frames = tensor::make_bytes_tensor({2}, {"abcd", "efgh"}).value();
+  const Tensor rows = tensor::make_bytes_tensor({2}, {"ab", "cdef"}).value();
+  const std::string example =
+      assert_ok_value(data::encode_sequence_example({}, {{"frames", {frames}}, {"rows", {rows}}}));
+  const std::vector<Tensor> tensors = assert_ok_value(parse(example, {"frames: u8[2, 2]", "rows: u8[?, 2]"}));
+  expect<uint8_t>(tensors[0], {2, 2, 2}, {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'});
+  expect<uint8_t>(tensors[1], {2, 2, 2}, {'a', 'b', 0, 0, 'c', 'd', 'e', 'f'});
+  expect<int64_t>(tensors[2], {2}, {1, 2});
+  assert_error_contains(parse(example, {"rows: u8[2]"}).status(), "step 1 of feature list 'rows' cannot be read");
+  assert_error_contains(parse(example, {"frames: f64[?]"}).status(), "a text of 4 bytes, no whole number of values");
+}
+
 void steps_and_lists_that_are_missing(void **) {
   const std::string example = message(2, entry("a", steps({integers("\x05"), "", integers("\x07")})));
   expect<int8_t>(assert_ok_value(parse(example, {"a: i8 = -3"}))[0], {3}, {5, -3, 7});
@@ -278,6 +292,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written_is_what_tensorflow_writes),
     cmocka_unit_test(lists_that_do_not_fit_are_refused),
     cmocka_unit_test(rows_types_and_batches),
+    cmocka_unit_test(numbers_of_steps_are_read_from_texts),
     cmocka_unit_test(steps_and_lists_that_are_missing),
     cmocka_unit_test(other_writers_are_understood),
     cmocka_unit_test(mistakes_name_list_step_element_and_file),

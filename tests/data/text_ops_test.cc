@@ -121,6 +121,13 @@ void numbers_are_read_whole(void **) {
   const Tensor values = assert_ok_value(run_routine_op("bytes_to_values", {{"dtype", DType::u16}}, {texts_of({pair})}));
   assert_true(values.shape() == (tensor::Shape{1, 2}));
   assert_int_equal(values.data_as<uint16_t>()[1], 258);
+  const Tensor reversed = assert_ok_value(run_routine_op(
+      "bytes_to_values", {{"dtype", DType::u16}, {"byte_order", std::string("big")}}, {texts_of({pair, pair})}));
+  assert_true(reversed.shape() == (tensor::Shape{2, 2}));
+  for (const int64_t i : {0, 1}) {
+    assert_int_equal(reversed.data_as<uint16_t>()[2 * i], 256);
+    assert_int_equal(reversed.data_as<uint16_t>()[2 * i + 1], 513);
+  }
   assert_error_contains(run_routine_op("bytes_to_values", {{"dtype", DType::f64}}, {texts_of({pair})}),
                         "has 4 bytes, no multiple of 8");
   assert_error_contains(run_routine_op("bytes_to_values", {{"count", int64_t{3}}}, {texts_of({pair})}),

@@ -55,6 +55,7 @@ std::vector<Case> cases_of(int64_t a, int64_t b) {
       {"bytes_to_number", {{"dtype", a % 2 == 0 ? DType::f32 : DType::f64}}},
       {"bytes_to_number", {{"dtype", a % 2 == 0 ? DType::i32 : DType::i64}}},
       {"bytes_to_values", {{"dtype", a % 2 == 0 ? DType::i16 : DType::f64}, {"count", b}}},
+      {"bytes_to_values", {{"dtype", DType::u32}, {"byte_order", std::string(b % 2 == 0 ? "little" : "big")}}},
       {"bytes_hash_bucket", {{"buckets", b + 1}, {"salt", a}}},
       {"bytes_lower", {}},
   };

@@ -26,7 +26,7 @@ Status write_component(const Field &field, const List &list, std::byte *target) 
     return Status();
   }
   TUTTI_TRY(check_kind(field, list));
-  TUTTI_TRY(shape_of(field, count_values(list)));
+  TUTTI_TRY(shape_of(field, count_values(field, list)));
   return write_numbers(field, list, reinterpret_cast<char *>(target));
 }
 

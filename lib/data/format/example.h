@@ -32,7 +32,8 @@ namespace tutti::impl::data {
 class ExampleParser {
  public:
   /// The features to read (field.h); their types are bytes, floats, which come from float lists, and integers and
-  /// booleans, which come from int64 lists.
+  /// booleans, which come from int64 lists. Numbers of a shape also come from a bytes list with one text, the values as
+  /// they lie in memory, little-endian.
   static base::Result<ExampleParser> create(const std::vector<std::string> &features);
 
   const std::vector<Field> &fields() const { return fields_; }

@@ -2,10 +2,13 @@
 #include "data/format/feature_values.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <protozero/pbf_reader.hpp>
 
 #include "tensor/bytes_tensor.h"
+
+static_assert(std::endian::native == std::endian::little);
 
 namespace tutti::impl::data {
 
@@ -58,6 +61,28 @@ void for_each_integer(std::string_view list, Visit visit) {
   }
 }
 
+// Are they numbers as they lie in memory?
+bool is_raw(const Field &field, const List &list) {
+  const DType dtype = field.component.dtype;
+  const bool may_be_raw = dtype != DType::bytes && dtype != DType::boolean && !field.component.dims.empty();
+  return may_be_raw && list.kind == ListKind::bytes;
+}
+
+// The first text of a bytes list.
+std::string_view raw_values(const List &list) {
+  pbf_reader reader(view_of(list.message));
+  return reader.next(1, kMessage) ? text_of(reader.get_view()) : std::string_view();
+}
+
+Status check_raw(const Field &field, const List &list) {
+  int64_t texts = 0;
+  for_each_text(list.message, [&](std::string_view) { ++texts; });
+  if (texts != 1) return wrong(field, base::concat("a bytes_list of ", texts, " texts, where one has all values"));
+  const size_t bytes = raw_values(list).size();
+  if (bytes % tensor::size_bytes(field.component.dtype) == 0) return Status();
+  return wrong(field, base::concat("a text of ", bytes, " bytes, no whole number of values"));
+}
+
 Result<Tensor> make_texts(const Field &field, const List &list) {
   std::vector<std::string_view> texts;
   append_texts(list, texts);
@@ -91,7 +116,10 @@ List list_of(std::string_view feature) {
   return list;
 }
 
-int64_t count_values(const List &list) {
+int64_t count_values(const Field &field, const List &list) {
+  if (is_raw(field, list)) {
+    return static_cast<int64_t>(raw_values(list).size() / tensor::size_bytes(field.component.dtype));
+  }
   int64_t count = 0;
   const auto one_more = [&](const auto &) { ++count; };
   if (list.kind == ListKind::bytes) for_each_text(list.message, one_more);
@@ -122,6 +150,11 @@ Result<Shape> shape_of(const Field &field, int64_t count) {
 Status write_numbers(const Field &field, const List &list, char *target) {
   const DType dtype = field.component.dtype;
   const size_t size = tensor::size_bytes(dtype);
+  if (list.kind == ListKind::bytes) {
+    const std::string_view values = raw_values(list);
+    if (!values.empty()) std::memcpy(target, values.data(), values.size());
+    return Status();
+  }
   if (list.kind == ListKind::integers) {
     Status status;
     for_each_integer(list.message, [&](int64_t value) {
@@ -146,6 +179,7 @@ Status write_numbers(const Field &field, const List &list, char *target) {
 Status check_kind(const Field &field, const List &list) {
   const ListKind wanted = wanted_kind(field.component.dtype);
   if (list.kind == wanted) return Status();
+  if (is_raw(field, list)) return check_raw(field, list);
   return wrong(field,
                list.kind == ListKind::none ? "nothing, and it has no default" : base::concat("a ", name(list.kind)));
 }
@@ -158,8 +192,8 @@ Result<Tensor> make_component(const Field &field, const List &list) {
     return Tensor::allocate(field.component.dtype, shape);
   }
   TUTTI_TRY(check_kind(field, list));
-  if (list.kind == ListKind::bytes) return make_texts(field, list);
-  TUTTI_ASSIGN(const Shape shape, shape_of(field, count_values(list)));
+  if (field.component.dtype == DType::bytes) return make_texts(field, list);
+  TUTTI_ASSIGN(const Shape shape, shape_of(field, count_values(field, list)));
   TUTTI_ASSIGN(Tensor tensor, Tensor::allocate(field.component.dtype, shape));
   TUTTI_TRY(write_numbers(field, list, tensor.mutable_data_as<char>()));
   return tensor;

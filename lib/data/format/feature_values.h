@@ -38,16 +38,18 @@ struct List {
 };
 List list_of(std::string_view feature);
 
-int64_t count_values(const List &list);
+/// How many values a list that has passed check_kind() holds for the field.
+int64_t count_values(const Field &field, const List &list);
 /// Of a bytes list.
 void append_texts(const List &list, std::vector<std::string_view> &texts);
-/// Writes all numbers of a list of the kind that the field wants, as the field's dtype. INVALID_ARGUMENT for an integer
+/// Writes all numbers of a list that has passed check_kind(), as the field's dtype. INVALID_ARGUMENT for an integer
 /// that does not fit.
 base::Status write_numbers(const Field &field, const List &list, char *target);
 
 /// INVALID_ARGUMENT naming feature, what was expected and what came.
 base::Status wrong(const Field &field, std::string_view got);
-/// Is the list of the kind that the field wants?
+/// Is the list of the kind that the field wants? Numbers of a shape may also be the one text of a bytes list: the
+/// values as they lie in memory, little-endian, as tf.io.decode_raw takes them.
 base::Status check_kind(const Field &field, const List &list);
 /// The shape that a field has with so many values.
 base::Result<tensor::Shape> shape_of(const Field &field, int64_t count);

@@ -49,7 +49,7 @@ Status in_step(const Field &field, size_t step, const Status &status) {
 Result<int64_t> rows_of(const Field &field, const List &list) {
   if (list.kind == ListKind::none && (field.default_value || field.is_variable())) return field.is_variable() ? 0 : 1;
   TUTTI_TRY(check_kind(field, list));
-  TUTTI_ASSIGN(const Shape shape, shape_of(field, count_values(list)));
+  TUTTI_ASSIGN(const Shape shape, shape_of(field, count_values(field, list)));
   return field.is_variable() ? shape.rows() : 1;
 }
 

@@ -96,6 +96,10 @@ Status read_values(RoutineFrame &frame, const BytesToValuesAttributes &attribute
   TUTTI_ASSIGN(char *const y, frame.output_as<char>(0, shape));
   for (int64_t i = 0; i < texts && length > 0; ++i)
     std::memcpy(y + static_cast<size_t>(i) * length, x.text(i).data(), length);
+  if (attributes.byte_order == BytesToValuesAttributes::ByteOrder::big) {
+    for (size_t at = 0; at < static_cast<size_t>(texts) * length; at += value_bytes)
+      std::reverse(y + at, y + at + value_bytes);
+  }
   return Status();
 }
 
