@@ -21,6 +21,7 @@ namespace tutti::tool {
 /// Wrong arguments: `text` says how.
 struct UsageError {
   std::string text;
+  bool wants_usage = true;  // printed behind it
 };
 
 class Arguments {

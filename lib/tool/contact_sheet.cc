@@ -127,8 +127,8 @@ Dataset decoded(const Dataset &dataset, const std::string &name, const Context &
 
 }  // namespace
 
-int64_t find_images(const Dataset &dataset) {
-  Iterator iterator(dataset);
+int64_t find_images(const Dataset &dataset, int64_t seed) {
+  Iterator iterator(dataset, seed);
   if (!iterator.next()) return -1;
   for (int64_t i = 0; i < dataset.component_count(); ++i) {
     const Tensor component = iterator.component(i);
@@ -139,9 +139,9 @@ int64_t find_images(const Dataset &dataset) {
   return -1;
 }
 
-int64_t write_contact_sheet(const Dataset &dataset, int64_t component, int64_t count, const std::string &path,
-                            const Context &context) {
-  Iterator first(dataset);
+int64_t write_contact_sheet(const Dataset &dataset, int64_t seed, int64_t component, int64_t count,
+                            const std::string &path, const Context &context) {
+  Iterator first(dataset, seed);
   const bool is_file = first.next() && is_bytes(first.component(component));
   const Dataset images = is_file ? decoded(dataset, dataset.component_name(component), context) : dataset;
   int64_t at = component;
@@ -149,7 +149,7 @@ int64_t write_contact_sheet(const Dataset &dataset, int64_t component, int64_t c
     if (images.component_name(i) == dataset.component_name(component)) at = i;
   }
   Sheet sheet(count);
-  Iterator iterator(images);
+  Iterator iterator(images, seed);
   while (sheet.count() < count && iterator.next())
     sheet.add(iterator.component(at));
   sheet.write(path);

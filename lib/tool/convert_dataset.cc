@@ -9,6 +9,7 @@
 
 #include "tool/dataset_command.h"
 #include "tool/progress.h"
+#include "tool/record_features.h"
 #include "tool/table.h"
 #include "tool/tensor_values.h"
 
@@ -22,6 +23,8 @@ class Target {
   virtual ~Target() = default;
   virtual void add(const Dataset &dataset, const Iterator &element) = 0;
   virtual void close() = 0;
+  /// How to read it again: lines behind what was written.
+  virtual std::string reading(const Dataset &) const { return ""; }
 };
 
 bool ends_with(const std::string &text, const std::string &end) {
@@ -37,9 +40,17 @@ std::string shard_path(const std::string &path, int64_t shard, int64_t shards) {
   return path.substr(0, path.rfind(".tfrecord")) + number + path.substr(path.rfind(".tfrecord"));
 }
 
+std::string in_quotes(const std::vector<std::string> &texts) {
+  std::string list;
+  for (const std::string &text : texts)
+    list += (list.empty() ? "\"" : ", \"") + text + "\"";
+  return list;
+}
+
 class RecordFiles : public Target {
  public:
-  RecordFiles(const DatasetRequest &request, const Context &context) {
+  RecordFiles(const DatasetRequest &request, const Dataset &dataset, const Context &context)
+      : features_(record_features(dataset)) {
     const bool is_gzip = request.compression.empty() && ends_with(request.target, ".gz");
     const std::string compression = is_gzip ? "gzip" : request.compression;
     for (int64_t shard = 0; shard < request.shards; ++shard)
@@ -48,15 +59,27 @@ class RecordFiles : public Target {
   void add(const Dataset &dataset, const Iterator &element) override {
     RecordWriter &writer = writers_[next_++ % writers_.size()];
     for (int64_t i = 0; i < dataset.component_count(); ++i)
-      writer.feature(dataset.component_name(i).c_str(), element.component(i));
+      writer.feature(dataset.component_name(i).c_str(), record_value(element.component(i)));
     writer.write_example();
   }
   void close() override {
     for (RecordWriter &writer : writers_)
       writer.close();
   }
+  std::string reading(const Dataset &dataset) const override {
+    std::string text = "parse_example reads them with\n  features " + in_quotes(features_) + "\n";
+    for (const auto &[role, parameter] : {std::pair(TUTTI_ROLE_LABEL, "labels"), {TUTTI_ROLE_WEIGHT, "weights"}}) {
+      std::vector<std::string> names;
+      for (int64_t i = 0; i < dataset.component_count(); ++i) {
+        if (dataset.component_role(i) == role) names.push_back(dataset.component_name(i));
+      }
+      if (!names.empty()) text += std::string("  ") + parameter + " " + in_quotes(names) + "\n";
+    }
+    return text;
+  }
 
  private:
+  const std::vector<std::string> features_;
   std::vector<RecordWriter> writers_;
   size_t next_ = 0;
 };
@@ -65,9 +88,6 @@ class RecordFiles : public Target {
 class CsvFile : public Target {
  public:
   explicit CsvFile(const DatasetRequest &request) : path_(request.target), file_(nullptr, std::fclose) {
-    if (request.shards > 1 || !request.compression.empty()) {
-      throw UsageError{"--shards and --compression are for TFRecord files"};
-    }
     file_.reset(std::fopen(temporary().c_str(), "w"));
     if (file_ == nullptr) fail();
   }
@@ -120,27 +140,55 @@ class CsvFile : public Target {
   bool has_header_ = false;
 };
 
-std::unique_ptr<Target> open_target(const DatasetRequest &request, const Context &context) {
-  if (request.target.find(".tfrecord") != std::string::npos) return std::make_unique<RecordFiles>(request, context);
+/// A file that the dataset itself writes in the course of a whole pass.
+class ElementFile : public Target {
+ public:
+  void add(const Dataset &, const Iterator &) override {}
+  void close() override {}
+  std::string reading(const Dataset &) const override { return "the source element_files reads them\n"; }
+};
+
+bool is_element_file(const DatasetRequest &request) { return ends_with(request.target, ".elements"); }
+
+void refuse_record_options(const DatasetRequest &request) {
+  if (request.shards > 1 || !request.compression.empty())
+    throw UsageError{"--shards and --compression are for TFRecord files"};
+}
+
+std::unique_ptr<Target> open_target(const DatasetRequest &request, const Dataset &dataset, const Context &context) {
+  if (request.target.find(".tfrecord") != std::string::npos)
+    return std::make_unique<RecordFiles>(request, dataset, context);
+  refuse_record_options(request);
   if (ends_with(request.target, ".csv")) return std::make_unique<CsvFile>(request);
-  throw UsageError{"convert writes .tfrecord and .csv, got '" + request.target + "'"};
+  if (is_element_file(request)) return std::make_unique<ElementFile>();
+  throw UsageError{"convert writes .tfrecord, .csv and .elements, got '" + request.target + "'"};
+}
+
+/// What is walked over: the first elements, kept in a file if that is the target.
+Dataset elements_of(const DatasetRequest &request, const Context &context) {
+  Pipeline pipeline(context);
+  pipeline.dataset(open_dataset(request, context));
+  if (request.first >= 0) pipeline.take(request.first);
+  if (is_element_file(request)) pipeline.cache(request.target);
+  return pipeline.build();
 }
 
 }  // namespace
 
 int convert_dataset(const DatasetRequest &request) {
   const Context context;
-  const Dataset dataset = open_source(request.source, context);
-  const std::unique_ptr<Target> target = open_target(request, context);
-  Iterator iterator(dataset);
+  const Dataset dataset = elements_of(request, context);
+  const std::unique_ptr<Target> target = open_target(request, dataset, context);
+  Iterator iterator(dataset, request.preparation.seed);
   int64_t count = 0;
   {
-    Progress progress(request.first >= 0 ? request.first : dataset.cardinality());
-    for (; (request.first < 0 || count < request.first) && iterator.next(); progress.at(++count))
+    Progress progress(dataset.cardinality());
+    for (; iterator.next(); progress.at(++count))
       target->add(dataset, iterator);
   }
   target->close();
-  std::printf("%s: %s elements\n", request.target.c_str(), with_commas(count).c_str());
+  std::printf("%s: %s elements\n%s", request.target.c_str(), with_commas(count).c_str(),
+              target->reading(dataset).c_str());
   return EXIT_SUCCESS;
 }
 

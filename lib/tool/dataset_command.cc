@@ -11,7 +11,7 @@ DatasetRequest parse(Arguments &arguments, bool has_target) {
   DatasetRequest request;
   while (!arguments.done()) {
     const std::string word = arguments.take();
-    if (request.source.take(word, arguments)) continue;
+    if (request.source.take(word, arguments) || request.preparation.take(word, arguments)) continue;
     if (word == "--first") {
       request.first = arguments.number_after(word);
     } else if (word == "--json") {
@@ -40,6 +40,10 @@ DatasetRequest parse(Arguments &arguments, bool has_target) {
 
 }  // namespace
 
+Dataset open_dataset(const DatasetRequest &request, const Context &context) {
+  return prepare(open_source(request.source, context), request.preparation, context);
+}
+
 int dataset_command(const std::vector<std::string> &words) {
   Arguments arguments(words);
   const std::string what = arguments.done() ? "" : arguments.take();
@@ -57,10 +61,17 @@ std::string dataset_usage() {
              "  tutti dataset stats SOURCE... [--first N] [--json]\n"
              "      --first       elements that are read (all)\n"
              "  tutti dataset convert SOURCE... TARGET [--first N] [--shards N] [--compression gzip|zlib]\n"
-             "      TARGET        a name with .tfrecord (one tf.train.Example for each element) or .csv\n"
+             "                     writes the examples, as they are or preprocessed once by --map\n"
+             "      TARGET        a name with .tfrecord (one tf.train.Example for each element), .csv (scalars) or\n"
+             "                    .elements (as in memory: types, shapes and roles are kept; the source element_files\n"
+             "                    maps it)\n"
              "      --shards      so many TFRecord files, NAME-00000-of-00004.tfrecord: element i goes to file i "
-             "modulo N\n") +
-         kSourceUsage;
+             "modulo N\n"
+             "      In an Example, numbers of a shape with less than 32 bits (pixels: u8) are one text of the values "
+             "as\n"
+             "      they lie in memory; the features that are printed in the end are those with which parse_example\n"
+             "      reads the file. In TensorFlow: tf.reshape(tf.io.decode_raw(x, tf.uint8), shape).\n") +
+         kPreparationUsage + kSourceUsage;
 }
 
 }  // namespace tutti::tool

@@ -4,7 +4,9 @@
 //
 //   tutti dataset inspect SOURCE              what an element is, the first few, a picture of the first images
 //   tutti dataset stats SOURCE                what the values are like: range, mean, shapes, how often each class comes
-//   tutti dataset convert SOURCE TARGET       the same examples as TFRecord or CSV files
+//   tutti dataset convert SOURCE TARGET       the examples as TFRecord, CSV or element files
+//
+// Each of them can change the examples first (preparation.h).
 #ifndef TUTTI_TOOL_DATASET_COMMAND_H_
 #define TUTTI_TOOL_DATASET_COMMAND_H_
 
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "tool/dataset_source.h"
+#include "tool/preparation.h"
 
 namespace tutti::tool {
 
@@ -25,6 +28,7 @@ std::string dataset_usage();
 /// What all its commands understand.
 struct DatasetRequest {
   SourceRequest source;
+  Preparation preparation;
   int64_t first = -1;  // so many elements at most; negative = all
   bool as_json = false;
   std::string sheet;   // inspect: file for a picture
@@ -32,6 +36,9 @@ struct DatasetRequest {
   std::string compression;
   int64_t shards = 1;
 };
+
+/// What a command is about: the source, prepared.
+Dataset open_dataset(const DatasetRequest &request, const Context &context);
 
 int inspect_dataset(const DatasetRequest &request);
 int print_statistics(const DatasetRequest &request);

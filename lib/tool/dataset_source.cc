@@ -13,9 +13,11 @@ namespace tutti::tool {
 
 const char *const kSourceUsage =
     "      SOURCE        files, patterns (\"train-*.tfrecord\") or a directory with one directory for each class;\n"
-    "                    .tfrecord, .csv, .tsv, .npy, .npz, .tar, idx, and text for all others; .gz of each\n"
-    "      --format KIND what they are, when their names do not say: tfrecord, csv, npy, npz, tar, idx, image_folder,\n"
-    "                    text_lines, fixed_records\n"
+    "                    .tfrecord, .csv, .tsv, .npy, .npz, .tar, .elements, idx, and text for all others; .gz of\n"
+    "                    each but .elements\n"
+    "      --format KIND what they are, when their names do not say: tfrecord, csv, npy, npz, tar, element_files, "
+    "idx,\n"
+    "                    image_folder, text_lines, fixed_records\n"
     "      --set KEY=VALUE\n"
     "                    a parameter of the source, as in --set 'columns=age: f32'; again for one more text\n"
     "      --feature 'NAME: TYPE[DIMENSIONS]'\n"
@@ -143,6 +145,7 @@ std::string format_of(const SourceRequest &request) {
   if (ends_with(name, ".npy")) return "npy";
   if (ends_with(name, ".npz")) return "npz";
   if (ends_with(name, ".tar") || ends_with(name, ".tgz")) return "tar";
+  if (ends_with(name, ".elements")) return "element_files";
   if (ends_with(name, "-ubyte") || ends_with(name, ".idx")) return "idx";
   return "text_lines";
 }

@@ -27,9 +27,9 @@ const char *role_name(int32_t role) {
 }
 
 /// A row for each component of each of the first elements.
-Table element_table(const Dataset &dataset, int64_t count) {
+Table element_table(const Dataset &dataset, int64_t count, int64_t seed) {
   Table table({">element", "component", "role", "type", "values"});
-  Iterator iterator(dataset);
+  Iterator iterator(dataset, seed);
   for (int64_t n = 0; n < count && iterator.next(); ++n) {
     for (int64_t i = 0; i < dataset.component_count(); ++i) {
       const Tensor value = iterator.component(i);
@@ -40,9 +40,9 @@ Table element_table(const Dataset &dataset, int64_t count) {
   return table;
 }
 
-json element_json(const Dataset &dataset, int64_t count) {
+json element_json(const Dataset &dataset, int64_t count, int64_t seed) {
   json elements = json::array();
-  Iterator iterator(dataset);
+  Iterator iterator(dataset, seed);
   for (int64_t n = 0; n < count && iterator.next(); ++n) {
     json element = json::object();
     for (int64_t i = 0; i < dataset.component_count(); ++i) {
@@ -56,10 +56,11 @@ json element_json(const Dataset &dataset, int64_t count) {
 }
 
 void write_sheet(const DatasetRequest &request, const Dataset &dataset, const Context &context) {
-  const int64_t component = find_images(dataset);
+  const int64_t seed = request.preparation.seed;
+  const int64_t component = find_images(dataset, seed);
   if (component < 0) throw std::runtime_error("no component of the dataset looks like an image");
   const int64_t wanted = request.first > 0 ? request.first : kImagesShown;
-  const int64_t count = write_contact_sheet(dataset, component, wanted, request.sheet, context);
+  const int64_t count = write_contact_sheet(dataset, seed, component, wanted, request.sheet, context);
   std::fprintf(stderr, "%s: the first %lld of '%s'\n", request.sheet.c_str(), static_cast<long long>(count),
                dataset.component_name(component).c_str());
 }
@@ -68,17 +69,18 @@ void write_sheet(const DatasetRequest &request, const Dataset &dataset, const Co
 
 int inspect_dataset(const DatasetRequest &request) {
   const Context context;
-  const Dataset dataset = open_source(request.source, context);
+  const Dataset dataset = open_dataset(request, context);
+  const int64_t seed = request.preparation.seed;
   const int64_t shown = request.first >= 0 ? request.first : kElementsShown;
   if (request.as_json) {
     const json all = {{"format", format_of(request.source)},
                       {"cardinality", dataset.cardinality()},
                       {"spec", json::parse(dataset.spec())},
-                      {"elements", element_json(dataset, shown)}};
+                      {"elements", element_json(dataset, shown, seed)}};
     std::printf("%s\n", all.dump(1, ' ', false, json::error_handler_t::replace).c_str());
   } else {
     std::printf("%s: %s\n", format_of(request.source).c_str(), cardinality_text(dataset.cardinality()).c_str());
-    element_table(dataset, shown).print();
+    element_table(dataset, shown, seed).print();
   }
   if (!request.sheet.empty()) write_sheet(request, dataset, context);
   return EXIT_SUCCESS;

@@ -26,11 +26,11 @@ struct Found {
   json report;
 };
 
-Found walk(const Dataset &dataset, int64_t limit) {
+Found walk(const Dataset &dataset, int64_t limit, int64_t seed) {
   Found found;
   for (int64_t i = 0; i < dataset.component_count(); ++i)
     found.components.emplace_back(dataset.component_name(i));
-  Iterator iterator(dataset);
+  Iterator iterator(dataset, seed);
   const int64_t known = dataset.cardinality();
   Progress progress(limit >= 0 && (known < 0 || limit < known) ? limit : known);
   // An element that fails is left out; an error that comes twice at the same place ends the walk.
@@ -107,7 +107,7 @@ void print_all(const Found &found) {
 
 int print_statistics(const DatasetRequest &request) {
   const Context context;
-  const Found found = walk(open_source(request.source, context), request.first);
+  const Found found = walk(open_dataset(request, context), request.first, request.preparation.seed);
   if (request.as_json) {
     std::printf("%s\n", to_json(found).dump(1, ' ', false, json::error_handler_t::replace).c_str());
   } else {

@@ -110,6 +110,19 @@ std::string_view bytes_at(const Tensor &tensor, int64_t index) {
           static_cast<size_t>(tutti_tensor_get_element_size(tensor, index))};
 }
 
+Tensor make_texts(const std::vector<int64_t> &dims, const std::vector<std::string_view> &texts) {
+  // Where each text begins, counted from these numbers on, and where the last one ends.
+  std::vector<int64_t> begins{static_cast<int64_t>((texts.size() + 1) * sizeof(int64_t))};
+  for (const std::string_view text : texts)
+    begins.push_back(begins.back() + static_cast<int64_t>(text.size()));
+  std::string data;
+  data.reserve(static_cast<size_t>(begins.back()));
+  data.append(reinterpret_cast<const char *>(begins.data()), begins.size() * sizeof(int64_t));
+  for (const std::string_view text : texts)
+    data += text;
+  return Tensor(TUTTI_DTYPE_BYTES, dims, data.data(), static_cast<int64_t>(data.size()));
+}
+
 const char *image_kind(std::string_view bytes) {
   if (bytes.substr(0, 3) == "\xFF\xD8\xFF") return "JPEG";
   return bytes.substr(0, 8) == "\x89PNG\r\n\x1A\n" ? "PNG" : "";

@@ -23,6 +23,9 @@ void read_numbers(const Tensor &tensor, std::vector<double> &numbers);
 /// Element `index` of a tensor of bytes; lent while the tensor lives.
 std::string_view bytes_at(const Tensor &tensor, int64_t index);
 
+/// A tensor of bytes, a copy of the texts.
+Tensor make_texts(const std::vector<int64_t> &dims, const std::vector<std::string_view> &texts);
+
 /// "JPEG" or "PNG" by how the bytes begin, else "".
 const char *image_kind(std::string_view bytes);
 /// One element by its row-major index: `0.5`, `-3`, `"a text"`.

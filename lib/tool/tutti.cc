@@ -41,8 +41,11 @@ int main(int argc, char **argv) {
   try {
     return run({argv + 1, argv + argc});
   } catch (const tutti::tool::UsageError &error) {
-    std::fprintf(stderr, "tutti: %s\n\n", error.text.c_str());
-    print_usage(stderr);
+    std::fprintf(stderr, "tutti: %s\n", error.text.c_str());
+    if (error.wants_usage) {
+      std::fputc('\n', stderr);
+      print_usage(stderr);
+    }
     return kWrongArguments;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "tutti: %s\n", error.what());

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tutti dataset` on files that Python writes, and reads back. usage: dataset_test.py TUTTI GOLDEN_FILES"""
+"""`tutti dataset` on files that Python writes, and reads back. usage: dataset_test.py TUTTI GOLDEN_FILES
+PREPROCESSED_TEST"""
 import csv
 import io
 import json
@@ -15,7 +16,7 @@ import tempfile
 import unittest
 import zlib
 
-TUTTI, GOLDEN = sys.argv[1], sys.argv[2]
+TUTTI, GOLDEN, PREPROCESSED_TEST = sys.argv[1:4]
 
 
 def tutti(*arguments):
@@ -108,6 +109,183 @@ class Dataset(unittest.TestCase):
         self.assertEqual(label['counts'], {str(c): classes.count(c) for c in range(4)})
         self.assertEqual(sum(text['counts'].values()), 500)
         self.assertEqual(text['min'], len('word 0, "quoted"'))
+
+    def write_photos(self, count=23):
+        """Photos of several sizes in three classes; how many there are of each."""
+        generator = random.Random(11)
+        for i in range(count):
+            os.makedirs(self.path(f'photos/{i % 3}'), exist_ok=True)
+            height, width = generator.randrange(9, 30), generator.randrange(9, 30)
+            rows = [[(generator.randrange(256), x * 8, 100 * (i % 3)) for x in range(width)] for _ in range(height)]
+            write_png(self.path(f'photos/{i % 3}/{i:02}.png'), rows)
+        return [len(range(i, count, 3)) for i in range(3)]
+
+    resized = ('--map', 'image = resize(decode_image(image), size=[8, 8])')
+
+    def test_what_is_prepared_once_is_what_a_pipeline_gives(self):
+        self.write_photos()
+        records, elements, crops = self.path('photos.tfrecord'), self.path('photos.elements'), self.path('crops.elements')
+        said = self.done('convert', self.path('photos'), records, *self.resized)
+        self.assertIn('23 elements', said)
+        self.assertIn('features "image: u8[8, 8, 3]", "label: i32"\n  labels "label"\n', said)
+        self.assertLess(os.path.getsize(records), 23 * (192 + 60))
+        self.done('convert', self.path('photos'), elements, *self.resized)
+        self.done('convert', self.path('photos'), crops, '--map', 'image = decode_image(image)', '--map',
+                  'image = random_crop(image, size=[8, 8])', '--seed', '5')
+        done = subprocess.run([PREPROCESSED_TEST, self.path('photos'), records, elements, crops, '5'],
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def shown(self, *arguments):
+        """Component to what inspect shows of it in each element."""
+        shown = {}
+        for element in self.answer('inspect', *arguments)['elements']:
+            for name, value in element.items():
+                shown.setdefault(name, []).append((value['dtype'] + value['shape'], value['values']))
+        return shown
+
+    def test_expressions(self):
+        with open(self.path('x.csv'), 'w', encoding='utf-8') as file:
+            file.write('x,class,image/word\n2,1,"Hello, you"\n-0.5,0,bye\n')
+        source = (self.path('x.csv'), '--set', 'columns=x: f32', '--set', 'columns=class: i32', '--set',
+                  'columns=image/word: bytes', '--set', 'labels=class')
+        for expression, expected in (
+                ('add(x, 1)', ('f32[]', '3', '0.5')), ('sub( x ,-1.5e0)', ('f32[]', '3.5', '1')),
+                ('add(class, 1)', ('i32[]', '2', '1')), ('div(x, 1/4)', ('f32[]', '8', '-2')),
+                ('cast(x, dtype="i64")', ('i64[]', '2', '0')), ('cast(x, dtype=u8)', ('u8[]', '2', '0')),
+                ('one_hot(class, depth=2, on=5)', ('f32[2]', '0 5', '5 0')),
+                ('mul(one_hot(class, depth=2), [3, 4])', ('f32[2]', '0 4', '3 0')),
+                ('select(greater(x, 0), class, -7)', ('i32[]', '1', '-7')),
+                ('gather([10, 20], class)', ('i64[]', '20', '10')), ('class', ('i32[]', '1', '0')),
+                ('bytes_lower(image/word)', ('bytes[]', '"hello, you"', '"bye"')),
+                ('bytes_split(image/word, separator=", ", count=2)', ('bytes[2]', '"Hello" "you"', '"bye" ""')),
+                ("equal(image/word, 'bye')", ('bool[]', '0', '1')),
+                ('logical_or(greater(x, 0), true)', ('bool[]', '1', '1')),
+                ('lookup(image/word, ["bye", "Hello, you"])', ('i64[]', '1', '0')),
+                ('bytes_join(bytes_tokenize(image/word, lower_case=false, punctuation=drop), separator="\\n\\"")',
+                 ('bytes[]', '"Hello\n"you"', '"bye"')),
+                ('reshape(x, dims=[batch, 1])', ('f32[1]', '2', '-0.5'))):
+            shown = self.shown(*source, '--map', 'y = ' + expression)['y']
+            self.assertEqual(shown, [(expected[0], value) for value in expected[1:]], expression)
+
+    def test_maps_follow_each_other(self):
+        with open(self.path('x.csv'), 'w', encoding='utf-8') as file:
+            file.write('x,class\n2,1\n3,0\n')
+        source = (self.path('x.csv'), '--set', 'columns=x: f32', '--set', 'columns=class: i32', '--set', 'labels=class')
+        maps = ('--map', 'x = mul(x, 10)', '--map', 'a = add(x, x)', '--map', 'class = add(class, 1)')
+        shown = self.shown(*source, *maps, '--select', 'z = a, class', '--select', 'x')
+        self.assertEqual(list(shown), ['z', 'x', 'class'])
+        self.assertEqual(shown['z'], [('f32[]', '40'), ('f32[]', '60')])
+        self.assertEqual(shown['class'], [('i32[]', '2'), ('i32[]', '1')])
+        spec = self.answer('inspect', *source, *maps)['spec']['components']
+        self.assertEqual([(part['name'], part['role']) for part in spec],
+                         [('x', 'feature'), ('class', 'label'), ('a', 'feature')])
+        # Statements draw independently of each other; another seed gives other values.
+        draws = ('--map', 'a = random_uniform(dims=[batch])', '--map', 'b = random_uniform(dims=[batch])')
+        one, other = self.shown(*source, *draws), self.shown(*source, *draws, '--seed', '1')
+        self.assertEqual(len({*one['a'], *one['b'], *other['a'], *other['b']}), 8)
+        self.assertEqual(one, self.shown(*source, *draws, '--seed', '0'))
+
+    def test_statistics_and_sheet_over_maps(self):
+        counts = self.write_photos()
+        found = self.answer('stats', self.path('photos'), '--map',
+                            'image = convert_image_dtype(crop(decode_image(image), size=[4, 4]))', '--shuffle', '50')
+        image, label = found['components']
+        self.assertEqual((image['shape'], image['dtype'], found['elements']), ('[4, 4, 3]', 'f32', 23))
+        self.assertLessEqual(image['max'], 1)
+        self.assertGreater(image['max'], 0.9)
+        self.assertEqual(label['counts'], {str(i): count for i, count in enumerate(counts)})
+        self.done('inspect', self.path('photos'), '--map',
+                  'image = pad_image(crop(decode_image(image), size=[2, 2]), pads=[1, 1, 1, 1], value=9)', '--sheet',
+                  self.path('sheet.png'), '--first', '1')
+        rows = read_png(self.path('sheet.png'))
+        self.assertEqual(tuple(rows[4][12:15]), (9, 9, 9))
+        self.assertEqual(rows[4 + 48][3 * (4 + 48) + 2], 0)
+
+    def test_shuffled_shards_hold_all_elements(self):
+        with open(self.path('n.csv'), 'w', encoding='utf-8') as file:
+            file.write('n\n' + ''.join(f'{i}\n' for i in range(100)))
+        numbers = {}
+        for seed in ('1', '1', '2'):
+            self.done('convert', self.path('n.csv'), self.path('n.tfrecord'), '--set', 'columns=n: i64', '--shuffle', '100',
+                      '--seed', seed, '--shards', '2')
+            order = []
+            for i in range(2):
+                self.done('convert', self.path(f'n-0000{i}-of-00002.tfrecord'), self.path('back.csv'))
+                with open(self.path('back.csv'), encoding='utf-8') as file:
+                    order += [int(line) for line in file.read().split()[1:]]
+            self.assertEqual(sorted(order), list(range(100)))
+            self.assertNotEqual(order[:50], sorted(order[:50]))
+            self.assertEqual(numbers.setdefault(seed, order), order)
+        self.assertNotEqual(numbers['1'], numbers['2'])
+
+    def test_element_files_keep_shapes_and_roles(self):
+        self.write_photos()
+        target = self.path('whole.elements')
+        for _ in range(2):
+            said = self.done('convert', self.path('photos'), target, '--map', 'image = decode_image(image)', '--first', '5')
+            self.assertIn('5 elements', said)
+        self.assertEqual(self.shown(target, '--first', '9'),
+                         self.shown(self.path('photos'), '--map', 'image = decode_image(image)', '--first', '5'))
+        spec = self.answer('inspect', target)['spec']['components']
+        self.assertEqual([part['role'] for part in spec], ['feature', 'label'])
+        done = tutti('convert', self.path('photos'), self.path('no.tfrecord'), '--map', 'image = decode_image(image)')
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'image' has the shape [?, ?, 3]", done.stderr)
+        with open(self.path('photos/0/00.png'), 'wb') as file:
+            file.write(b'\x89PNG\r\n\x1a\nbroken')
+        done = tutti('convert', self.path('photos'), self.path('bad.elements'), *self.resized)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('00.png', done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ['photos', 'whole.elements'])
+
+    def test_mistakes_in_maps_show_their_place(self):
+        with open(self.path('x.csv'), 'w', encoding='utf-8') as file:
+            file.write('x,class,word\n2,1,a\n')
+        source = ('inspect', self.path('x.csv'), '--set', 'columns=x: f32', '--set', 'columns=class: i32', '--set',
+                  'columns=word: bytes')
+        for statement, place, says in (
+                ('', 0, 'expected the name of a component'), ('x', 1, "expected '=' behind 'x'"),
+                ('x =', 3, 'got the end'), ('x = add(x 1)', 10, "expected ',' or ')' in the arguments of add, got '1'"),
+                ('x = add(x, 1) x', 14, "expected the end, got 'x'"), ('x = $', 4, "got '$'"),
+                ('x = add(x, 1', 12, 'got the end'), ('y = one_hot(class, depth=[2', 27, "',' or ']'"),
+                ('x = add(x, 1.2.3)', 11, 'expected a number'), ('x = div(x, 1/0)', 13, 'a fraction of 0'),
+                ('w = bytes_split(word, separator="a)', 32, 'the text has no end'),
+                ('w = bytes_split(word, separator="\\q")', 33, 'expected \\n'),
+                ('x = ad(x, 1)', 4, "there is no op 'ad', did you mean 'add'?"),
+                ('x = frobnicate(x)', 4, "there is no op 'frobnicate'; there are abs, add,"),
+                ('x = variable(x)', 4, "there is no op 'variable'"),
+                ('x = add(y, 1)', 8, "there is no component 'y'"), ('x = add(clas, 1)', 8, "did you mean 'class'?"),
+                ('x = relu', 4, 'the op wants arguments in brackets'), ('x = 3', 4, 'a constant alone is no map'),
+                ('x = add(x)', 4, 'add has 2 inputs, got 1: add(a, b)'),
+                ('x = add(x, 1, 2)', 4, 'add has 2 inputs, got 3'),
+                ('w = lookup(word, ["a"], x)', 4, 'lookup has 1 to 2 inputs, got 3'),
+                ('y = one_hot(class, dept=3)', 19, "one_hot has no attribute 'dept', did you mean 'depth'?"),
+                ('y = one_hot(class, depth=3, depth=4)', 28, "'depth' is given twice"),
+                ('y = one_hot(class)', 4, "one_hot needs the attribute 'depth'"),
+                ('y = one_hot(class, depth=1.5)', 25, "'depth' of one_hot is an integer"),
+                ('y = one_hot(class, depth=3, dtype=float)', 34, "'dtype' of one_hot is a type"),
+                ('y = bytes_length(word, unit=bits)', 28, 'one of bytes, characters'),
+                ('y = gelu(x, approximate=1)', 24, 'is true or false'),
+                ('x = reduce_sum(x, axes=1)', 23, 'is a list of integers'),
+                ('x = reshape(x, dims=[row, 1])', 20, 'word batch'),
+                ('y = add(class, 1.5)', 15, "expected a constant of type i32 for 'b' of add"),
+                ('y = add(class, 3000000000)', 15, 'expected a constant of type i32'),
+                ('y = equal(word, 3)', 16, 'expected a constant of type bytes'),
+                ('y = add(x, class)', 4, 'INVALID_ARGUMENT'), ('y = one_hot(class, depth=0)', 4, 'expected at least 1'),
+                ('y = ' + 'neg(' * 200 + 'x' + ')' * 200, 4 + 4 * 101, 'nested too deeply')):
+            done = tutti(*source, '--map', statement)
+            self.assertEqual(done.returncode, 2, statement + done.stderr)
+            message, line, mark = done.stderr.rstrip('\n').split('\n')
+            self.assertIn(says, message)
+            self.assertEqual((line, mark), ('  ' + statement, '  ' + ' ' * place + '^'), message)
+        for arguments, says in ((('--select', 'y'), "there is no component 'y'"), (('--select', 'x,,x'), 'takes names'),
+                                (('--shuffle', '0'), 'a number above 0'), (('--seed', 'x'), 'takes a number')):
+            done = tutti(*source, *arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(says, done.stderr)
+        self.assertIn('write', tutti('convert', self.path('x.csv'), 'x.elements', '--shards', '2').stderr +
+                      tutti('convert', self.path('x.csv'), 'x.parquet').stderr)
 
     def test_a_limit_is_kept(self):
         self.write_numbers()

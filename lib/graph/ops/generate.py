@@ -294,4 +294,5 @@ def main():
             file.write(makers[os.path.basename(path)](ops))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/op_signature.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tutti::tool {
+
+namespace {
+
+/// Of Levenshtein: letters put in, left out or replaced.
+size_t edit_distance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+const char *example(AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::ints_:
+    case AttributeKind::doubles_:
+    case AttributeKind::dims_:
+      return "=[...]";
+    default:
+      return "=...";
+  }
+}
+
+}  // namespace
+
+size_t OpSignature::required_inputs() const {
+  return static_cast<size_t>(
+      std::count_if(inputs.begin(), inputs.end(), [](const OpInput &input) { return !input.is_optional; }));
+}
+
+const OpAttribute *OpSignature::find(const std::string &attribute) const {
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const OpAttribute &candidate) { return candidate.name == attribute; });
+  return found == attributes.end() ? nullptr : &*found;
+}
+
+std::string OpSignature::text() const {
+  std::vector<std::string> parts;
+  for (const OpInput &input : inputs) {
+    const std::string shown = input.is_variadic ? input.name + "..." : input.name;
+    parts.push_back(input.is_optional ? "[" + shown + "]" : shown);
+  }
+  for (const OpAttribute &attribute : attributes) {
+    const std::string shown = attribute.name + example(attribute.kind);
+    parts.push_back(attribute.is_required ? shown : "[" + shown + "]");
+  }
+  return name + "(" + listed(parts) + ")";
+}
+
+const OpSignature *find_op(const std::string &name) {
+  for (const OpSignature &signature : op_signatures()) {
+    if (signature.name == name) return &signature;
+  }
+  return nullptr;
+}
+
+std::string expected(const OpAttribute &attribute) {
+  switch (attribute.kind) {
+    case AttributeKind::bool_:
+      return "true or false";
+    case AttributeKind::i64_:
+      return "an integer";
+    case AttributeKind::f64_:
+      return "a number";
+    case AttributeKind::string_:
+      return "a text in quotes";
+    case AttributeKind::enum_:
+      return "one of " + listed(attribute.values);
+    case AttributeKind::ints_:
+      return "a list of integers";
+    case AttributeKind::dims_:
+      return "a list of integers, and of the word batch for the rows of a batch";
+    case AttributeKind::doubles_:
+      return "a list of numbers";
+    case AttributeKind::dtype_:
+      return "a type as \"f32\"";
+  }
+  return "";
+}
+
+std::string did_you_mean(const std::string &name, const std::vector<std::string> &names) {
+  const std::string *nearest = nullptr;
+  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const std::string &candidate : names) {
+    const size_t distance = edit_distance(name, candidate);
+    if (distance >= least || distance >= std::max(name.size(), candidate.size())) continue;
+    least = distance;
+    nearest = &candidate;
+  }
+  return nearest == nullptr ? "" : ", did you mean '" + *nearest + "'?";
+}
+
+std::string listed(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace tutti::tool
