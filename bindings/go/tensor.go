@@ -86,8 +86,13 @@ func (t *Tensor) ref() *handle {
 const tensorOverhead = 512
 
 func wrapTensor(number uintptr) *Tensor {
+	return wrapWeighing(number, raw.Tensor_get_size_bytes(number))
+}
+
+// wrapWeighing takes how much memory the tensor holds that Go's collector does not see.
+func wrapWeighing(number uintptr, unseenBytes int64) *Tensor {
 	t := &Tensor{object{newHandle("Tensor", number, raw.Tensor_unref)}}
-	t.handle.weigh(raw.Tensor_get_size_bytes(number) + tensorOverhead)
+	t.handle.weigh(unseenBytes + tensorOverhead)
 	return t
 }
 

@@ -41,8 +41,8 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_no_value;
 %ignore TUTTI_STATUS_H_;
 
-/* Function pointers and lists of text: the functions of handle_layer.h, element_calls.h and file_calls.h
- * stand for these. */
+/* Function pointers and lists of text: the functions of handle_layer.h, element_calls.h, file_calls.h and
+ * lent_memory.h stand for these. */
 %ignore tutti_context_add_file_system;
 %ignore tutti_context_set_log;
 %ignore tutti_context_stop_profile;
@@ -63,8 +63,6 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_predictor_run;
 %ignore tutti_serve_map;
 %ignore tutti_strategy_create_mirrored;
-
-/* Out of reach: what the library would call on threads of its own at any time. */
 %ignore tutti_tensor_take_memory;
 
 %include <tutti/status.h>
@@ -93,6 +91,9 @@ void tutti_swig_pipeline_filter_graph(tutti_pipeline *pipeline, int64_t token);
 void tutti_swig_pipeline_set_graph(tutti_pipeline *pipeline, int64_t token);
 int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *texts, int64_t size, int64_t count,
                                             tutti_strategy **out, tutti_error **err);
+int32_t tutti_swig_tensor_take_memory(int64_t token, int32_t dtype, const int64_t *dims, int64_t rank,
+                                      const void *data, int64_t size_bytes, tutti_tensor **out, tutti_error **err);
+int64_t tutti_swig_memory_take_returned(void);
 int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const char *texts, int64_t size,
                                  tutti_tensor *const *tensors, int64_t count, tutti_cancel *cancel, tutti_batch **out,
                                  tutti_error **err);

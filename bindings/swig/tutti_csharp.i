@@ -13,6 +13,7 @@
 %insert(header) "call_queue.h"
 %insert(header) "element_calls.h"
 %insert(header) "file_calls.h"
+%insert(header) "lent_memory.h"
 %insert(header) %{
 /* The managed functions, set once before anything else is called. */
 static int32_t (*csharp_model_function)(int64_t token, void *graph, int32_t mode, void **err);
@@ -154,3 +155,4 @@ TUTTI_ARRAY(const char *texts, byte, In)
 
 void tutti_swig_set_upcalls(void *model, void *map, void *hook, void *log);
 void tutti_swig_call_queue_close(struct tutti_call_queue *queue);
+void tutti_swig_memory_close(void);

@@ -9,6 +9,7 @@
 %insert(header) "call_queue.h"
 %insert(header) "element_calls.h"
 %insert(header) "file_calls.h"
+%insert(header) "lent_memory.h"
 %insert(header) %{
 /* The Go functions of exports.go. */
 extern int32_t tuttiGoModel(int64_t token, uintptr_t graph, int32_t mode, uintptr_t *err);

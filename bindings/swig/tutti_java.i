@@ -19,6 +19,7 @@
 %insert(header) "call_queue.h"
 %insert(header) "element_calls.h"
 %insert(header) "file_calls.h"
+%insert(header) "lent_memory.h"
 %insert(header) "java_upcalls.h"
 
 /* Types that look the same in Java at all levels. */

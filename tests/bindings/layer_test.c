@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The C layer of all bindings, with a "language" in C: tokens of callbacks, lists of text, functions and files by a
- * queue. */
+ * queue, memory that is lent. */
 #include <pthread.h>
 #include <tutti/ops.h>
 
@@ -8,6 +8,7 @@
 #include "../../bindings/swig/element_calls.h"
 #include "../../bindings/swig/file_calls.h"
 #include "../../bindings/swig/handle_layer.h"
+#include "../../bindings/swig/lent_memory.h"
 #include "testing.h"
 
 enum { TOKENS = 400, THREADS = 4, ROWS = 100 };
@@ -428,6 +429,93 @@ static void test_a_map_of_no_pipeline_ends(void **state) {
   tutti_swig_call_queue_unref(queue);
 }
 
+static void *take_returned(void *argument) {
+  for (int64_t i = 0; i < TOKENS; i++)
+    ((int64_t *)argument)[i] = tutti_swig_memory_take_returned();
+  return NULL;
+}
+
+static void *lend_many(void *argument) {
+  static const int64_t memory[] = {1, 2};
+  int64_t first = *(int64_t *)argument, dims = 2;
+  for (int64_t i = 0; i < TOKENS / 2; i++) {
+    tutti_tensor *tensor = NULL;
+    tutti_swig_tensor_take_memory(first + i, TUTTI_DTYPE_I64, &dims, 1, memory, sizeof memory, &tensor, NULL);
+    tutti_tensor_unref(tensor);
+  }
+  return NULL;
+}
+
+/* Two threads lend, two wait: each token comes back to one of those that wait, once. */
+static void test_lent_memory_comes_back_once(void **state) {
+  (void)state;
+  static int64_t found[2 * TOKENS];
+  pthread_t lenders[4], takers[2];
+  int64_t first[4];
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(pthread_create(&takers[i], NULL, take_returned, found + (size_t)i * TOKENS), 0);
+  for (int i = 0; i < 4; i++) {
+    first[i] = 1 + (int64_t)i * TOKENS / 2;
+    assert_int_equal(pthread_create(&lenders[i], NULL, lend_many, &first[i]), 0);
+  }
+  for (int i = 0; i < 4; i++)
+    pthread_join(lenders[i], NULL);
+  for (int i = 0; i < 2; i++)
+    pthread_join(takers[i], NULL);
+  static uint8_t seen[2 * TOKENS + 1];
+  for (int i = 0; i < 2 * TOKENS; i++)
+    seen[found[i]]++;
+  for (int i = 1; i <= 2 * TOKENS; i++)
+    assert_int_equal(seen[i], 1);
+}
+
+/* The dataset holds the memory when the tensor is gone, and so does an element that is made of it, alone. */
+static void test_lent_memory_stays_for_its_last_user(void **state) {
+  (void)state;
+  const int64_t memory[] = {5, 6, 7}, wrong = 4, dims = 3;
+  tutti_tensor *tensor = NULL;
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  tutti_iterator *iterator = NULL;
+  uint8_t more = 0;
+  assert_int_equal(tutti_swig_tensor_take_memory(8, TUTTI_DTYPE_I64, &wrong, 1, memory, sizeof memory, &tensor, NULL),
+                   TUTTI_INVALID_ARGUMENT);
+  assert_int_equal(tutti_swig_memory_take_returned(), 8); /* also on failure */
+  assert_int_equal(tutti_swig_tensor_take_memory(9, TUTTI_DTYPE_I64, &dims, 1, memory, sizeof memory, &tensor, NULL),
+                   TUTTI_OK);
+  assert_int_equal(tutti_pipeline_create(NULL, &pipeline, NULL), TUTTI_OK);
+  tutti_pipeline_add_slices(pipeline, "n", TUTTI_ROLE_FEATURE, tensor);
+  assert_int_equal(tutti_pipeline_build(pipeline, &dataset, NULL), TUTTI_OK);
+  assert_int_equal(tutti_iterator_create(dataset, 0, &iterator, NULL), TUTTI_OK);
+  assert_int_equal(tutti_iterator_next(iterator, NULL, &more, NULL), TUTTI_OK);
+  tutti_tensor *element = tutti_iterator_get_component(iterator, 0);
+  tutti_tensor_ref(element);
+  assert_ptr_equal(tutti_tensor_get_data(element), memory); /* not copied on the way */
+  tutti_tensor_unref(tensor), tutti_pipeline_unref(pipeline), tutti_dataset_unref(dataset);
+  tutti_iterator_unref(iterator);
+  assert_null(tutti_lent_returned);
+  assert_int_equal(*(const int64_t *)tutti_tensor_get_data(element), 5);
+  tutti_tensor_unref(element);
+  assert_int_equal(tutti_swig_memory_take_returned(), 9);
+  assert_null(tutti_lent_returned);
+}
+
+static void *take_one(void *argument) {
+  *(int64_t *)argument = tutti_swig_memory_take_returned();
+  return NULL;
+}
+
+/* The last of the tests: nothing is given back after it. */
+static void test_the_end_of_lending(void **state) {
+  (void)state;
+  int64_t token = -1;
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, take_one, &token), 0);
+  tutti_swig_memory_close();
+  pthread_join(thread, NULL);
+  assert_int_equal(token, 0);
+}
+
 static void test_lists_of_text(void **state) {
   (void)state;
   const char **list = tutti_swig_split("a\0\0bc\0", 6, 3);
@@ -460,6 +548,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_file_system_by_a_queue),
     cmocka_unit_test(test_a_map_of_no_pipeline_ends),
     cmocka_unit_test(test_lists_of_text),
+    cmocka_unit_test(test_lent_memory_comes_back_once),
+    cmocka_unit_test(test_lent_memory_stays_for_its_last_user),
+    cmocka_unit_test(test_the_end_of_lending),
 };
 
 TEST_MAIN(tests)

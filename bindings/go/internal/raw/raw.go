@@ -230,290 +230,296 @@ typedef long long swig_type_197;
 typedef long long swig_type_198;
 typedef _goslice_ swig_type_199;
 typedef long long swig_type_200;
-typedef _goslice_ swig_type_201;
+typedef long long swig_type_201;
 typedef _goslice_ swig_type_202;
-typedef long long swig_type_203;
+typedef _goslice_ swig_type_203;
 typedef long long swig_type_204;
-typedef long long swig_type_205;
-typedef long long swig_type_206;
+typedef _goslice_ swig_type_205;
+typedef _goslice_ swig_type_206;
 typedef long long swig_type_207;
-typedef _goslice_ swig_type_208;
-typedef _gostring_ swig_type_209;
-typedef _gostring_ swig_type_210;
+typedef long long swig_type_208;
+typedef long long swig_type_209;
+typedef long long swig_type_210;
 typedef long long swig_type_211;
-typedef long long swig_type_212;
-typedef long long swig_type_213;
+typedef _goslice_ swig_type_212;
+typedef _gostring_ swig_type_213;
 typedef _gostring_ swig_type_214;
 typedef long long swig_type_215;
 typedef long long swig_type_216;
-typedef _gostring_ swig_type_217;
+typedef long long swig_type_217;
 typedef _gostring_ swig_type_218;
-typedef _gostring_ swig_type_219;
-typedef _gostring_ swig_type_220;
-typedef long long swig_type_221;
-typedef long long swig_type_222;
-extern void _wrap_Swig_free_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_raw_348eea73ce37784d(swig_intgo arg1);
-extern swig_type_1 _wrap_DIM_BATCH_raw_348eea73ce37784d(void);
-extern swig_type_2 _wrap_code_get_name_raw_348eea73ce37784d(int arg1);
-extern void _wrap_error_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_error_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_error_get_code_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_3 _wrap_error_get_subcode_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_4 _wrap_error_get_domain_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_5 _wrap_error_get_message_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_6 _wrap_error_get_text_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_error_get_cause_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_7 _wrap_error_get_detail_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_8 _wrap_error_get_detail_key_raw_348eea73ce37784d(uintptr_t arg1, swig_type_9 arg2);
-extern swig_type_10 _wrap_error_get_detail_value_raw_348eea73ce37784d(uintptr_t arg1, swig_type_11 arg2);
-extern int _wrap_error_create_raw_348eea73ce37784d(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_error_set_raw_348eea73ce37784d(swig_voidp arg1, int arg2, swig_type_14 arg3);
-extern swig_type_15 _wrap_version_raw_348eea73ce37784d(void);
-extern int _wrap_abi_version_raw_348eea73ce37784d(void);
-extern swig_type_16 _wrap_build_info_raw_348eea73ce37784d(void);
-extern _Bool _wrap_has_feature_raw_348eea73ce37784d(swig_type_17 arg1);
-extern swig_type_18 _wrap_why_unavailable_raw_348eea73ce37784d(swig_type_19 arg1);
-extern swig_type_20 _wrap_debug_live_objects_raw_348eea73ce37784d(swig_type_21 arg1);
-extern int _wrap_cancel_create_raw_348eea73ce37784d(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_cancel_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_cancel_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_cancel_request_raw_348eea73ce37784d(uintptr_t arg1, int arg2, swig_voidp arg3);
-extern int _wrap_cancel_set_deadline_raw_348eea73ce37784d(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
-extern int _wrap_cancel_get_state_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_options_create_raw_348eea73ce37784d(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_options_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_options_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_options_set_bool_raw_348eea73ce37784d(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
-extern void _wrap_options_set_i64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
-extern void _wrap_options_set_f64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_27 arg2, double arg3);
-extern void _wrap_options_set_string_raw_348eea73ce37784d(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
-extern void _wrap_options_set_json_raw_348eea73ce37784d(uintptr_t arg1, swig_type_30 arg2);
-extern int _wrap_options_check_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_31 _wrap_options_get_json_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_32 _wrap_options_count_keys_raw_348eea73ce37784d(swig_type_33 arg1);
-extern swig_type_34 _wrap_options_describe_key_raw_348eea73ce37784d(swig_type_35 arg1, swig_type_36 arg2);
-extern int _wrap_context_create_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_context_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_context_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_37 _wrap_context_get_device_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_38 _wrap_context_get_device_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_context_describe_device_raw_348eea73ce37784d(uintptr_t arg1, swig_type_41 arg2);
-extern int _wrap_context_start_profile_raw_348eea73ce37784d(uintptr_t arg1, swig_type_42 arg2, swig_voidp arg3);
-extern int _wrap_context_load_file_system_raw_348eea73ce37784d(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4);
-extern int _wrap_tensor_create_raw_348eea73ce37784d(int arg1, swig_type_45 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_tensor_from_data_raw_348eea73ce37784d(int arg1, swig_type_46 arg2, swig_type_47 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_dlpack_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_tensor_to_dlpack_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_tensor_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_tensor_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_tensor_get_dtype_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_48 _wrap_tensor_get_rank_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_49 _wrap_tensor_get_dim_raw_348eea73ce37784d(uintptr_t arg1, swig_type_50 arg2);
-extern swig_type_51 _wrap_tensor_get_element_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_52 _wrap_tensor_get_size_bytes_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_data_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_element_data_raw_348eea73ce37784d(uintptr_t arg1, swig_type_53 arg2);
-extern swig_type_54 _wrap_tensor_get_element_size_raw_348eea73ce37784d(uintptr_t arg1, swig_type_55 arg2);
-extern int _wrap_tensor_get_mutable_data_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_56 _wrap_graph_get_feature_raw_348eea73ce37784d(uintptr_t arg1, swig_type_57 arg2);
-extern swig_type_58 _wrap_graph_get_label_raw_348eea73ce37784d(uintptr_t arg1, swig_type_59 arg2);
-extern swig_type_60 _wrap_graph_get_sample_weight_raw_348eea73ce37784d(uintptr_t arg1, swig_type_61 arg2);
-extern int _wrap_graph_get_mode_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_graph_set_output_raw_348eea73ce37784d(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
-extern void _wrap_graph_set_loss_raw_348eea73ce37784d(uintptr_t arg1, swig_type_64 arg2);
-extern void _wrap_graph_add_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_65 arg2, swig_type_66 arg3);
-extern void _wrap_graph_set_gradient_clip_norm_raw_348eea73ce37784d(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_348eea73ce37784d(uintptr_t arg1, swig_type_67 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_348eea73ce37784d(uintptr_t arg1, swig_type_68 arg2);
-extern void _wrap_graph_set_bool_raw_348eea73ce37784d(uintptr_t arg1, swig_type_69 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
-extern void _wrap_graph_set_f64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_72 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_348eea73ce37784d(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3);
-extern void _wrap_graph_set_i64s_raw_348eea73ce37784d(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
-extern void _wrap_graph_set_f64s_raw_348eea73ce37784d(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3);
-extern void _wrap_graph_set_tensor_raw_348eea73ce37784d(uintptr_t arg1, swig_type_79 arg2, uintptr_t arg3);
-extern swig_type_80 _wrap_graph_end_raw_348eea73ce37784d(uintptr_t arg1, swig_type_81 arg2);
-extern void _wrap_graph_push_scope_raw_348eea73ce37784d(uintptr_t arg1, swig_type_82 arg2);
-extern void _wrap_graph_pop_scope_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_83 _wrap_graph_constant_raw_348eea73ce37784d(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_84 _wrap_graph_constant_tensor_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_85 _wrap_graph_host_scalar_raw_348eea73ce37784d(uintptr_t arg1, swig_type_86 arg2, double arg3);
-extern swig_type_87 _wrap_graph_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_88 arg2, int arg3, swig_type_89 arg4, swig_type_90 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_348eea73ce37784d(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3);
-extern void _wrap_gradients_raw_348eea73ce37784d(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_type_95 arg3);
-extern int _wrap_graph_get_dtype_raw_348eea73ce37784d(uintptr_t arg1, swig_type_96 arg2);
-extern swig_type_97 _wrap_graph_get_rank_raw_348eea73ce37784d(uintptr_t arg1, swig_type_98 arg2);
-extern swig_type_99 _wrap_graph_get_dim_raw_348eea73ce37784d(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3);
-extern int _wrap_graph_check_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_348eea73ce37784d(void);
-extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_348eea73ce37784d(void);
-extern int _wrap_pipeline_create_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_pipeline_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_pipeline_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_348eea73ce37784d(uintptr_t arg1, swig_type_102 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_tensor_raw_348eea73ce37784d(uintptr_t arg1, swig_type_103 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_348eea73ce37784d(uintptr_t arg1, swig_type_104 arg2, int arg3, swig_type_105 arg4);
-extern void _wrap_pipeline_declare_raw_348eea73ce37784d(uintptr_t arg1, swig_type_106 arg2, int arg3, int arg4, swig_type_107 arg5);
-extern void _wrap_pipeline_set_arrow_stream_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_feed_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_dataset_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_set_cancel_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_348eea73ce37784d(uintptr_t arg1, swig_type_108 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_348eea73ce37784d(uintptr_t arg1, swig_type_109 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
-extern void _wrap_pipeline_set_f64_raw_348eea73ce37784d(uintptr_t arg1, swig_type_112 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_348eea73ce37784d(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
-extern void _wrap_pipeline_set_i64s_raw_348eea73ce37784d(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
-extern void _wrap_pipeline_set_f64s_raw_348eea73ce37784d(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
-extern void _wrap_pipeline_set_dataset_raw_348eea73ce37784d(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3);
-extern void _wrap_pipeline_end_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_pipeline_set_state_raw_348eea73ce37784d(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3);
-extern int _wrap_pipeline_build_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_dataset_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_dataset_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_121 _wrap_dataset_get_cardinality_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_122 _wrap_dataset_get_component_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_123 _wrap_dataset_get_component_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_124 arg2);
-extern int _wrap_dataset_get_component_role_raw_348eea73ce37784d(uintptr_t arg1, swig_type_125 arg2);
-extern swig_type_126 _wrap_dataset_get_spec_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_127 _wrap_dataset_get_lint_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_348eea73ce37784d(uintptr_t arg1, swig_type_128 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_count_classes_raw_348eea73ce37784d(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, uintptr_t arg4, swig_type_131 arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_dataset_to_arrow_raw_348eea73ce37784d(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_134 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_iterator_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_iterator_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_iterator_next_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_348eea73ce37784d(uintptr_t arg1, swig_type_135 arg2);
-extern int _wrap_iterator_restore_raw_348eea73ce37784d(uintptr_t arg1, swig_type_136 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_137 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_feed_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_feed_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_348eea73ce37784d(uintptr_t arg1, swig_type_138 arg2, int arg3, int arg4, swig_type_139 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_348eea73ce37784d(uintptr_t arg1, swig_type_140 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_feed_finish_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_348eea73ce37784d(uintptr_t arg1, int arg2, swig_type_141 arg3, swig_voidp arg4);
-extern swig_type_142 _wrap_feed_get_position_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_348eea73ce37784d(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_strategy_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_strategy_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_144 _wrap_strategy_get_replica_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_145 _wrap_strategy_get_input_pipeline_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_146 _wrap_strategy_get_input_pipeline_id_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_147 _wrap_strategy_get_device_raw_348eea73ce37784d(uintptr_t arg1, swig_type_148 arg2);
-extern uintptr_t _wrap_strategy_get_context_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_intgo _wrap_HOOK_STOP_raw_348eea73ce37784d(void);
-extern int _wrap_hooks_create_raw_348eea73ce37784d(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_hooks_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_hooks_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_hook_event_get_kind_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_149 _wrap_hook_event_get_step_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_150 _wrap_hook_event_get_epoch_raw_348eea73ce37784d(uintptr_t arg1);
-extern double _wrap_hook_event_get_loss_raw_348eea73ce37784d(uintptr_t arg1);
-extern double _wrap_hook_event_get_examples_per_second_raw_348eea73ce37784d(uintptr_t arg1);
-extern double _wrap_hook_event_get_remaining_seconds_raw_348eea73ce37784d(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_151 arg2);
-extern swig_type_152 _wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_estimator_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_estimator_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_estimator_train_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_153 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_154 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_348eea73ce37784d(uintptr_t arg1, swig_type_155 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_156 _wrap_estimator_get_global_step_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_157 _wrap_estimator_get_variable_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_158 _wrap_estimator_get_variable_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_159 arg2);
-extern int _wrap_estimator_read_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_161 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_348eea73ce37784d(uintptr_t arg1, swig_type_162 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_348eea73ce37784d(uintptr_t arg1, swig_type_163 arg2, _Bool arg3, swig_voidp arg4);
-extern int _wrap_session_open_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern void _wrap_session_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_session_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_session_run_raw_348eea73ce37784d(uintptr_t arg1, swig_type_164 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_348eea73ce37784d(uintptr_t arg1, swig_type_165 arg2, double arg3, swig_voidp arg4);
-extern int _wrap_session_close_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_result_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_result_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_result_get_reason_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_166 _wrap_result_get_step_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_167 _wrap_result_get_examples_raw_348eea73ce37784d(uintptr_t arg1);
-extern double _wrap_result_get_seconds_raw_348eea73ce37784d(uintptr_t arg1);
-extern double _wrap_result_get_input_wait_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_168 _wrap_result_get_input_report_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_169 _wrap_result_get_step_report_raw_348eea73ce37784d(uintptr_t arg1);
-extern double _wrap_result_get_loss_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_170 _wrap_result_get_metric_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_171 _wrap_result_get_metric_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_172 arg2);
-extern double _wrap_result_get_metric_raw_348eea73ce37784d(uintptr_t arg1, swig_type_173 arg2);
-extern int _wrap_predictor_open_raw_348eea73ce37784d(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_predictor_from_estimator_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_predictor_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_predictor_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_348eea73ce37784d(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_176 _wrap_predictor_get_step_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_177 _wrap_predictor_get_signature_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_predictor_run_all_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_prediction_stream_open_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_next_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_close_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_prediction_stream_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_prediction_stream_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_batch_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_batch_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_178 _wrap_batch_get_first_row_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_179 _wrap_batch_get_row_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_180 _wrap_batch_get_output_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_181 _wrap_batch_get_output_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_182 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_348eea73ce37784d(uintptr_t arg1, swig_type_183 arg2);
-extern int _wrap_record_writer_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_voidp arg4, swig_voidp arg5);
-extern void _wrap_record_writer_ref_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_record_writer_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_348eea73ce37784d(uintptr_t arg1, swig_type_186 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_348eea73ce37784d(uintptr_t arg1, swig_type_187 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_record_writer_write_example_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_348eea73ce37784d(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_record_writer_write_sequence_example_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_close_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_189 _wrap_callback_take_released_raw_348eea73ce37784d(swig_type_190 arg1);
-extern int _wrap_estimator_create_raw_348eea73ce37784d(uintptr_t arg1, swig_type_191 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_348eea73ce37784d(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_348eea73ce37784d(uintptr_t arg1, swig_type_194 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3);
-extern void _wrap_pipeline_filter_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_197 arg2);
-extern void _wrap_pipeline_set_graph_raw_348eea73ce37784d(uintptr_t arg1, swig_type_198 arg2);
-extern int _wrap_strategy_create_mirrored_raw_348eea73ce37784d(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_predictor_run_raw_348eea73ce37784d(uintptr_t arg1, swig_type_201 arg2, swig_type_202 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_set_map_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_predicate_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_scan_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_expand_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_add_generator_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_call_queue_create_raw_348eea73ce37784d(void);
-extern int _wrap_serve_map_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_call_queue_unref_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_call_queue_take_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_203 _wrap_element_call_get_state_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_204 _wrap_element_call_get_count_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_348eea73ce37784d(uintptr_t arg1, swig_type_205 arg2);
-extern swig_type_206 _wrap_element_call_get_pass_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_207 _wrap_element_call_get_index_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_208 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_348eea73ce37784d(uintptr_t arg1, swig_type_209 arg2, _Bool arg3, swig_voidp arg4);
-extern int _wrap_file_call_get_kind_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_210 _wrap_file_call_get_path_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_211 _wrap_file_call_get_file_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_212 _wrap_file_call_get_offset_raw_348eea73ce37784d(uintptr_t arg1);
-extern swig_type_213 _wrap_file_call_get_size_raw_348eea73ce37784d(uintptr_t arg1);
-extern uintptr_t _wrap_file_call_get_target_raw_348eea73ce37784d(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_348eea73ce37784d(uintptr_t arg1, swig_type_214 arg2);
-extern void _wrap_file_call_finish_raw_348eea73ce37784d(uintptr_t arg1, uintptr_t arg2, swig_type_215 arg3, swig_type_216 arg4, int arg5, uintptr_t arg6);
-extern swig_type_217 _wrap_context_stop_profile_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_218 _wrap_iterator_save_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_219 _wrap_iterator_get_report_raw_348eea73ce37784d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_220 _wrap_predictor_describe_plan_raw_348eea73ce37784d(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3, uintptr_t arg4, swig_voidp arg5);
+typedef long long swig_type_219;
+typedef long long swig_type_220;
+typedef _gostring_ swig_type_221;
+typedef _gostring_ swig_type_222;
+typedef _gostring_ swig_type_223;
+typedef _gostring_ swig_type_224;
+typedef long long swig_type_225;
+typedef long long swig_type_226;
+extern void _wrap_Swig_free_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_raw_c49494de8c6a1afa(swig_intgo arg1);
+extern swig_type_1 _wrap_DIM_BATCH_raw_c49494de8c6a1afa(void);
+extern swig_type_2 _wrap_code_get_name_raw_c49494de8c6a1afa(int arg1);
+extern void _wrap_error_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_error_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_error_get_code_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_3 _wrap_error_get_subcode_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_4 _wrap_error_get_domain_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_5 _wrap_error_get_message_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_6 _wrap_error_get_text_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_error_get_cause_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_7 _wrap_error_get_detail_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_8 _wrap_error_get_detail_key_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_9 arg2);
+extern swig_type_10 _wrap_error_get_detail_value_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_11 arg2);
+extern int _wrap_error_create_raw_c49494de8c6a1afa(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_error_set_raw_c49494de8c6a1afa(swig_voidp arg1, int arg2, swig_type_14 arg3);
+extern swig_type_15 _wrap_version_raw_c49494de8c6a1afa(void);
+extern int _wrap_abi_version_raw_c49494de8c6a1afa(void);
+extern swig_type_16 _wrap_build_info_raw_c49494de8c6a1afa(void);
+extern _Bool _wrap_has_feature_raw_c49494de8c6a1afa(swig_type_17 arg1);
+extern swig_type_18 _wrap_why_unavailable_raw_c49494de8c6a1afa(swig_type_19 arg1);
+extern swig_type_20 _wrap_debug_live_objects_raw_c49494de8c6a1afa(swig_type_21 arg1);
+extern int _wrap_cancel_create_raw_c49494de8c6a1afa(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_cancel_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_cancel_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_cancel_request_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, swig_voidp arg3);
+extern int _wrap_cancel_set_deadline_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
+extern int _wrap_cancel_get_state_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_options_create_raw_c49494de8c6a1afa(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_options_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_options_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_options_set_bool_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
+extern void _wrap_options_set_i64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
+extern void _wrap_options_set_f64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_27 arg2, double arg3);
+extern void _wrap_options_set_string_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
+extern void _wrap_options_set_json_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_30 arg2);
+extern int _wrap_options_check_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_31 _wrap_options_get_json_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_32 _wrap_options_count_keys_raw_c49494de8c6a1afa(swig_type_33 arg1);
+extern swig_type_34 _wrap_options_describe_key_raw_c49494de8c6a1afa(swig_type_35 arg1, swig_type_36 arg2);
+extern int _wrap_context_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_context_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_context_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_37 _wrap_context_get_device_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_38 _wrap_context_get_device_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_39 arg2);
+extern swig_type_40 _wrap_context_describe_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_41 arg2);
+extern int _wrap_context_start_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_42 arg2, swig_voidp arg3);
+extern int _wrap_context_load_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4);
+extern int _wrap_tensor_create_raw_c49494de8c6a1afa(int arg1, swig_type_45 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_tensor_from_data_raw_c49494de8c6a1afa(int arg1, swig_type_46 arg2, swig_type_47 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_dlpack_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_tensor_to_dlpack_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_tensor_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_tensor_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_tensor_get_dtype_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_48 _wrap_tensor_get_rank_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_49 _wrap_tensor_get_dim_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_50 arg2);
+extern swig_type_51 _wrap_tensor_get_element_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_52 _wrap_tensor_get_size_bytes_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_data_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_element_data_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_53 arg2);
+extern swig_type_54 _wrap_tensor_get_element_size_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_55 arg2);
+extern int _wrap_tensor_get_mutable_data_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_56 _wrap_graph_get_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_57 arg2);
+extern swig_type_58 _wrap_graph_get_label_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_59 arg2);
+extern swig_type_60 _wrap_graph_get_sample_weight_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_61 arg2);
+extern int _wrap_graph_get_mode_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_graph_set_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
+extern void _wrap_graph_set_loss_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_64 arg2);
+extern void _wrap_graph_add_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_65 arg2, swig_type_66 arg3);
+extern void _wrap_graph_set_gradient_clip_norm_raw_c49494de8c6a1afa(uintptr_t arg1, double arg2);
+extern void _wrap_graph_begin_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_67 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_68 arg2);
+extern void _wrap_graph_set_bool_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_69 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
+extern void _wrap_graph_set_f64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_72 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3);
+extern void _wrap_graph_set_i64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
+extern void _wrap_graph_set_f64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3);
+extern void _wrap_graph_set_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_79 arg2, uintptr_t arg3);
+extern swig_type_80 _wrap_graph_end_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_81 arg2);
+extern void _wrap_graph_push_scope_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_82 arg2);
+extern void _wrap_graph_pop_scope_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_83 _wrap_graph_constant_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_84 _wrap_graph_constant_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_85 _wrap_graph_host_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_86 arg2, double arg3);
+extern swig_type_87 _wrap_graph_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_88 arg2, int arg3, swig_type_89 arg4, swig_type_90 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_assign_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3);
+extern void _wrap_gradients_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_type_95 arg3);
+extern int _wrap_graph_get_dtype_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_96 arg2);
+extern swig_type_97 _wrap_graph_get_rank_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_98 arg2);
+extern swig_type_99 _wrap_graph_get_dim_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3);
+extern int _wrap_graph_check_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_c49494de8c6a1afa(void);
+extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_c49494de8c6a1afa(void);
+extern int _wrap_pipeline_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_pipeline_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_pipeline_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_pipeline_add_slices_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_102 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_103 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_104 arg2, int arg3, swig_type_105 arg4);
+extern void _wrap_pipeline_declare_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_106 arg2, int arg3, int arg4, swig_type_107 arg5);
+extern void _wrap_pipeline_set_arrow_stream_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_feed_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_dataset_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_set_cancel_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_begin_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_108 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_109 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
+extern void _wrap_pipeline_set_f64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_112 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
+extern void _wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
+extern void _wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
+extern void _wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_end_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_pipeline_set_state_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3);
+extern int _wrap_pipeline_build_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_dataset_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_dataset_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_121 _wrap_dataset_get_cardinality_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_122 _wrap_dataset_get_component_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_123 _wrap_dataset_get_component_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_124 arg2);
+extern int _wrap_dataset_get_component_role_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_125 arg2);
+extern swig_type_126 _wrap_dataset_get_spec_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_127 _wrap_dataset_get_lint_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_128 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_count_classes_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, uintptr_t arg4, swig_type_131 arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_dataset_to_arrow_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_134 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_iterator_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_iterator_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_iterator_next_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_135 arg2);
+extern int _wrap_iterator_restore_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_136 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_137 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_feed_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_feed_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_feed_declare_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_138 arg2, int arg3, int arg4, swig_type_139 arg5, swig_voidp arg6);
+extern int _wrap_feed_push_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_140 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_finish_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_feed_fail_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, swig_type_141 arg3, swig_voidp arg4);
+extern swig_type_142 _wrap_feed_get_position_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_strategy_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_strategy_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_144 _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_145 _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_146 _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_147 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_148 arg2);
+extern uintptr_t _wrap_strategy_get_context_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_intgo _wrap_HOOK_STOP_raw_c49494de8c6a1afa(void);
+extern int _wrap_hooks_create_raw_c49494de8c6a1afa(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_hooks_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_hooks_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_hook_event_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_149 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_150 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_hook_event_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_151 arg2);
+extern swig_type_152 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_estimator_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_estimator_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_estimator_train_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_153 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_154 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_155 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_156 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_157 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_158 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_159 arg2);
+extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_161 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_162 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_163 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_session_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern void _wrap_session_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_session_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_164 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_165 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_result_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_result_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_result_get_reason_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_166 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_167 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_result_get_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_result_get_input_wait_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_168 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_169 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_result_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_170 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_171 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_172 arg2);
+extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_173 arg2);
+extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_predictor_from_estimator_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_predictor_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_predictor_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_176 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_177 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_predictor_run_all_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_prediction_stream_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_next_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_close_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_prediction_stream_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_prediction_stream_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_batch_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_batch_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_178 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_179 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_180 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_181 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_182 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_183 arg2);
+extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_voidp arg4, swig_voidp arg5);
+extern void _wrap_record_writer_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_record_writer_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_186 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_187 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_189 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_190 arg1);
+extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_191 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_194 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3);
+extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_197 arg2);
+extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_198 arg2);
+extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_201 arg1, int arg2, swig_type_202 arg3, swig_type_203 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_204 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
+extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_205 arg2, swig_type_206 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_set_map_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_scan_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_expand_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_add_generator_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_call_queue_create_raw_c49494de8c6a1afa(void);
+extern int _wrap_serve_map_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_call_queue_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_call_queue_take_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_207 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_208 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_209 arg2);
+extern swig_type_210 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_211 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_212 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_213 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_file_call_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_214 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_215 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_216 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_217 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_file_call_get_target_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_218 arg2);
+extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_219 arg3, swig_type_220 arg4, int arg5, uintptr_t arg6);
+extern swig_type_221 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_222 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_223 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_224 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_225 arg2, swig_type_226 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -553,19 +559,19 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_348eea73ce37784d(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_c49494de8c6a1afa(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIM_BATCH() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_DIM_BATCH_raw_348eea73ce37784d())
+	swig_r = (int64)(C._wrap_DIM_BATCH_raw_c49494de8c6a1afa())
 	return swig_r
 }
 
@@ -592,7 +598,7 @@ const UNAUTHENTICATED = 16
 func Code_get_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_code_get_name_raw_348eea73ce37784d(C.int(_swig_i_0))
+	swig_r_p := C._wrap_code_get_name_raw_c49494de8c6a1afa(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -601,32 +607,32 @@ func Code_get_name(arg1 int32) (_swig_ret string) {
 
 func Error_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_error_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Error_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_error_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Error_get_code(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_error_get_code_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_error_get_code_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_subcode(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_subcode_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_subcode_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_domain_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_domain_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -636,7 +642,7 @@ func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 func Error_get_message(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_message_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_message_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -646,7 +652,7 @@ func Error_get_message(arg1 uintptr) (_swig_ret string) {
 func Error_get_text(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_text_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_text_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -656,14 +662,14 @@ func Error_get_text(arg1 uintptr) (_swig_ret string) {
 func Error_get_cause(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_error_get_cause_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_error_get_cause_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_detail_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_detail_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_detail_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -671,7 +677,7 @@ func Error_get_detail_key(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_key_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_key_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -682,7 +688,7 @@ func Error_get_detail_value(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_value_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_value_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -697,7 +703,7 @@ func Error_create(arg1 int32, arg2 string, arg3 string, arg4 uintptr, arg5 *uint
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_error_create_raw_348eea73ce37784d(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_error_create_raw_c49494de8c6a1afa(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -712,7 +718,7 @@ func Error_set(arg1 *uintptr, arg2 int32, arg3 string) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_error_set_raw_348eea73ce37784d(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_error_set_raw_c49494de8c6a1afa(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -727,7 +733,7 @@ const ABI_MINOR = 1
 
 func Version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_version_raw_348eea73ce37784d()
+	swig_r_p := C._wrap_version_raw_c49494de8c6a1afa()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -736,13 +742,13 @@ func Version() (_swig_ret string) {
 
 func Abi_version() (_swig_ret int32) {
 	var swig_r int32
-	swig_r = (int32)(C._wrap_abi_version_raw_348eea73ce37784d())
+	swig_r = (int32)(C._wrap_abi_version_raw_c49494de8c6a1afa())
 	return swig_r
 }
 
 func Build_info() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_build_info_raw_348eea73ce37784d()
+	swig_r_p := C._wrap_build_info_raw_c49494de8c6a1afa()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -752,7 +758,7 @@ func Build_info() (_swig_ret string) {
 func Has_feature(arg1 string) (_swig_ret bool) {
 	var swig_r bool
 	_swig_i_0 := arg1
-	swig_r = (bool)(C._wrap_has_feature_raw_348eea73ce37784d(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (bool)(C._wrap_has_feature_raw_c49494de8c6a1afa(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -762,7 +768,7 @@ func Has_feature(arg1 string) (_swig_ret bool) {
 func Why_unavailable(arg1 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_why_unavailable_raw_348eea73ce37784d(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
+	swig_r_p := C._wrap_why_unavailable_raw_c49494de8c6a1afa(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -775,7 +781,7 @@ func Why_unavailable(arg1 string) (_swig_ret string) {
 func Debug_live_objects(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_debug_live_objects_raw_348eea73ce37784d(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_debug_live_objects_raw_c49494de8c6a1afa(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -790,18 +796,18 @@ func Cancel_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_cancel_create_raw_348eea73ce37784d(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_cancel_create_raw_c49494de8c6a1afa(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Cancel_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
@@ -809,7 +815,7 @@ func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_request_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_request_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -818,14 +824,14 @@ func Cancel_set_deadline(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Cancel_get_state(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_cancel_get_state_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_cancel_get_state_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -839,7 +845,7 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_options_create_raw_348eea73ce37784d(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_options_create_raw_c49494de8c6a1afa(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -848,19 +854,19 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 
 func Options_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_options_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Options_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_options_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Options_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_bool_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_options_set_bool_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -870,7 +876,7 @@ func Options_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_i64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
+	C._wrap_options_set_i64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -880,7 +886,7 @@ func Options_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_f64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_options_set_f64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -890,7 +896,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_string_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_options_set_string_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -902,7 +908,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 func Options_set_json(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_options_set_json_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_options_set_json_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -912,14 +918,14 @@ func Options_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_options_check_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_options_check_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Options_get_json(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_options_get_json_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_options_get_json_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -929,7 +935,7 @@ func Options_get_json(arg1 uintptr) (_swig_ret string) {
 func Options_count_keys(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_options_count_keys_raw_348eea73ce37784d(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_options_count_keys_raw_c49494de8c6a1afa(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -940,7 +946,7 @@ func Options_describe_key(arg1 string, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_options_describe_key_raw_348eea73ce37784d(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
+	swig_r_p := C._wrap_options_describe_key_raw_c49494de8c6a1afa(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -960,24 +966,24 @@ func Context_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_context_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_context_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Context_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_context_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Context_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_context_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Context_get_device_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_context_get_device_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_context_get_device_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -985,7 +991,7 @@ func Context_get_device_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_get_device_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
+	swig_r_p := C._wrap_context_get_device_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -996,7 +1002,7 @@ func Context_describe_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_describe_device_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	swig_r_p := C._wrap_context_describe_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1008,7 +1014,7 @@ func Context_start_profile(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_context_start_profile_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_context_start_profile_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1021,7 +1027,7 @@ func Context_load_file_system(arg1 uintptr, arg2 string, arg3 string, arg4 *uint
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_load_file_system_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_load_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1052,7 +1058,7 @@ func Tensor_create(arg1 int32, arg2 []int64, arg3 *uintptr, arg4 *uintptr) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_tensor_create_raw_348eea73ce37784d(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_tensor_create_raw_c49494de8c6a1afa(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1066,7 +1072,7 @@ func Tensor_from_data(arg1 int32, arg2 []int64, arg3 []byte, arg4 *uintptr, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_tensor_from_data_raw_348eea73ce37784d(C.int(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_tensor_from_data_raw_c49494de8c6a1afa(C.int(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1081,7 +1087,7 @@ func Tensor_take_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1090,31 +1096,31 @@ func Tensor_to_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Tensor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_get_dtype(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_rank(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_rank_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_rank_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1122,28 +1128,28 @@ func Tensor_get_dim(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_dim_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_dim_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1)))
 	return swig_r
 }
 
 func Tensor_get_element_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_size_bytes(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_data(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1151,7 +1157,7 @@ func Tensor_get_element_data(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1)))
 	return swig_r
 }
 
@@ -1159,7 +1165,7 @@ func Tensor_get_element_size(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1)))
 	return swig_r
 }
 
@@ -1168,7 +1174,7 @@ func Tensor_get_mutable_data(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1182,7 +1188,7 @@ func Graph_get_feature(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_feature_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1193,7 +1199,7 @@ func Graph_get_label(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_label_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_label_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1204,7 +1210,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1214,7 +1220,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 func Graph_get_mode(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_graph_get_mode_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_graph_get_mode_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1222,7 +1228,7 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_output_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), C.swig_type_63(_swig_i_2))
+	C._wrap_graph_set_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), C.swig_type_63(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1231,14 +1237,14 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_loss(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_loss_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1))
+	C._wrap_graph_set_loss_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1))
 }
 
 func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_add_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_1)), C.swig_type_66(_swig_i_2))
+	C._wrap_graph_add_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_1)), C.swig_type_66(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1247,14 +1253,14 @@ func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_gradient_clip_norm(arg1 uintptr, arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_gradient_clip_norm_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_graph_set_gradient_clip_norm_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1263,14 +1269,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
+	C._wrap_graph_add_input_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1280,7 +1286,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_type_71(_swig_i_2))
+	C._wrap_graph_set_i64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_type_71(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1290,7 +1296,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1300,7 +1306,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1313,7 +1319,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1326,7 +1332,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1339,7 +1345,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1349,7 +1355,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1359,7 +1365,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1367,7 +1373,7 @@ func Graph_push_scope(arg1 uintptr, arg2 string) {
 
 func Graph_pop_scope(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_graph_pop_scope_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_graph_pop_scope_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
@@ -1375,7 +1381,7 @@ func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_constant_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_constant_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
 	return swig_r
 }
 
@@ -1383,7 +1389,7 @@ func Graph_constant_tensor(arg1 uintptr, arg2 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
 	return swig_r
 }
 
@@ -1392,7 +1398,7 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1408,7 +1414,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1425,7 +1431,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2))
+	C._wrap_graph_assign_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1433,7 +1439,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1443,7 +1449,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1453,7 +1459,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1)))
 	return swig_r
 }
 
@@ -1461,7 +1467,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1)))
 	return swig_r
 }
 
@@ -1470,7 +1476,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), C.swig_type_101(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), C.swig_type_101(_swig_i_2)))
 	return swig_r
 }
 
@@ -1478,7 +1484,7 @@ func Graph_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_check_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_check_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1488,7 +1494,7 @@ const ROLE_WEIGHT = 3
 
 func _swig_getCARDINALITY_INFINITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_348eea73ce37784d())
+	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_c49494de8c6a1afa())
 	return swig_r
 }
 
@@ -1496,7 +1502,7 @@ var CARDINALITY_INFINITE int = _swig_getCARDINALITY_INFINITE()
 
 func _swig_getCARDINALITY_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_348eea73ce37784d())
+	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_c49494de8c6a1afa())
 	return swig_r
 }
 
@@ -1507,18 +1513,18 @@ func Pipeline_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int3
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Pipeline_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
@@ -1526,7 +1532,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1537,7 +1543,7 @@ func Pipeline_add_tensor(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1548,7 +1554,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1563,7 +1569,7 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_pipeline_declare_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_pipeline_declare_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1575,32 +1581,32 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 func Pipeline_set_arrow_stream(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_arrow_stream_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_set_arrow_stream_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_feed(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_feed_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_feed_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_dataset(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_dataset_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_dataset_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_set_cancel(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_cancel_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_set_cancel_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1610,7 +1616,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1620,7 +1626,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.swig_type_111(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.swig_type_111(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1630,7 +1636,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1640,7 +1646,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1653,7 +1659,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1666,7 +1672,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1679,7 +1685,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1687,14 +1693,14 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 
 func Pipeline_end(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_end_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_end_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_state_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_state_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1705,31 +1711,31 @@ func Pipeline_build(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_build_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_build_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Dataset_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_get_cardinality(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Dataset_get_component_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1737,7 +1743,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1748,14 +1754,14 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1)))
 	return swig_r
 }
 
 func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_spec_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_spec_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1765,7 +1771,7 @@ func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 func Dataset_get_lint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_lint_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_lint_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1779,7 +1785,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1792,7 +1798,7 @@ func Dataset_count_classes(arg1 uintptr, arg2 string, arg3 int64, arg4 uintptr, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_dataset_count_classes_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), C.swig_type_130(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_dataset_count_classes_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), C.swig_type_130(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1810,7 +1816,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.swig_type_133(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.swig_type_133(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1820,18 +1826,18 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Iterator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig_ret int32) {
@@ -1840,7 +1846,7 @@ func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_next_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_next_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1848,7 +1854,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_135(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_135(_swig_i_1)))
 	return swig_r
 }
 
@@ -1857,7 +1863,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1870,18 +1876,18 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_137(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_137(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Feed_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int64, arg6 *uintptr) (_swig_ret int32) {
@@ -1892,7 +1898,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1908,7 +1914,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1919,7 +1925,7 @@ func Feed_finish(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_feed_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_feed_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1929,7 +1935,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1939,7 +1945,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 func Feed_get_position(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_feed_get_position_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_feed_get_position_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1949,7 +1955,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1958,32 +1964,32 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 
 func Strategy_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_get_replica_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Strategy_get_input_pipeline_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Strategy_get_input_pipeline_id(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_id_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1991,7 +1997,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2001,7 +2007,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 func Strategy_get_context(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2015,7 +2021,7 @@ const EVENT_ERROR = 7
 
 func _swig_getHOOK_STOP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_HOOK_STOP_raw_348eea73ce37784d())
+	swig_r = (int)(C._wrap_HOOK_STOP_raw_c49494de8c6a1afa())
 	return swig_r
 }
 
@@ -2025,59 +2031,59 @@ func Hooks_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_hooks_create_raw_348eea73ce37784d(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_hooks_create_raw_c49494de8c6a1afa(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Hooks_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Hooks_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Hook_event_get_kind(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_step_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_step_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_epoch(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_examples_per_second(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_remaining_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2085,7 +2091,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2095,7 +2101,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 func Hook_event_get_checkpoint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2109,12 +2115,12 @@ const REASON_STOPPED = 4
 
 func Estimator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 uintptr, arg6 *uintptr, arg7 *uintptr) (_swig_ret int32) {
@@ -2126,7 +2132,7 @@ func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_estimator_train_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_estimator_train_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
@@ -2138,7 +2144,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_153(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_153(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2153,7 +2159,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_154(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_154(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2163,7 +2169,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2173,14 +2179,14 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 func Estimator_get_global_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Estimator_get_variable_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2188,7 +2194,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2201,7 +2207,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2214,7 +2220,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2227,7 +2233,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2240,7 +2246,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2256,18 +2262,18 @@ func Session_open(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 u
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_session_open_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_session_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
 func Session_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_session_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Session_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_session_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2276,7 +2282,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2286,7 +2292,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2298,59 +2304,59 @@ func Session_close(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_session_close_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_session_close_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Result_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_result_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Result_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_result_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Result_get_reason(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_result_get_reason_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_result_get_reason_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_step_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_step_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_examples(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_examples_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_examples_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_seconds_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_seconds_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_input_wait(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_input_wait_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_input_wait_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_result_get_input_report_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_result_get_input_report_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2360,7 +2366,7 @@ func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
 func Result_get_step_report(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_result_get_step_report_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_result_get_step_report_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2370,14 +2376,14 @@ func Result_get_step_report(arg1 uintptr) (_swig_ret string) {
 func Result_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_loss_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_loss_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_metric_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_metric_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_metric_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2385,7 +2391,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2396,7 +2402,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2411,7 +2417,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2424,18 +2430,18 @@ func Predictor_from_estimator(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *u
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Predictor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2444,7 +2450,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2454,14 +2460,14 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 func Predictor_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_predictor_get_step_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_predictor_get_step_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Predictor_get_signature(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_predictor_get_signature_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_predictor_get_signature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2475,7 +2481,7 @@ func Predictor_run_all(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 *uintptr, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_predictor_run_all_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_predictor_run_all_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -2485,7 +2491,7 @@ func Prediction_stream_open(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_open_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2495,7 +2501,7 @@ func Prediction_stream_next(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_next_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_next_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2504,48 +2510,48 @@ func Prediction_stream_close(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_prediction_stream_close_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_prediction_stream_close_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Prediction_stream_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Prediction_stream_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_get_first_row(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_first_row_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_first_row_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_row_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_row_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_row_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_output_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_output_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_output_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2553,7 +2559,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2564,7 +2570,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2578,7 +2584,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2590,12 +2596,12 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 
 func Record_writer_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_record_writer_ref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_record_writer_ref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Record_writer_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_record_writer_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_record_writer_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret int32) {
@@ -2603,7 +2609,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2616,7 +2622,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2627,7 +2633,7 @@ func Record_writer_write_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) 
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_write_example_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_write_example_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -2638,7 +2644,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2649,7 +2655,7 @@ func Record_writer_write_sequence_example(arg1 uintptr, arg2 *uintptr) (_swig_re
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -2657,14 +2663,14 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_close_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_close_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_348eea73ce37784d(*(*C.swig_type_190)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_190)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2679,7 +2685,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2689,7 +2695,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1), C.swig_type_193(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1), C.swig_type_193(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2699,7 +2705,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2707,19 +2713,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1), C.swig_type_196(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1), C.swig_type_196(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2729,10 +2735,34 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_type_200(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_type_200(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
+	return swig_r
+}
+
+func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_201(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func Memory_take_returned() (_swig_ret int64) {
+	var swig_r int64
+	swig_r = (int64)(C._wrap_memory_take_returned_raw_c49494de8c6a1afa())
 	return swig_r
 }
 
@@ -2744,7 +2774,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2757,41 +2787,41 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 func Pipeline_set_map(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_map_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_map_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_predicate(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_predicate_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_scan(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_scan_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_scan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_expand(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_expand_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_expand_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_add_generator(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_add_generator_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_add_generator_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Call_queue_create() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_call_queue_create_raw_348eea73ce37784d())
+	swig_r = (uintptr)(C._wrap_call_queue_create_raw_c49494de8c6a1afa())
 	return swig_r
 }
 
@@ -2800,33 +2830,33 @@ func Serve_map(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_serve_map_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_serve_map_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Call_queue_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_call_queue_unref_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	C._wrap_call_queue_unref_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 }
 
 func Call_queue_take(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_call_queue_take_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_call_queue_take_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_state_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_state_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_state_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_count_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2834,21 +2864,21 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_205(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_209(_swig_i_1)))
 	return swig_r
 }
 
 func Element_call_get_pass(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_pass_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_pass_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_index(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_index_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_index_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2860,7 +2890,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2877,7 +2907,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2887,14 +2917,14 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 func File_call_get_kind(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_file_call_get_kind_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_file_call_get_kind_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_path(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_file_call_get_path_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_file_call_get_path_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2904,35 +2934,35 @@ func File_call_get_path(arg1 uintptr) (_swig_ret string) {
 func File_call_get_file(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_file_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_file_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_offset(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_offset_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_offset_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_size(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_size_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_file_call_get_target_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_file_call_get_target_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2945,14 +2975,14 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_file_call_finish_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_215(_swig_i_2), C.swig_type_216(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
+	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_219(_swig_i_2), C.swig_type_220(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
 }
 
 func Context_stop_profile(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_stop_profile_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_context_stop_profile_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2963,7 +2993,7 @@ func Iterator_save(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_save_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2974,7 +3004,7 @@ func Iterator_get_report(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_get_report_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_get_report_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2988,7 +3018,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_348eea73ce37784d(C.uintptr_t(_swig_i_0), C.swig_type_221(_swig_i_1), C.swig_type_222(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1), C.swig_type_226(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -835,6 +835,80 @@ static inline void tutti_swig_file_call_finish(struct tutti_call_queue *queue, s
 
 #endif /* TUTTI_BINDINGS_FILE_CALLS_H_ */
 
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory of a language that a tensor borrows, until nobody in the library needs it any more.
+ *
+ * A language hands over a token, a number > 0 behind which it keeps the memory where it is. The library gives memory
+ * back on whatever thread drops the last reference, maybe inside its locks or while the process ends: that is C code
+ * which puts the token on a list. A thread of the language waits for the list, so that memory goes as soon as it can
+ * without the library ever entering the language.
+ *
+ * Threads  Every function is safe from any thread.
+ */
+#ifndef TUTTI_BINDINGS_LENT_MEMORY_H_
+#define TUTTI_BINDINGS_LENT_MEMORY_H_
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <tutti/tensor.h>
+
+struct tutti_lent_memory {
+  int64_t token;
+  struct tutti_lent_memory *next;
+};
+
+static pthread_mutex_t tutti_lent_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t tutti_lent_changed = PTHREAD_COND_INITIALIZER;
+static struct tutti_lent_memory *tutti_lent_returned; /* the tokens that the library is done with */
+static bool tutti_lent_closed;
+
+static inline void tutti_lent_release(void *user) {
+  struct tutti_lent_memory *memory = user;
+  pthread_mutex_lock(&tutti_lent_mutex);
+  memory->next = tutti_lent_returned;
+  tutti_lent_returned = memory;
+  pthread_cond_signal(&tutti_lent_changed);
+  pthread_mutex_unlock(&tutti_lent_mutex);
+}
+
+/* tutti_tensor_take_memory with a token. The token comes back in every case but for want of memory for it. */
+static inline int32_t tutti_swig_tensor_take_memory(int64_t token, int32_t dtype, const int64_t *dims, int64_t rank,
+                                                    const void *data, int64_t size_bytes, tutti_tensor **out,
+                                                    tutti_error **err) {
+  struct tutti_lent_memory *memory = malloc(sizeof *memory);
+  if (memory == NULL) {
+    tutti_error_create(TUTTI_RESOURCE_EXHAUSTED, "tutti", "no memory for a tensor", NULL, err, NULL);
+    return TUTTI_RESOURCE_EXHAUSTED;
+  }
+  memory->token = token;
+  return tutti_tensor_take_memory(dtype, dims, rank, data, size_bytes, tutti_lent_release, memory, out, err);
+}
+
+/* Waits until the library is done with some memory; gives its token, each exactly once. 0 once the list is closed. */
+static inline int64_t tutti_swig_memory_take_returned(void) {
+  pthread_mutex_lock(&tutti_lent_mutex);
+  while (tutti_lent_returned == NULL && !tutti_lent_closed)
+    pthread_cond_wait(&tutti_lent_changed, &tutti_lent_mutex);
+  struct tutti_lent_memory *memory = tutti_lent_closed ? NULL : tutti_lent_returned;
+  int64_t token = memory != NULL ? memory->token : 0;
+  if (memory != NULL) tutti_lent_returned = memory->next;
+  pthread_mutex_unlock(&tutti_lent_mutex);
+  free(memory);
+  return token;
+}
+
+/* The process ends: who waits goes, and no memory is given back any more. */
+static inline void tutti_swig_memory_close(void) {
+  pthread_mutex_lock(&tutti_lent_mutex);
+  tutti_lent_closed = true;
+  pthread_cond_broadcast(&tutti_lent_changed);
+  pthread_mutex_unlock(&tutti_lent_mutex);
+}
+
+#endif /* TUTTI_BINDINGS_LENT_MEMORY_H_ */
+
 
 /* The Go functions of exports.go. */
 extern int32_t tuttiGoModel(int64_t token, uintptr_t graph, int32_t mode, uintptr_t *err);
@@ -881,7 +955,7 @@ static char *go_text(const char *bytes, long long size) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_348eea73ce37784d(void *_swig_go_0) {
+void _wrap_Swig_free_raw_c49494de8c6a1afa(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -891,7 +965,7 @@ void _wrap_Swig_free_raw_348eea73ce37784d(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_348eea73ce37784d(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_c49494de8c6a1afa(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -904,7 +978,7 @@ void *_wrap_Swig_malloc_raw_348eea73ce37784d(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_348eea73ce37784d() {
+long long _wrap_DIM_BATCH_raw_c49494de8c6a1afa() {
   int64_t result;
   long long _swig_go_result;
   
@@ -915,7 +989,7 @@ long long _wrap_DIM_BATCH_raw_348eea73ce37784d() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_348eea73ce37784d(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_c49494de8c6a1afa(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -928,7 +1002,7 @@ _gostring_ _wrap_code_get_name_raw_348eea73ce37784d(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -938,7 +1012,7 @@ void _wrap_error_ref_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -948,7 +1022,7 @@ void _wrap_error_unref_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -961,7 +1035,7 @@ int _wrap_error_get_code_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -974,7 +1048,7 @@ long long _wrap_error_get_subcode_raw_348eea73ce37784d(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -987,7 +1061,7 @@ _gostring_ _wrap_error_get_domain_raw_348eea73ce37784d(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1000,7 +1074,7 @@ _gostring_ _wrap_error_get_message_raw_348eea73ce37784d(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1013,7 +1087,7 @@ _gostring_ _wrap_error_get_text_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -1026,7 +1100,7 @@ tutti_error *_wrap_error_get_cause_raw_348eea73ce37784d(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_348eea73ce37784d(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1039,7 +1113,7 @@ long long _wrap_error_get_detail_count_raw_348eea73ce37784d(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_348eea73ce37784d(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_c49494de8c6a1afa(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1054,7 +1128,7 @@ _gostring_ _wrap_error_get_detail_key_raw_348eea73ce37784d(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_348eea73ce37784d(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_c49494de8c6a1afa(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1069,7 +1143,7 @@ _gostring_ _wrap_error_get_detail_value_raw_348eea73ce37784d(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_348eea73ce37784d(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_c49494de8c6a1afa(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1094,7 +1168,7 @@ int _wrap_error_create_raw_348eea73ce37784d(int _swig_go_0, _gostring_ _swig_go_
 }
 
 
-int _wrap_error_set_raw_348eea73ce37784d(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_c49494de8c6a1afa(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -1112,7 +1186,7 @@ int _wrap_error_set_raw_348eea73ce37784d(tutti_error **_swig_go_0, int _swig_go_
 }
 
 
-_gostring_ _wrap_version_raw_348eea73ce37784d() {
+_gostring_ _wrap_version_raw_c49494de8c6a1afa() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1123,7 +1197,7 @@ _gostring_ _wrap_version_raw_348eea73ce37784d() {
 }
 
 
-int _wrap_abi_version_raw_348eea73ce37784d() {
+int _wrap_abi_version_raw_c49494de8c6a1afa() {
   int32_t result;
   int _swig_go_result;
   
@@ -1134,7 +1208,7 @@ int _wrap_abi_version_raw_348eea73ce37784d() {
 }
 
 
-_gostring_ _wrap_build_info_raw_348eea73ce37784d() {
+_gostring_ _wrap_build_info_raw_c49494de8c6a1afa() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1145,7 +1219,7 @@ _gostring_ _wrap_build_info_raw_348eea73ce37784d() {
 }
 
 
-bool _wrap_has_feature_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
@@ -1159,7 +1233,7 @@ bool _wrap_has_feature_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1173,7 +1247,7 @@ _gostring_ _wrap_why_unavailable_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
 }
 
 
-long long _wrap_debug_live_objects_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1187,7 +1261,7 @@ long long _wrap_debug_live_objects_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_348eea73ce37784d(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_c49494de8c6a1afa(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1202,7 +1276,7 @@ int _wrap_cancel_create_raw_348eea73ce37784d(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1212,7 +1286,7 @@ void _wrap_cancel_ref_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1222,7 +1296,7 @@ void _wrap_cancel_unref_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_348eea73ce37784d(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1239,7 +1313,7 @@ int _wrap_cancel_request_raw_348eea73ce37784d(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_348eea73ce37784d(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1256,7 +1330,7 @@ int _wrap_cancel_set_deadline_raw_348eea73ce37784d(tutti_cancel *_swig_go_0, lon
 }
 
 
-int _wrap_cancel_get_state_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1269,7 +1343,7 @@ int _wrap_cancel_get_state_raw_348eea73ce37784d(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_348eea73ce37784d(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1287,7 +1361,7 @@ int _wrap_options_create_raw_348eea73ce37784d(_gostring_ _swig_go_0, tutti_optio
 }
 
 
-void _wrap_options_ref_raw_348eea73ce37784d(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1297,7 +1371,7 @@ void _wrap_options_ref_raw_348eea73ce37784d(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_348eea73ce37784d(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1307,7 +1381,7 @@ void _wrap_options_unref_raw_348eea73ce37784d(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1322,7 +1396,7 @@ void _wrap_options_set_bool_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_i64_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1337,7 +1411,7 @@ void _wrap_options_set_i64_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_f64_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1352,7 +1426,7 @@ void _wrap_options_set_f64_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_string_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1368,7 +1442,7 @@ void _wrap_options_set_string_raw_348eea73ce37784d(tutti_options *_swig_go_0, _g
 }
 
 
-void _wrap_options_set_json_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1381,7 +1455,7 @@ void _wrap_options_set_json_raw_348eea73ce37784d(tutti_options *_swig_go_0, _gos
 }
 
 
-int _wrap_options_check_raw_348eea73ce37784d(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1396,7 +1470,7 @@ int _wrap_options_check_raw_348eea73ce37784d(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_348eea73ce37784d(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1409,7 +1483,7 @@ _gostring_ _wrap_options_get_json_raw_348eea73ce37784d(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1423,7 +1497,7 @@ long long _wrap_options_count_keys_raw_348eea73ce37784d(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_348eea73ce37784d(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1439,7 +1513,7 @@ _gostring_ _wrap_options_describe_key_raw_348eea73ce37784d(_gostring_ _swig_go_0
 }
 
 
-int _wrap_context_create_raw_348eea73ce37784d(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1456,7 +1530,7 @@ int _wrap_context_create_raw_348eea73ce37784d(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_348eea73ce37784d(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_c49494de8c6a1afa(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1466,7 +1540,7 @@ void _wrap_context_ref_raw_348eea73ce37784d(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_348eea73ce37784d(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_c49494de8c6a1afa(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1476,7 +1550,7 @@ void _wrap_context_unref_raw_348eea73ce37784d(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_348eea73ce37784d(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_c49494de8c6a1afa(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1489,7 +1563,7 @@ long long _wrap_context_get_device_count_raw_348eea73ce37784d(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1504,7 +1578,7 @@ _gostring_ _wrap_context_get_device_name_raw_348eea73ce37784d(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1519,7 +1593,7 @@ _gostring_ _wrap_context_describe_device_raw_348eea73ce37784d(tutti_context *_sw
 }
 
 
-int _wrap_context_start_profile_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_start_profile_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1537,7 +1611,7 @@ int _wrap_context_start_profile_raw_348eea73ce37784d(tutti_context *_swig_go_0, 
 }
 
 
-int _wrap_context_load_file_system_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_load_file_system_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1558,7 +1632,7 @@ int _wrap_context_load_file_system_raw_348eea73ce37784d(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_create_raw_348eea73ce37784d(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_c49494de8c6a1afa(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1578,7 +1652,7 @@ int _wrap_tensor_create_raw_348eea73ce37784d(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_348eea73ce37784d(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_c49494de8c6a1afa(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1601,7 +1675,7 @@ int _wrap_tensor_from_data_raw_348eea73ce37784d(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_348eea73ce37784d(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_c49494de8c6a1afa(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1618,7 +1692,7 @@ int _wrap_tensor_take_dlpack_raw_348eea73ce37784d(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1635,7 +1709,7 @@ int _wrap_tensor_to_dlpack_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1645,7 +1719,7 @@ void _wrap_tensor_ref_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1655,7 +1729,7 @@ void _wrap_tensor_unref_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1668,7 +1742,7 @@ int _wrap_tensor_get_dtype_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1681,7 +1755,7 @@ long long _wrap_tensor_get_rank_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1696,7 +1770,7 @@ long long _wrap_tensor_get_dim_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1709,7 +1783,7 @@ long long _wrap_tensor_get_element_count_raw_348eea73ce37784d(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1722,7 +1796,7 @@ long long _wrap_tensor_get_size_bytes_raw_348eea73ce37784d(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1735,7 +1809,7 @@ void *_wrap_tensor_get_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_0) {
 }
 
 
-void *_wrap_tensor_get_element_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+void *_wrap_tensor_get_element_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   void *result = 0 ;
@@ -1750,7 +1824,7 @@ void *_wrap_tensor_get_element_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_
 }
 
 
-long long _wrap_tensor_get_element_size_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_element_size_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1765,7 +1839,7 @@ long long _wrap_tensor_get_element_size_raw_348eea73ce37784d(tutti_tensor *_swig
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1782,7 +1856,7 @@ int _wrap_tensor_get_mutable_data_raw_348eea73ce37784d(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1798,7 +1872,7 @@ long long _wrap_graph_get_feature_raw_348eea73ce37784d(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_get_label_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1814,7 +1888,7 @@ long long _wrap_graph_get_label_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _g
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1830,7 +1904,7 @@ long long _wrap_graph_get_sample_weight_raw_348eea73ce37784d(tutti_graph *_swig_
 }
 
 
-int _wrap_graph_get_mode_raw_348eea73ce37784d(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1843,7 +1917,7 @@ int _wrap_graph_get_mode_raw_348eea73ce37784d(tutti_graph *_swig_go_0) {
 }
 
 
-void _wrap_graph_set_output_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1858,7 +1932,7 @@ void _wrap_graph_set_output_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_loss_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1870,7 +1944,7 @@ void _wrap_graph_set_loss_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -1885,7 +1959,7 @@ void _wrap_graph_add_metric_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_348eea73ce37784d(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -1897,7 +1971,7 @@ void _wrap_graph_set_gradient_clip_norm_raw_348eea73ce37784d(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1912,7 +1986,7 @@ void _wrap_graph_begin_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ 
 }
 
 
-void _wrap_graph_add_input_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -1924,7 +1998,7 @@ void _wrap_graph_add_input_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1939,7 +2013,7 @@ void _wrap_graph_set_bool_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_i64_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1954,7 +2028,7 @@ void _wrap_graph_set_i64_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_f64_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1969,7 +2043,7 @@ void _wrap_graph_set_f64_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_string_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1985,7 +2059,7 @@ void _wrap_graph_set_string_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_i64s_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2001,7 +2075,7 @@ void _wrap_graph_set_i64s_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_f64s_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2017,7 +2091,7 @@ void _wrap_graph_set_f64s_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_tensor_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2032,7 +2106,7 @@ void _wrap_graph_set_tensor_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostr
 }
 
 
-long long _wrap_graph_end_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -2048,7 +2122,7 @@ long long _wrap_graph_end_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_push_scope_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -2061,7 +2135,7 @@ void _wrap_graph_push_scope_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_pop_scope_raw_348eea73ce37784d(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -2071,7 +2145,7 @@ void _wrap_graph_pop_scope_raw_348eea73ce37784d(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_348eea73ce37784d(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -2088,7 +2162,7 @@ long long _wrap_graph_constant_raw_348eea73ce37784d(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_348eea73ce37784d(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -2103,7 +2177,7 @@ long long _wrap_graph_constant_tensor_raw_348eea73ce37784d(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2121,7 +2195,7 @@ long long _wrap_graph_host_scalar_raw_348eea73ce37784d(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_variable_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_variable_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2149,7 +2223,7 @@ long long _wrap_graph_variable_raw_348eea73ce37784d(tutti_graph *_swig_go_0, _go
 }
 
 
-void _wrap_graph_assign_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -2163,7 +2237,7 @@ void _wrap_graph_assign_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2180,7 +2254,7 @@ void _wrap_gradients_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2195,7 +2269,7 @@ void _wrap_apply_gradients_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -2210,7 +2284,7 @@ int _wrap_graph_get_dtype_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -2225,7 +2299,7 @@ long long _wrap_graph_get_rank_raw_348eea73ce37784d(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -2242,7 +2316,7 @@ long long _wrap_graph_get_dim_raw_348eea73ce37784d(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_348eea73ce37784d(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2257,7 +2331,7 @@ int _wrap_graph_check_raw_348eea73ce37784d(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_348eea73ce37784d() {
+intgo _wrap_CARDINALITY_INFINITE_raw_c49494de8c6a1afa() {
   int result;
   intgo _swig_go_result;
   
@@ -2268,7 +2342,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_348eea73ce37784d() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_348eea73ce37784d() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_c49494de8c6a1afa() {
   int result;
   intgo _swig_go_result;
   
@@ -2279,7 +2353,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_348eea73ce37784d() {
 }
 
 
-int _wrap_pipeline_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2296,7 +2370,7 @@ int _wrap_pipeline_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2306,7 +2380,7 @@ void _wrap_pipeline_ref_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2316,7 +2390,7 @@ void _wrap_pipeline_unref_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2333,7 +2407,7 @@ void _wrap_pipeline_add_slices_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_tensor_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2350,7 +2424,7 @@ void _wrap_pipeline_add_tensor_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_idx_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2368,7 +2442,7 @@ void _wrap_pipeline_add_idx_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_declare_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_pipeline_declare_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2388,7 +2462,7 @@ void _wrap_pipeline_declare_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_arrow_stream_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
+void _wrap_pipeline_set_arrow_stream_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct ArrowArrayStream *arg2 = (struct ArrowArrayStream *) 0 ;
   
@@ -2400,7 +2474,7 @@ void _wrap_pipeline_set_arrow_stream_raw_348eea73ce37784d(tutti_pipeline *_swig_
 }
 
 
-void _wrap_pipeline_add_feed_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_add_feed_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -2412,7 +2486,7 @@ void _wrap_pipeline_add_feed_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -2424,7 +2498,7 @@ void _wrap_pipeline_add_dataset_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_set_cancel_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
+void _wrap_pipeline_set_cancel_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   
@@ -2436,7 +2510,7 @@ void _wrap_pipeline_set_cancel_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_begin_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2451,7 +2525,7 @@ void _wrap_pipeline_begin_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gost
 }
 
 
-void _wrap_pipeline_set_bool_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2466,7 +2540,7 @@ void _wrap_pipeline_set_bool_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_i64_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2481,7 +2555,7 @@ void _wrap_pipeline_set_i64_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_f64_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2496,7 +2570,7 @@ void _wrap_pipeline_set_f64_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_string_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2512,7 +2586,7 @@ void _wrap_pipeline_set_string_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_set_i64s_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2528,7 +2602,7 @@ void _wrap_pipeline_set_i64s_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_f64s_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2544,7 +2618,7 @@ void _wrap_pipeline_set_f64s_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_dataset_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2559,7 +2633,7 @@ void _wrap_pipeline_set_dataset_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_end_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2569,7 +2643,7 @@ void _wrap_pipeline_end_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_set_state_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_pipeline_set_state_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2584,7 +2658,7 @@ void _wrap_pipeline_set_state_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, _
 }
 
 
-int _wrap_pipeline_build_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_build_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2601,7 +2675,7 @@ int _wrap_pipeline_build_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2611,7 +2685,7 @@ void _wrap_dataset_ref_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2621,7 +2695,7 @@ void _wrap_dataset_unref_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2634,7 +2708,7 @@ long long _wrap_dataset_get_cardinality_raw_348eea73ce37784d(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2647,7 +2721,7 @@ long long _wrap_dataset_get_component_count_raw_348eea73ce37784d(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2662,7 +2736,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_348eea73ce37784d(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2677,7 +2751,7 @@ int _wrap_dataset_get_component_role_raw_348eea73ce37784d(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2690,7 +2764,7 @@ _gostring_ _wrap_dataset_get_spec_raw_348eea73ce37784d(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_348eea73ce37784d(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2703,7 +2777,7 @@ _gostring_ _wrap_dataset_get_lint_raw_348eea73ce37784d(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2724,7 +2798,7 @@ int _wrap_dataset_split_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_dataset_count_classes_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, _goslice_ _swig_go_4, long long *_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_dataset_count_classes_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, _goslice_ _swig_go_4, long long *_swig_go_5, tutti_error **_swig_go_6) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2750,7 +2824,7 @@ int _wrap_dataset_count_classes_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, 
 }
 
 
-int _wrap_dataset_to_arrow_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_dataset_to_arrow_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2773,7 +2847,7 @@ int _wrap_dataset_to_arrow_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long 
 }
 
 
-int _wrap_iterator_create_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_create_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2792,7 +2866,7 @@ int _wrap_iterator_create_raw_348eea73ce37784d(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_348eea73ce37784d(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2802,7 +2876,7 @@ void _wrap_iterator_ref_raw_348eea73ce37784d(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_348eea73ce37784d(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2812,7 +2886,7 @@ void _wrap_iterator_unref_raw_348eea73ce37784d(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2831,7 +2905,7 @@ int _wrap_iterator_next_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -2846,7 +2920,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_348eea73ce37784d(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2864,7 +2938,7 @@ int _wrap_iterator_restore_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, _gos
 }
 
 
-int _wrap_feed_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -2883,7 +2957,7 @@ int _wrap_feed_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2893,7 +2967,7 @@ void _wrap_feed_ref_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -2903,7 +2977,7 @@ void _wrap_feed_unref_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_348eea73ce37784d(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2928,7 +3002,7 @@ int _wrap_feed_declare_raw_348eea73ce37784d(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
-int _wrap_feed_push_raw_348eea73ce37784d(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -2948,7 +3022,7 @@ int _wrap_feed_push_raw_348eea73ce37784d(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_348eea73ce37784d(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2963,7 +3037,7 @@ int _wrap_feed_finish_raw_348eea73ce37784d(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_348eea73ce37784d(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2983,7 +3057,7 @@ int _wrap_feed_fail_raw_348eea73ce37784d(tutti_feed *_swig_go_0, int _swig_go_1,
 }
 
 
-long long _wrap_feed_get_position_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2996,7 +3070,7 @@ long long _wrap_feed_get_position_raw_348eea73ce37784d(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_strategy_create_one_device_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3016,7 +3090,7 @@ int _wrap_strategy_create_one_device_raw_348eea73ce37784d(tutti_context *_swig_g
 }
 
 
-void _wrap_strategy_ref_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -3026,7 +3100,7 @@ void _wrap_strategy_ref_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -3036,7 +3110,7 @@ void _wrap_strategy_unref_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3049,7 +3123,7 @@ long long _wrap_strategy_get_replica_count_raw_348eea73ce37784d(tutti_strategy *
 }
 
 
-long long _wrap_strategy_get_input_pipeline_count_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3062,7 +3136,7 @@ long long _wrap_strategy_get_input_pipeline_count_raw_348eea73ce37784d(tutti_str
 }
 
 
-long long _wrap_strategy_get_input_pipeline_id_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3075,7 +3149,7 @@ long long _wrap_strategy_get_input_pipeline_id_raw_348eea73ce37784d(tutti_strate
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_348eea73ce37784d(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3090,7 +3164,7 @@ _gostring_ _wrap_strategy_get_device_raw_348eea73ce37784d(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_348eea73ce37784d(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -3103,7 +3177,7 @@ tutti_context *_wrap_strategy_get_context_raw_348eea73ce37784d(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_348eea73ce37784d() {
+intgo _wrap_HOOK_STOP_raw_c49494de8c6a1afa() {
   int result;
   intgo _swig_go_result;
   
@@ -3114,7 +3188,7 @@ intgo _wrap_HOOK_STOP_raw_348eea73ce37784d() {
 }
 
 
-int _wrap_hooks_create_raw_348eea73ce37784d(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_c49494de8c6a1afa(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3129,7 +3203,7 @@ int _wrap_hooks_create_raw_348eea73ce37784d(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_348eea73ce37784d(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -3139,7 +3213,7 @@ void _wrap_hooks_ref_raw_348eea73ce37784d(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_348eea73ce37784d(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -3149,7 +3223,7 @@ void _wrap_hooks_unref_raw_348eea73ce37784d(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3162,7 +3236,7 @@ int _wrap_hook_event_get_kind_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3175,7 +3249,7 @@ long long _wrap_hook_event_get_step_raw_348eea73ce37784d(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3188,7 +3262,7 @@ long long _wrap_hook_event_get_epoch_raw_348eea73ce37784d(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3201,7 +3275,7 @@ double _wrap_hook_event_get_loss_raw_348eea73ce37784d(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3214,7 +3288,7 @@ double _wrap_hook_event_get_examples_per_second_raw_348eea73ce37784d(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3227,7 +3301,7 @@ double _wrap_hook_event_get_remaining_seconds_raw_348eea73ce37784d(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3243,7 +3317,7 @@ double _wrap_hook_event_get_metric_raw_348eea73ce37784d(tutti_hook_event *_swig_
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3256,7 +3330,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_348eea73ce37784d(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3266,7 +3340,7 @@ void _wrap_estimator_ref_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3276,7 +3350,7 @@ void _wrap_estimator_unref_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3301,7 +3375,7 @@ int _wrap_estimator_train_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_evaluate_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -3324,7 +3398,7 @@ int _wrap_estimator_evaluate_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -3353,7 +3427,7 @@ int _wrap_estimator_train_and_evaluate_raw_348eea73ce37784d(tutti_estimator *_sw
 }
 
 
-int _wrap_estimator_save_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3373,7 +3447,7 @@ int _wrap_estimator_save_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gost
 }
 
 
-long long _wrap_estimator_get_global_step_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3386,7 +3460,7 @@ long long _wrap_estimator_get_global_step_raw_348eea73ce37784d(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_348eea73ce37784d(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3399,7 +3473,7 @@ long long _wrap_estimator_get_variable_count_raw_348eea73ce37784d(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3414,7 +3488,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_348eea73ce37784d(tutti_estimato
 }
 
 
-int _wrap_estimator_read_variable_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3434,7 +3508,7 @@ int _wrap_estimator_read_variable_raw_348eea73ce37784d(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_write_variable_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -3454,7 +3528,7 @@ int _wrap_estimator_write_variable_raw_348eea73ce37784d(tutti_estimator *_swig_g
 }
 
 
-int _wrap_estimator_read_gradient_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -3474,7 +3548,7 @@ int _wrap_estimator_read_gradient_raw_348eea73ce37784d(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_set_trainable_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -3494,7 +3568,7 @@ int _wrap_estimator_set_trainable_raw_348eea73ce37784d(tutti_estimator *_swig_go
 }
 
 
-int _wrap_session_open_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3519,7 +3593,7 @@ int _wrap_session_open_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_348eea73ce37784d(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_c49494de8c6a1afa(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3529,7 +3603,7 @@ void _wrap_session_ref_raw_348eea73ce37784d(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_348eea73ce37784d(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_c49494de8c6a1afa(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -3539,7 +3613,7 @@ void _wrap_session_unref_raw_348eea73ce37784d(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_348eea73ce37784d(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -3558,7 +3632,7 @@ int _wrap_session_run_raw_348eea73ce37784d(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_348eea73ce37784d(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -3578,7 +3652,7 @@ int _wrap_session_set_scalar_raw_348eea73ce37784d(tutti_session *_swig_go_0, _go
 }
 
 
-int _wrap_session_close_raw_348eea73ce37784d(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3595,7 +3669,7 @@ int _wrap_session_close_raw_348eea73ce37784d(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3605,7 +3679,7 @@ void _wrap_result_ref_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -3615,7 +3689,7 @@ void _wrap_result_unref_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3628,7 +3702,7 @@ int _wrap_result_get_reason_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3641,7 +3715,7 @@ long long _wrap_result_get_step_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3654,7 +3728,7 @@ long long _wrap_result_get_examples_raw_348eea73ce37784d(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3667,7 +3741,7 @@ double _wrap_result_get_seconds_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_input_wait_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+double _wrap_result_get_input_wait_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3680,7 +3754,7 @@ double _wrap_result_get_input_wait_raw_348eea73ce37784d(tutti_result *_swig_go_0
 }
 
 
-_gostring_ _wrap_result_get_input_report_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_input_report_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3693,7 +3767,7 @@ _gostring_ _wrap_result_get_input_report_raw_348eea73ce37784d(tutti_result *_swi
 }
 
 
-_gostring_ _wrap_result_get_step_report_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_step_report_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3706,7 +3780,7 @@ _gostring_ _wrap_result_get_step_report_raw_348eea73ce37784d(tutti_result *_swig
 }
 
 
-double _wrap_result_get_loss_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -3719,7 +3793,7 @@ double _wrap_result_get_loss_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_348eea73ce37784d(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3732,7 +3806,7 @@ long long _wrap_result_get_metric_count_raw_348eea73ce37784d(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_348eea73ce37784d(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_c49494de8c6a1afa(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3747,7 +3821,7 @@ _gostring_ _wrap_result_get_metric_name_raw_348eea73ce37784d(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_348eea73ce37784d(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_c49494de8c6a1afa(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3763,7 +3837,7 @@ double _wrap_result_get_metric_raw_348eea73ce37784d(tutti_result *_swig_go_0, _g
 }
 
 
-int _wrap_predictor_open_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -3787,7 +3861,7 @@ int _wrap_predictor_open_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostri
 }
 
 
-int _wrap_predictor_from_estimator_raw_348eea73ce37784d(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -3806,7 +3880,7 @@ int _wrap_predictor_from_estimator_raw_348eea73ce37784d(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3816,7 +3890,7 @@ void _wrap_predictor_ref_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -3826,7 +3900,7 @@ void _wrap_predictor_unref_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3846,7 +3920,7 @@ int _wrap_predictor_reload_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, _go
 }
 
 
-long long _wrap_predictor_get_step_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3859,7 +3933,7 @@ long long _wrap_predictor_get_step_raw_348eea73ce37784d(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_348eea73ce37784d(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3872,7 +3946,7 @@ _gostring_ _wrap_predictor_get_signature_raw_348eea73ce37784d(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3893,7 +3967,7 @@ int _wrap_predictor_run_all_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -3912,7 +3986,7 @@ int _wrap_prediction_stream_open_raw_348eea73ce37784d(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_348eea73ce37784d(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_c49494de8c6a1afa(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -3931,7 +4005,7 @@ int _wrap_prediction_stream_next_raw_348eea73ce37784d(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_348eea73ce37784d(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_c49494de8c6a1afa(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3948,7 +4022,7 @@ int _wrap_prediction_stream_close_raw_348eea73ce37784d(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_348eea73ce37784d(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_c49494de8c6a1afa(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3958,7 +4032,7 @@ void _wrap_prediction_stream_ref_raw_348eea73ce37784d(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_348eea73ce37784d(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_c49494de8c6a1afa(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -3968,7 +4042,7 @@ void _wrap_prediction_stream_unref_raw_348eea73ce37784d(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3978,7 +4052,7 @@ void _wrap_batch_ref_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -3988,7 +4062,7 @@ void _wrap_batch_unref_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4001,7 +4075,7 @@ long long _wrap_batch_get_first_row_raw_348eea73ce37784d(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4014,7 +4088,7 @@ long long _wrap_batch_get_row_count_raw_348eea73ce37784d(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_348eea73ce37784d(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4027,7 +4101,7 @@ long long _wrap_batch_get_output_count_raw_348eea73ce37784d(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_348eea73ce37784d(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4042,7 +4116,7 @@ _gostring_ _wrap_batch_get_output_name_raw_348eea73ce37784d(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_348eea73ce37784d(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
@@ -4058,7 +4132,7 @@ tutti_tensor *_wrap_batch_get_output_raw_348eea73ce37784d(tutti_batch *_swig_go_
 }
 
 
-int _wrap_record_writer_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -4081,7 +4155,7 @@ int _wrap_record_writer_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, _
 }
 
 
-void _wrap_record_writer_ref_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_ref_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -4091,7 +4165,7 @@ void _wrap_record_writer_ref_raw_348eea73ce37784d(tutti_record_writer *_swig_go_
 }
 
 
-void _wrap_record_writer_unref_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_unref_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -4101,7 +4175,7 @@ void _wrap_record_writer_unref_raw_348eea73ce37784d(tutti_record_writer *_swig_g
 }
 
 
-int _wrap_record_writer_write_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_record_writer_write_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -4119,7 +4193,7 @@ int _wrap_record_writer_write_raw_348eea73ce37784d(tutti_record_writer *_swig_go
 }
 
 
-int _wrap_record_writer_add_feature_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4139,7 +4213,7 @@ int _wrap_record_writer_add_feature_raw_348eea73ce37784d(tutti_record_writer *_s
 }
 
 
-int _wrap_record_writer_write_example_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_example_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4154,7 +4228,7 @@ int _wrap_record_writer_write_example_raw_348eea73ce37784d(tutti_record_writer *
 }
 
 
-int _wrap_record_writer_add_feature_list_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4176,7 +4250,7 @@ int _wrap_record_writer_add_feature_list_raw_348eea73ce37784d(tutti_record_write
 }
 
 
-int _wrap_record_writer_write_sequence_example_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4191,7 +4265,7 @@ int _wrap_record_writer_write_sequence_example_raw_348eea73ce37784d(tutti_record
 }
 
 
-int _wrap_record_writer_close_raw_348eea73ce37784d(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_close_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4206,7 +4280,7 @@ int _wrap_record_writer_close_raw_348eea73ce37784d(tutti_record_writer *_swig_go
 }
 
 
-long long _wrap_callback_take_released_raw_348eea73ce37784d(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_c49494de8c6a1afa(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4220,7 +4294,7 @@ long long _wrap_callback_take_released_raw_348eea73ce37784d(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -4243,7 +4317,7 @@ int _wrap_estimator_create_raw_348eea73ce37784d(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_hooks_add_raw_348eea73ce37784d(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4262,7 +4336,7 @@ int _wrap_hooks_add_raw_348eea73ce37784d(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_348eea73ce37784d(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4281,7 +4355,7 @@ int _wrap_context_set_log_raw_348eea73ce37784d(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4295,7 +4369,7 @@ void _wrap_pipeline_map_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -4307,7 +4381,7 @@ void _wrap_pipeline_filter_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0
 }
 
 
-void _wrap_pipeline_set_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -4319,7 +4393,7 @@ void _wrap_pipeline_set_graph_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_mirrored_raw_348eea73ce37784d(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -4341,7 +4415,43 @@ int _wrap_strategy_create_mirrored_raw_348eea73ce37784d(tutti_context *_swig_go_
 }
 
 
-int _wrap_predictor_run_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(long long _swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, tutti_tensor **_swig_go_4, tutti_error **_swig_go_5) {
+  int64_t arg1 ;
+  int32_t arg2 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  int64_t arg4 ;
+  void *arg5 = (void *) 0 ;
+  int64_t arg6 ;
+  tutti_tensor **arg7 = (tutti_tensor **) 0 ;
+  tutti_error **arg8 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int64_t *)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
+  arg5 = (void *)_swig_go_3.array; arg6 = (int64_t)_swig_go_3.len; 
+  arg7 = (tutti_tensor **)_swig_go_4; 
+  arg8 = (tutti_error **)_swig_go_5; 
+  
+  result = tutti_swig_tensor_take_memory(arg1,arg2,(int64_t const *)arg3,arg4,(void const *)arg5,arg6,arg7,arg8);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_memory_take_returned_raw_c49494de8c6a1afa() {
+  int64_t result;
+  long long _swig_go_result;
+  
+  
+  result = tutti_swig_memory_take_returned();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_predictor_run_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -4366,7 +4476,7 @@ int _wrap_predictor_run_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_map_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_map_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4379,7 +4489,7 @@ struct tutti_call_queue *_wrap_pipeline_set_map_raw_348eea73ce37784d(tutti_pipel
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4392,7 +4502,7 @@ struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_348eea73ce37784d(tutti
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_scan_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_scan_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4405,7 +4515,7 @@ struct tutti_call_queue *_wrap_pipeline_set_scan_raw_348eea73ce37784d(tutti_pipe
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_expand_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_expand_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4418,7 +4528,7 @@ struct tutti_call_queue *_wrap_pipeline_set_expand_raw_348eea73ce37784d(tutti_pi
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_add_generator_raw_348eea73ce37784d(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_add_generator_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -4431,7 +4541,7 @@ struct tutti_call_queue *_wrap_pipeline_add_generator_raw_348eea73ce37784d(tutti
 }
 
 
-struct tutti_call_queue *_wrap_call_queue_create_raw_348eea73ce37784d() {
+struct tutti_call_queue *_wrap_call_queue_create_raw_c49494de8c6a1afa() {
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
   
@@ -4442,7 +4552,7 @@ struct tutti_call_queue *_wrap_call_queue_create_raw_348eea73ce37784d() {
 }
 
 
-int _wrap_serve_map_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_serve_map_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -4459,7 +4569,7 @@ int _wrap_serve_map_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0, tu
 }
 
 
-void _wrap_call_queue_unref_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0) {
+void _wrap_call_queue_unref_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   
   arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
@@ -4469,7 +4579,7 @@ void _wrap_call_queue_unref_raw_348eea73ce37784d(struct tutti_call_queue *_swig_
 }
 
 
-struct tutti_call *_wrap_call_queue_take_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0) {
+struct tutti_call *_wrap_call_queue_take_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *result = 0 ;
   struct tutti_call *_swig_go_result;
@@ -4482,7 +4592,7 @@ struct tutti_call *_wrap_call_queue_take_raw_348eea73ce37784d(struct tutti_call_
 }
 
 
-long long _wrap_element_call_get_state_count_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4495,7 +4605,7 @@ long long _wrap_element_call_get_state_count_raw_348eea73ce37784d(struct tutti_c
 }
 
 
-long long _wrap_element_call_get_count_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_count_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4508,7 +4618,7 @@ long long _wrap_element_call_get_count_raw_348eea73ce37784d(struct tutti_call *_
 }
 
 
-tutti_tensor *_wrap_element_call_get_tensor_raw_348eea73ce37784d(struct tutti_call *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_element_call_get_tensor_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0, long long _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -4523,7 +4633,7 @@ tutti_tensor *_wrap_element_call_get_tensor_raw_348eea73ce37784d(struct tutti_ca
 }
 
 
-long long _wrap_element_call_get_pass_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_pass_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4536,7 +4646,7 @@ long long _wrap_element_call_get_pass_raw_348eea73ce37784d(struct tutti_call *_s
 }
 
 
-long long _wrap_element_call_get_index_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_index_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4549,7 +4659,7 @@ long long _wrap_element_call_get_index_raw_348eea73ce37784d(struct tutti_call *_
 }
 
 
-void _wrap_element_call_finish_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
+void _wrap_element_call_finish_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4572,7 +4682,7 @@ void _wrap_element_call_finish_raw_348eea73ce37784d(struct tutti_call_queue *_sw
 }
 
 
-struct tutti_call_queue *_wrap_context_add_file_system_raw_348eea73ce37784d(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+struct tutti_call_queue *_wrap_context_add_file_system_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -4592,7 +4702,7 @@ struct tutti_call_queue *_wrap_context_add_file_system_raw_348eea73ce37784d(tutt
 }
 
 
-int _wrap_file_call_get_kind_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+int _wrap_file_call_get_kind_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -4605,7 +4715,7 @@ int _wrap_file_call_get_kind_raw_348eea73ce37784d(struct tutti_call *_swig_go_0)
 }
 
 
-_gostring_ _wrap_file_call_get_path_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+_gostring_ _wrap_file_call_get_path_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4618,7 +4728,7 @@ _gostring_ _wrap_file_call_get_path_raw_348eea73ce37784d(struct tutti_call *_swi
 }
 
 
-long long _wrap_file_call_get_file_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_file_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4631,7 +4741,7 @@ long long _wrap_file_call_get_file_raw_348eea73ce37784d(struct tutti_call *_swig
 }
 
 
-long long _wrap_file_call_get_offset_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_offset_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4644,7 +4754,7 @@ long long _wrap_file_call_get_offset_raw_348eea73ce37784d(struct tutti_call *_sw
 }
 
 
-long long _wrap_file_call_get_size_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_size_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4657,7 +4767,7 @@ long long _wrap_file_call_get_size_raw_348eea73ce37784d(struct tutti_call *_swig
 }
 
 
-void *_wrap_file_call_get_target_raw_348eea73ce37784d(struct tutti_call *_swig_go_0) {
+void *_wrap_file_call_get_target_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -4670,7 +4780,7 @@ void *_wrap_file_call_get_target_raw_348eea73ce37784d(struct tutti_call *_swig_g
 }
 
 
-void _wrap_file_call_add_name_raw_348eea73ce37784d(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_file_call_add_name_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -4683,7 +4793,7 @@ void _wrap_file_call_add_name_raw_348eea73ce37784d(struct tutti_call *_swig_go_0
 }
 
 
-void _wrap_file_call_finish_raw_348eea73ce37784d(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, int _swig_go_4, tutti_error *_swig_go_5) {
+void _wrap_file_call_finish_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, int _swig_go_4, tutti_error *_swig_go_5) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   int64_t arg3 ;
@@ -4703,7 +4813,7 @@ void _wrap_file_call_finish_raw_348eea73ce37784d(struct tutti_call_queue *_swig_
 }
 
 
-_gostring_ _wrap_context_stop_profile_raw_348eea73ce37784d(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_context_stop_profile_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4718,7 +4828,7 @@ _gostring_ _wrap_context_stop_profile_raw_348eea73ce37784d(tutti_context *_swig_
 }
 
 
-_gostring_ _wrap_iterator_save_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_save_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4733,7 +4843,7 @@ _gostring_ _wrap_iterator_save_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_iterator_get_report_raw_348eea73ce37784d(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_get_report_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -4748,7 +4858,7 @@ _gostring_ _wrap_iterator_get_report_raw_348eea73ce37784d(tutti_iterator *_swig_
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_348eea73ce37784d(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
