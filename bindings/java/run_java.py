@@ -25,7 +25,7 @@ SERVING_CLIENT = os.path.join(os.path.dirname(EXAMPLES), 'serving_client.py')
 JARS = '/usr/share/java'
 # A heap that is all there from the start: what the process grows by is not the heap.
 PLAIN = ('-Xms256m', '-Xmx256m', '-XX:+AlwaysPreTouch')
-CHECKS = ('-Xcheck:jni', '-Xms64m', '-Xmx64m', '-XX:+AlwaysPreTouch')
+CHECKS = ('-Xcheck:jni', '-Xms64m', '-Xmx64m', '-XX:+AlwaysPreTouch', '-XX:MaxDirectMemorySize=256m')
 # What -Xcheck:jni writes, maybe behind the dots of JUnit; it does not stop for it.
 JNI_COMPLAINT = re.compile(r'(WARNING in native method|FATAL ERROR in native method|WARNING: JNI|Warning: JNI).*')
 

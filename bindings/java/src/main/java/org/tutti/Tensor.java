@@ -10,8 +10,9 @@ import java.util.function.Function;
 /**
  * A dense, row-major array in host memory. Several threads may read one; a writer must be alone.
  *
- * <p>Arrays are copied both ways. {@link #view} and {@link #update} lend the memory itself, without a copy, to a
- * function: the buffer must not be used after the function has returned, for it does not keep the tensor alive.
+ * <p>Arrays are copied both ways; {@link #wrap(DType, ByteBuffer, long...) wrap} borrows the memory of a direct buffer.
+ * {@link #view} and {@link #update} lend the memory itself, without a copy, to a function: the buffer must not be used
+ * after the function has returned, for it does not keep the tensor alive.
  */
 public final class Tensor extends NativeObject {
     /** About what a tensor costs the library beside its elements. */
@@ -78,6 +79,52 @@ public final class Tensor extends NativeObject {
         long[] out = new long[1];
         long[] failure = new long[1];
         TuttiException.check(Raw.tensor_from_data(dtype.number(), dims, direct, out, failure), failure);
+        return wrap(out[0]);
+    }
+
+    /** A tensor over the memory of a direct buffer, from position to limit, without a copy.
+     *
+     * <p>The buffer is held until the tensor and all that was made of it (datasets, iterators, their elements) are
+     * closed; the program may forget it before. What is written into it meanwhile shows, so that nothing should be
+     * while anybody reads. It may be read-only or of a file ({@link java.nio.channels.FileChannel#map}). Memory of type
+     * BYTES is checked here alone, and must not change at all.
+     *
+     * @param dtype its type
+     * @param data the elements, in the machine's byte order, beginning at a multiple of their size
+     * @param dims its shape; none for a scalar
+     * @return the tensor
+     */
+    public static Tensor wrap(DType dtype, ByteBuffer data, long... dims) {
+        return wrap(dtype, data, () -> {}, dims);
+    }
+
+    /** A tensor over the memory of a direct buffer that somebody takes back, else as
+     * {@link #wrap(DType, ByteBuffer, long...)}.
+     *
+     * @param dtype its type
+     * @param data the elements, in the machine's byte order, beginning at a multiple of their size
+     * @param release called once when nobody needs the memory any more, on a thread of the package, or on this one when
+     *     the buffer is none to be borrowed; also when this fails
+     * @param dims its shape; none for a scalar
+     * @return the tensor
+     */
+    public static Tensor wrap(DType dtype, ByteBuffer data, Runnable release, long... dims) {
+        String problem = null;
+        if (!data.isDirect()) {
+            problem = "a tensor borrows the memory of a direct buffer, got one of the heap; Tensor.of copies it";
+        } else if (dtype.sizeBytes() > 1 && data.order() != ByteOrder.nativeOrder()) {
+            problem = "the buffer's byte order is " + data.order() + ", and the machine's " + ByteOrder.nativeOrder()
+                + "; ByteBuffer.order sets it";
+        }
+        if (problem != null) {
+            LentMemory.end(release);
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, problem);
+        }
+        long[] out = new long[1];
+        long[] failure = new long[1];
+        long token = LentMemory.lend(data, release);
+        TuttiException.check(
+            Raw.tensor_take_memory(token, dtype.number(), dims, data.slice(), out, failure), failure);
         return wrap(out[0]);
     }
 
