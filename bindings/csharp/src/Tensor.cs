@@ -49,6 +49,11 @@ namespace Tutti
         {
         }
 
+        // Takes the reference to a tensor over managed memory, which the collector sees.
+        private Tensor(IntPtr number, long unseenBytes) : base(new Handle(TensorKind, number, unseenBytes))
+        {
+        }
+
         // A tensor that the library lends.
         internal static Tensor Shared(IntPtr number)
         {
@@ -167,6 +172,71 @@ namespace Tutti
         }
 #endif
 
+        /// <summary>Makes a tensor over the elements of an array, which are not copied; without dimensions it is a
+        /// vector.</summary>
+        /// <remarks>The array is kept in place until the tensor and all that was made of it (datasets, iterators, their
+        /// elements) are closed; it may be forgotten before. What is written into it meanwhile shows, so that nothing
+        /// should be while anybody reads. Where the runtime keeps no array of <c>bool</c> in place, there is an
+        /// <see cref="ArgumentException"/>.</remarks>
+        public static Tensor Wrap<T>(T[] data, params long[] dims) where T : struct
+        {
+            if (data == null)
+                throw new ArgumentNullException("data");
+            return WrapArray<T>(data, dims == null || dims.Length == 0 ? new long[] { data.Length } : dims);
+        }
+
+        /// <summary>Makes a matrix over the elements of an array, as <see cref="Wrap{T}(T[], long[])"/>.</summary>
+        public static Tensor Wrap<T>(T[,] data) where T : struct
+        {
+            if (data == null)
+                throw new ArgumentNullException("data");
+            return WrapArray<T>(data, new long[] { data.GetLength(0), data.GetLength(1) });
+        }
+
+        /// <summary>Makes a tensor of any type over its memory in an array, as <see cref="Wrap{T}(T[], long[])"/>;
+        /// without dimensions it is a scalar. Memory of type Bytes is checked here alone, and must not
+        /// change.</summary>
+        public static Tensor WrapBytes(DType dtype, byte[] data, params long[] dims)
+        {
+            if (data == null)
+                throw new ArgumentNullException("data");
+            IntPtr address;
+            Action release = LentMemory.Pin(data, out address);
+            return new Tensor(LentMemory.Take(dtype, address, data.Length, release, dims), 0);
+        }
+
+        /// <summary>Makes a tensor of any type over memory at an address, without a copy (a file that is mapped, memory
+        /// of a C library); without dimensions it is a scalar. Elements must lie at multiples of their
+        /// size.</summary>
+        /// <remarks>The memory must stay where it is until <paramref name="release"/> is called: once, on a thread of
+        /// the package, when the tensor and all that was made of it are closed, and also when this function fails; null
+        /// for memory that outlives them. It must not throw. What is written there meanwhile shows, so that nothing
+        /// should be while anybody reads.</remarks>
+        public static Tensor WrapMemory(DType dtype, IntPtr address, long sizeBytes, Action release,
+            params long[] dims)
+        {
+            return new Tensor(LentMemory.Take(dtype, address, sizeBytes, release ?? (() => { }), dims));
+        }
+
+#if NET
+        /// <summary>Makes a tensor over memory that is pinned until the tensor and all that was made of it are closed,
+        /// as <see cref="Wrap{T}(T[], long[])"/>; without dimensions it is a vector.</summary>
+        public static unsafe Tensor Wrap<T>(ReadOnlyMemory<T> data, params long[] dims) where T : struct
+        {
+            DType dtype = ElementType.Of<T>();
+            System.Buffers.MemoryHandle handle = data.Pin();
+            long size = (long)data.Length * ElementType.SizeOf<T>();
+            return new Tensor(LentMemory.Take(dtype, (IntPtr)handle.Pointer, size, () => handle.Dispose(),
+                dims.Length == 0 ? new long[] { data.Length } : dims), 0);
+        }
+
+        /// <summary>Makes a tensor over memory, as <see cref="Wrap{T}(ReadOnlyMemory{T}, long[])"/>.</summary>
+        public static Tensor Wrap<T>(Memory<T> data, params long[] dims) where T : struct
+        {
+            return Wrap((ReadOnlyMemory<T>)data, dims);
+        }
+#endif
+
         /// <summary>Makes a tensor filled with zeros. <see cref="Write{T}"/> fills it without a copy.</summary>
         public static Tensor Zeros(DType dtype, params long[] dims)
         {
@@ -277,6 +347,15 @@ namespace Tutti
                 if (tensor != null)
                     tensor.Dispose();
             }
+        }
+
+        private static Tensor WrapArray<T>(Array data, long[] dims) where T : struct
+        {
+            DType dtype = ElementType.Of<T>();
+            IntPtr address;
+            Action release = LentMemory.Pin(data, out address);
+            long size = data.LongLength * ElementType.SizeOf<T>();
+            return new Tensor(LentMemory.Take(dtype, address, size, release, dims), 0);
         }
 
         private static Tensor FromArray<T>(Array data, long[] dims) where T : struct

@@ -218,13 +218,14 @@ namespace Tutti.Tests
         public static int TrainAndLeave()
         {
             var begun = new ManualResetEventSlim();
+            Tensor.Wrap(new long[1000]); // whose memory a thread awaits
             Dataset dataset = Toy.Pipeline().Repeat().Map(element => element, 2).Batch(4).Build();
             var estimator = new Estimator(Toy.Model);
             estimator.TrainAsync(dataset, null, new[] { Hook.OnStep(3, e => begun.Set()) });
             return begun.Wait(Program.Deadline) ? 0 : 1;
         }
 
-        // The process may end while training runs and a map computes.
+        // The process may end while training runs, a map computes and memory is lent.
         [Test]
         private static void ExitWhileTraining()
         {
