@@ -114,12 +114,22 @@ def definition_row(entry, function):
     return f"    {{\"{entry['name']}\", {entry['revision']}, {doc}, {parameters}, {function}}},"
 
 
+# What a transform may be given besides its parameters, and what it is called where it is of no use.
+ARGUMENTS = {"others": "another dataset", "graph": "a graph", "map": "a function", "filter": "a predicate",
+             "expand": "a function to a dataset", "scan": "a step of a scan", "state": "a state",
+             "like": "a dataset 'like' what it yields"}
+
+
 def apply_function(transform):
     name = transform["name"]
     out = [f"Result<DatasetRef> call_{name}(const DatasetRef &input, const Attributes &attributes, "
            "TransformArguments &arguments) {"]
     for need in transform.get("needs", []):
         out.append(f"  TUTTI_TRY(require_argument(has_{need}(arguments), \"{need}\"));")
+    taken = set(transform.get("needs", [])) | ({"like"} if transform.get("like") else set())
+    for argument, what in ARGUMENTS.items():
+        if argument not in taken:
+            out.append(f"  TUTTI_TRY(refuse_argument(has_{argument}(arguments), \"{what}\"));")
     out += read_parameters(transform)
     out += [f"  return apply_{name}(input, parameters, arguments);", "}", ""]
     return out

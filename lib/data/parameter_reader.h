@@ -50,10 +50,16 @@ inline bool has_expand(const TransformArguments &arguments) { return arguments.e
 inline bool has_scan(const TransformArguments &arguments) { return arguments.scan != nullptr; }
 inline bool has_state(const TransformArguments &arguments) { return !arguments.state.empty(); }
 inline bool has_filter(const TransformArguments &arguments) { return arguments.filter != nullptr; }
+inline bool has_like(const TransformArguments &arguments) { return arguments.output_spec.has_value(); }
 
 inline base::Status require_argument(bool present, std::string_view what) {
   if (present) return base::Status();
   return base::invalid_argument("expected the argument '", what, "', which is missing");
+}
+
+inline base::Status refuse_argument(bool present, std::string_view what) {
+  if (!present) return base::Status();
+  return base::invalid_argument("it was given ", what, ", which it does not take");
 }
 
 }  // namespace tutti::impl::data

@@ -37,6 +37,19 @@ void parameters_are_checked_by_name_type_and_bounds(void **) {
                         "expected a number below num_shards = 3, got 3");
 }
 
+void what_a_transform_does_not_take_is_refused(void **) {
+  const auto error_of = [](const char *name, data::TransformArguments arguments) {
+    return sample().apply(name, {{"count", int64_t{1}}}, std::move(arguments)).build();
+  };
+  data::TransformArguments like, another, function;
+  like.output_spec = assert_ok_value(sample().build())->spec();
+  another.others = {assert_ok_value(sample().build())};
+  function.map = [](const data::Element &, data::Element &) { return base::Status(); };
+  assert_error_contains(error_of("take", like), "a dataset 'like' what it yields, which it does not take");
+  assert_error_contains(error_of("skip", another), "it was given another dataset, which it does not take");
+  assert_error_contains(error_of("repeat", function), "it was given a function, which it does not take");
+}
+
 void splits_divide(void **) {
   const auto part = [](const char *which, graph::Attributes attributes) {
     attributes["part"] = std::string(which);
@@ -159,6 +172,7 @@ void pipelines_begin_with_a_source(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_first_error_is_kept),
     cmocka_unit_test(parameters_are_checked_by_name_type_and_bounds),
+    cmocka_unit_test(what_a_transform_does_not_take_is_refused),
     cmocka_unit_test(splits_divide),
     cmocka_unit_test(shards_are_disjoint_and_complete),
     cmocka_unit_test(joined_datasets_must_fit),
