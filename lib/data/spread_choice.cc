@@ -18,7 +18,7 @@ double median(std::array<double, n> &values) {
 
 bool SpreadChoice::next() const {
   if (!is_trying()) return spreads_;
-  const size_t turn = tried_[0] + tried_[1];  // A B B A
+  const int turn = loops_tried_ / kLoopsOfTurn;  // A B B A A B
   return ((turn ^ (turn >> 1)) & 1) == 0;
 }
 
@@ -30,11 +30,11 @@ void SpreadChoice::took(bool was_spread, int64_t rows, int64_t nanoseconds) {
     return;
   }
   const size_t kind = was_spread ? 1 : 0;
-  if (tried_[kind] < kTries) {
+  if (loops_tried_ % kLoopsOfTurn != 0) {
     ns_per_row_[kind][tried_[kind]++] =
         static_cast<double>(nanoseconds) / static_cast<double>(std::max<int64_t>(rows, 1));
   }
-  if (tried_[0] == kTries && tried_[1] == kTries) decide();
+  if (++loops_tried_ == kTrialLoops) decide();
 }
 
 void SpreadChoice::decide() {
@@ -42,6 +42,7 @@ void SpreadChoice::decide() {
   spreads_ = median(ns_per_row_[1]) < median(ns_per_row_[0]);
   distance_ = spreads_ == before ? std::min(2 * distance_, kLongestDistance) : kFirstDistance;
   until_trial_ = distance_;
+  loops_tried_ = 0;
   tried_ = {};
 }
 
