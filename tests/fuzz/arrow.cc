@@ -40,6 +40,7 @@ constexpr int kDeepest = 3;
 struct Column {
   std::string format, name;
   std::vector<std::unique_ptr<Column>> children;
+  std::unique_ptr<Column> dictionary = nullptr;
 };
 
 // A struct of the interface and all that it points to.
@@ -47,6 +48,7 @@ template <typename Struct>
 struct Owner {
   std::vector<Struct> children;
   std::vector<Struct *> pointers;
+  Struct dictionary;
   std::vector<std::unique_ptr<char[]>> memory;
   std::vector<const void *> buffers;
 };
@@ -57,6 +59,7 @@ void release(Struct *item) {
     if (item->children[i] != nullptr && item->children[i]->release != nullptr)
       item->children[i]->release(item->children[i]);
   }
+  if (item->dictionary != nullptr) item->dictionary->release(item->dictionary);
   delete static_cast<Owner<Struct> *>(item->private_data);
   item->release = nullptr;
   --alive;
@@ -64,14 +67,16 @@ void release(Struct *item) {
 
 std::unique_ptr<Column> make_column(Input &input, int depth) {
   static constexpr const char *formats[] = {
-      "c",     "C", "s",   "S",   "i",   "I",  "l",    "L",   "e", "f",  "g",    "b",    "u",    "z",
-      "U",     "Z", "tdD", "w:3", "w:0", "w:", "tsn:", "tDs", "n", "+s", "+w:2", "+w:0", "+w:1", "+w:99999999999999999",
+      "c",     "C",  "s",    "S",   "i", "I",  "l",    "L",    "e",    "f",
+      "g",     "b",  "u",    "z",   "U", "Z",  "vu",   "vz",   "tdD",  "w:3",
+      "w:0",   "w:", "tsn:", "tDs", "n", "+s", "+w:2", "+w:0", "+w:1", "+w:99999999999999999",
       "+w:-1", ""};
   auto column = std::make_unique<Column>();
   column->format = formats[input.byte() % (sizeof formats / sizeof *formats)];
   column->name = std::string(1, static_cast<char>('a' + input.byte() % 3));
   const bool is_list = column->format.starts_with("+w") && input.byte() != 255;
   if (is_list && depth < kDeepest) column->children.push_back(make_column(input, depth + 1));
+  if (depth < kDeepest && input.byte() % 8 == 7) column->dictionary = make_column(input, depth + 1);
   return column;
 }
 
@@ -87,6 +92,10 @@ void make_schema(const Column &column, ArrowSchema &schema) {
   schema.name = column.name.c_str();
   schema.n_children = static_cast<int64_t>(column.children.size());
   schema.children = owner->pointers.data();
+  if (column.dictionary != nullptr) {
+    make_schema(*column.dictionary, owner->dictionary);
+    schema.dictionary = &owner->dictionary;
+  }
   schema.private_data = owner;
   schema.release = release<ArrowSchema>;
   ++alive;
@@ -103,18 +112,33 @@ void make_offsets(Input &input, void *buffer) {
   }
 }
 
+// Views of texts that lie within their buffers, whatever size these are said to have.
+void make_views(Input &input, void *buffer) {
+  for (int i = 0; i < 32; ++i) {
+    const uint8_t length = input.byte();
+    const int32_t parts[] = {length == 255 ? -5 : length % 24, 0, input.byte() % 4 - 1, input.byte() * 150 - 1};
+    std::memcpy(static_cast<char *>(buffer) + i * 16, parts, sizeof parts);
+  }
+}
+
 void make_array(Input &input, const Column &column, int64_t rows, ArrowArray &array) {
   auto *const owner = new Owner<ArrowArray>;
   const bool is_text = column.format.find_first_of("uzUZ") == 0;
   const bool is_list = !column.children.empty();
+  const bool is_views = column.format[0] == 'v';
   const uint8_t odd = input.byte();
-  for (int i = 0; i < (is_text ? 3 : is_list ? 1 : 2); ++i) {
+  for (int i = 0; i < (is_views ? 3 + input.byte() % 3 : is_text ? 3 : is_list ? 1 : 2); ++i) {
     owner->memory.push_back(std::make_unique<char[]>(kBufferBytes));
     std::memset(owner->memory.back().get(), odd, kBufferBytes);
     owner->buffers.push_back(owner->memory.back().get());
   }
   if (is_text && (column.format == "u" || column.format == "z")) make_offsets<int32_t>(input, owner->memory[1].get());
   if (is_text && (column.format == "U" || column.format == "Z")) make_offsets<int64_t>(input, owner->memory[1].get());
+  if (is_views) {
+    make_views(input, owner->memory[1].get());
+    const int64_t sizes[] = {input.byte() * 150, kBufferBytes, 7};
+    std::memcpy(owner->memory.back().get(), sizes, sizeof sizes);
+  }
   const uint8_t missing = input.byte();
   if (missing < 128) owner->buffers[0] = nullptr;
   if (missing == 200) owner->buffers.back() = nullptr;
@@ -134,6 +158,10 @@ void make_array(Input &input, const Column &column, int64_t rows, ArrowArray &ar
   }
   array.n_children = static_cast<int64_t>(column.children.size());
   array.children = owner->pointers.data();
+  if (column.dictionary != nullptr && missing != 204) {
+    make_array(input, *column.dictionary, input.byte() % 40, owner->dictionary);
+    array.dictionary = &owner->dictionary;
+  }
   array.private_data = owner;
   array.release = release<ArrowArray>;
   ++alive;
