@@ -163,8 +163,9 @@ Result<Tensor> receive_texts(ProcessChannel &channel, const Announced &announced
   int64_t left = total;
   offsets[0] = (count + 1) * margin;
   for (int64_t i = 1; i <= count && left >= 0; ++i) {
-    left = offsets[i] < 0 ? -1 : left - std::min(offsets[i], left + 1);
-    offsets[i] += offsets[i - 1];
+    const int64_t length = offsets[i];
+    left = length < 0 || length > left ? -1 : left - length;
+    if (left >= 0) offsets[i] = offsets[i - 1] + length;
   }
   if (left == 0) return Tensor::from_buffer(DType::bytes, announced.shape, buffer);
   return base::data_loss("component '", component.name, "': expected the lengths of ", count, " texts of ", total,

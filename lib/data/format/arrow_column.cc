@@ -252,7 +252,6 @@ class ColumnReader {
     const ArrowArray *const dictionary = values.dictionary;
     if (dictionary == nullptr || dictionary->length < 0) return bad("a batch without its dictionary");
     TUTTI_ASSIGN(const std::vector<int64_t> indices, indices_in(values, begin, count, dictionary->length));
-    TUTTI_TRY(note_null_entries(*dictionary, indices));
     // What stands for nulls of the dictionary itself is not seen: the values that have such an index are nulls.
     const ArrowColumn column{column_.name, type_.dtype == DType::bytes ? "" : "0"};
     ArrowType type = type_;
@@ -260,6 +259,7 @@ class ColumnReader {
     type.extents.clear();
     TUTTI_ASSIGN(const Tensor entries,
                  ColumnReader(column, type, owner_, first_row_).read(*dictionary, 0, dictionary->length));
+    TUTTI_TRY(note_null_entries(*dictionary, indices));
     if (type_.dtype == DType::bytes) {
       std::vector<std::string_view> all(indices.size());
       for (size_t i = 0; i < indices.size(); ++i) {
