@@ -69,12 +69,17 @@ Status ByteStream::read_ahead(Ref<base::CancelToken> token) {
   return Status();
 }
 
+Status ByteStream::told_failure() {
+  has_told_failure_ = !failure_.ok();
+  return failure_;
+}
+
 Status ByteStream::fail(const Status &status) {
   if (base::is_interrupt(status)) return status;
   ended_ = true;
   failure_ = status.wrap(base::concat("cannot read file ", base::quoted(path(), 400), " beyond offset ",
                                       offset_ + static_cast<int64_t>(end_ - begin_)));
-  return failure_;
+  return told_failure();
 }
 
 // Moves what the old buffer holds to a new one.
@@ -101,7 +106,7 @@ Status ByteStream::make_room() {
 }
 
 Status ByteStream::fill(size_t most) {
-  TUTTI_TRY(failure_);
+  TUTTI_TRY(told_failure());
   if (ahead_ != nullptr) return take_block();
   TUTTI_TRY(make_room());
   const Result<size_t> got = source_->read({data() + end_, std::min(capacity_ - end_, most)});
@@ -132,7 +137,9 @@ Status ByteStream::take_block() {
     views_ = 0;
     if (!is_held) ahead_->give_back(std::move(block.buffer));
   }
+  // What came before is read first.
   if (!block.status.ok()) (void)fail(block.status);
+  has_told_failure_ = false;
   return Status();
 }
 
@@ -147,7 +154,7 @@ Status ByteStream::append(const ReadAhead::Block &block) {
 Result<std::string_view> ByteStream::peek(size_t size, size_t most_ahead) {
   while (end_ - begin_ < size && !ended_)
     TUTTI_TRY(fill(std::max(most_ahead, size - (end_ - begin_))));
-  if (end_ - begin_ < size) TUTTI_TRY(failure_);
+  if (end_ - begin_ < size) TUTTI_TRY(told_failure());
   return buffered();
 }
 
@@ -197,7 +204,7 @@ Result<size_t> ByteStream::read(char *target, size_t size) {
     consume(here);
     done += here;
     if (done == size || ended_) break;
-    TUTTI_TRY(failure_);
+    TUTTI_TRY(told_failure());
     if (ahead_ != nullptr) {
       TUTTI_TRY(fill(SIZE_MAX));
       continue;
@@ -209,7 +216,7 @@ Result<size_t> ByteStream::read(char *target, size_t size) {
     ended_ = *got == 0;
     done += *got;
   }
-  if (done < size) TUTTI_TRY(failure_);
+  if (done < size) TUTTI_TRY(told_failure());
   return done;
 }
 
@@ -227,7 +234,7 @@ Result<bool> ByteStream::read_line(std::string_view &line) {
     if (ended_) break;
     TUTTI_TRY(fill(SIZE_MAX));
   }
-  TUTTI_TRY(failure_);
+  TUTTI_TRY(told_failure());
   line = buffered();
   const bool more = !line.empty();
   consume(line.size());

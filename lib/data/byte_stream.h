@@ -63,8 +63,8 @@ class ByteStream {
   bool is_compressed() const { return is_compressed_; }
   /// Of the byte that comes next.
   int64_t offset() const { return offset_; }
-  /// Has the stream given its last byte, for good or by an error?
-  bool has_failed() const { return !failure_.ok(); }
+  /// Has a read met the error by which the stream ends? What lies before that error can be read until then.
+  bool has_failed() const { return has_told_failure_; }
 
   /// At least `size` bytes of what comes next, fewer only at the end. They stay next, and lie there until the next
   /// call. Where less lies in the buffer, so many bytes are read ahead at most.
@@ -110,6 +110,8 @@ class ByteStream {
   void read_alone();
   char *data() const { return static_cast<char *>(buffer_->data()) + kFrontBytes; }
   base::Status fail(const base::Status &status);
+  /// The error by which the stream ends, as something that was met.
+  base::Status told_failure();
 
   // The offsets of views stand before the contents.
   static constexpr size_t kMostViews = 128;
@@ -127,6 +129,7 @@ class ByteStream {
   int64_t offset_ = 0;
   bool ended_ = false, is_compressed_ = false;
   base::Status failure_;
+  bool has_told_failure_ = false;
   std::unique_ptr<ByteSource> source_;  // null where a thread reads ahead
   std::unique_ptr<ReadAhead> ahead_;
   int64_t next_frame_ = 0;  // blocks are not framed again before this offset

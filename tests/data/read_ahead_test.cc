@@ -437,6 +437,39 @@ void errors_of_a_file_come_behind_what_was_read(void **) {
   assert_contains(ahead.back().c_str(), "the server is gone");
 }
 
+// A thread may meet the end of what can be inflated before the first record is asked for.
+void damage_before_an_end_does_not_hide_what_lies_between(void **) {
+  const TemporaryDirectory folder;
+  const std::string path = folder / "f";
+  {
+    data::RecordWriter writer = assert_ok_value(data::RecordWriter::create(path, data::Compression::none));
+    for (const char *record : {"damaged", "second", "third"})
+      assert_ok(writer.write(record));
+    assert_ok(writer.close());
+  }
+  std::string bytes = assert_ok_value(base::read_file(path));
+  bytes[12] = '!';
+  std::string packed = assert_ok_value(base::gzip(bytes));
+  packed.resize(packed.size() - 8);  // without its checksum
+  for (const bool reads_ahead : {false, true}) {
+    auto stream = assert_ok_value(data::open_record_stream(data::memory_file(packed, "f"), data::Compression::gzip));
+    if (reads_ahead) {
+      assert_ok(stream.read_ahead(base::CancelToken::create()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    data::RecordReader reader;
+    tensor::Tensor record;
+    assert_error_contains(reader.read(stream, record), "do not have their checksum");
+    assert_false(stream.has_failed());
+    for (const char *expected : {"second", "third"}) {
+      assert_true(assert_ok_value(reader.read(stream, record)));
+      assert_true(tensor::bytes_at(record, 0) == expected);
+    }
+    assert_error_contains(reader.read(stream, record), "ends early");
+    assert_true(stream.has_failed());
+  }
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
@@ -453,5 +486,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(deadlines_end_waits_and_nothing_is_lost),
     cmocka_unit_test(walks_that_are_dropped_end_their_threads),
     cmocka_unit_test(errors_of_a_file_come_behind_what_was_read),
+    cmocka_unit_test(damage_before_an_end_does_not_hide_what_lies_between),
 };
 TEST_MAIN(tests)
