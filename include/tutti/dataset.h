@@ -90,7 +90,7 @@ TUTTI_API void tutti_pipeline_set_i64s(tutti_pipeline *pipeline, const char *key
 TUTTI_API void tutti_pipeline_set_f64s(tutti_pipeline *pipeline, const char *key, const double *values, int64_t count);
 /* For zip, concatenate, interleave and sample_from, once for each dataset behind the own one. The key "like" says
  * what map_callback, map_process and scan_callback give, and what the datasets of flat_map and interleave_callback are
- * like: only its components count. */
+ * like: only its components count. Other transforms refuse it. */
 TUTTI_API void tutti_pipeline_set_dataset(tutti_pipeline *pipeline, const char *key, const tutti_dataset *dataset);
 TUTTI_API void tutti_pipeline_end(tutti_pipeline *pipeline);
 

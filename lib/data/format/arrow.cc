@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -16,10 +15,8 @@
 
 namespace tutti::impl::data {
 
-using base::Ref;
 using base::Result;
 using base::Status;
-using tensor::Buffer;
 using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
