@@ -148,6 +148,11 @@ class Routine::Frame final : public RoutineFrame {
                                   .fold(element, 0));
   }
 
+  PixelWindow window_read(const PixelSize &size, int64_t row) const override {
+    if (step_.reader < 0) return {0, 0, size.height, size.width};
+    return step_.window_read(Frame(routine_, static_cast<size_t>(step_.reader)), size, row);
+  }
+
  protected:
   std::shared_ptr<void> &state_slot() override { return state_; }
 

@@ -26,6 +26,7 @@
 
 #include "base/philox.h"
 #include "base/status.h"
+#include "data/pixel_window.h"
 #include "graph/graph.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
@@ -79,6 +80,9 @@ class RoutineFrame {
   /// `key` 0 = the stable id of the node.
   virtual base::RandomStream random(int64_t key, int64_t row) const = 0;
 
+  /// The part of image `row`, so large, of output 0 that anyone reads; what is around it may be left undefined.
+  virtual PixelWindow window_read(const PixelSize &size, int64_t row) const = 0;
+
   /// What this node keeps from call to call on this thread; default-made on first use, always asked for as the same T.
   template <typename T>
   T &state() {
@@ -105,6 +109,14 @@ using RoutineKernelFactory = base::Result<RoutineKernel> (*)(const RoutineNode &
 
 /// The factory for an op, or null.
 RoutineKernelFactory find_routine_kernel(std::string_view op);
+
+/// Which part of image `row`, so large, of its input 0 a kernel reads: known before the image is, so that files are
+/// decoded only where they are looked at. May lie outside of the image where the kernel is going to fail.
+using RoutineWindow = std::function<PixelWindow(const RoutineFrame &frame, const PixelSize &size, int64_t row)>;
+using RoutineWindowFactory = base::Result<RoutineWindow> (*)(const RoutineNode &node);
+
+/// The factory for an op, or null where all of the image is read; what it makes may be empty, which says the same.
+RoutineWindowFactory find_routine_window(std::string_view op);
 
 }  // namespace tutti::impl::data
 

@@ -106,7 +106,12 @@ class Cutter {
       }
       Result<RoutineKernel> kernel = factory({graph_, node});
       if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(node), ": cannot be run"));
-      plan_.steps.push_back({id, kernel.take(), nullptr, node.inputs, node.outputs, {}});
+      RoutinePlan::Step step;
+      step.node = id;
+      step.kernel = kernel.take();
+      step.inputs = node.inputs;
+      step.outputs = node.outputs;
+      plan_.steps.push_back(std::move(step));
     }
     return Status();
   }
@@ -163,6 +168,37 @@ class Cutter {
   std::vector<int32_t> rank_of_;
 };
 
+// The step that alone reads a value, and that once; -1 where there is none or the value is a result.
+int32_t only_reader(const RoutinePlan &plan, ValueId value) {
+  if (plan.result_of_value[static_cast<size_t>(value)] >= 0) return -1;
+  int32_t reader = -1;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    for (const ValueId input : plan.steps[i].inputs) {
+      if (input != value) continue;
+      if (reader >= 0) return -1;
+      reader = static_cast<int32_t>(i);
+    }
+  }
+  return reader;
+}
+
+// Tells kernels which part of their images is read.
+Status find_windows(RoutinePlan &plan) {
+  for (RoutinePlan::Step &step : plan.steps) {
+    if (step.program != nullptr) continue;
+    const int32_t index = only_reader(plan, step.outputs[0]);
+    if (index < 0) continue;
+    const RoutinePlan::Step &reader = plan.steps[static_cast<size_t>(index)];
+    if (reader.program != nullptr || reader.inputs[0] != step.outputs[0]) continue;
+    const Node &node = plan.graph->node(reader.node);
+    const RoutineWindowFactory factory = find_routine_window(node.op);
+    if (factory == nullptr) continue;
+    TUTTI_ASSIGN(step.window_read, factory({*plan.graph, node}));
+    if (step.window_read != nullptr) step.reader = index;
+  }
+  return Status();
+}
+
 }  // namespace
 
 bool needs_routine(const Graph &graph) {
@@ -193,6 +229,7 @@ Result<std::shared_ptr<const RoutinePlan>> RoutinePlan::create(graph::SealedGrap
   for (const graph::ValueInfo &info : all.values())
     plan->axes.push_back(axes_of(info.dims, plan->symbols));
   TUTTI_TRY(Cutter(*plan).cut());
+  TUTTI_TRY(find_windows(*plan));
   return std::shared_ptr<const RoutinePlan>(plan);
 }
 

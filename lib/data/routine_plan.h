@@ -37,6 +37,9 @@ struct RoutinePlan {
     std::vector<graph::ValueId> inputs, outputs;
     /// What the program's shapes depend on: positions in RoutinePlan::symbols.
     std::vector<int32_t> symbols;
+    /// Where one kernel alone reads output 0, and only a part of each image: that kernel's step, and the part. Else -1.
+    int32_t reader = -1;
+    RoutineWindow window_read;
   };
   /// One dimension of a value: a constant, factor × symbol, or (neither) an expression of several symbols.
   struct Axis {

@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     window.width -= window.left;
   }
   std::vector<uint8_t> pixels(static_cast<size_t>(window.height * window.width * settings.channels));
-  (void)reader.read(window, pixels.data());
+  const auto rest = (data[0] & 128) != 0 ? JpegReader::Rest::checked : JpegReader::Rest::ignored;
+  (void)reader.read(window, pixels.data(), window.width * settings.channels, rest);
   return 0;
 }

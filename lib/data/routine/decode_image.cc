@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Image files as pixels, straight into the memory of the result.
+// Image files as pixels, straight into the memory of the result. Of a JPEG file whose image is only cropped, no more
+// than that part becomes pixels; the rest is still read for damage, so errors are those of the whole image.
 #include <optional>
 
 #include "data/routine/images.h"
@@ -39,6 +40,25 @@ JpegSettings settings_of(const DecodeJpegAttributes &attributes) {
   return settings;
 }
 
+// What of a file becomes an image, and which part of that image anyone reads.
+struct Wanted {
+  PixelWindow image;
+  PixelWindow part;  // in pixels of the file
+  JpegReader::Rest rest;
+};
+
+Wanted whole_image(const RoutineFrame &frame, const PixelSize &size, int64_t row) {
+  const PixelWindow whole{0, 0, size.height, size.width};
+  const PixelWindow part = frame.window_read(size, row);
+  return {whole, check_window(part, size).ok() ? part : whole, JpegReader::Rest::checked};
+}
+
+Status read_jpeg(JpegReader &reader, const Wanted &wanted, int32_t channels, uint8_t *pixels) {
+  const int64_t row_bytes = wanted.image.width * channels;
+  const int64_t top = wanted.part.top - wanted.image.top, left = wanted.part.left - wanted.image.left;
+  return reader.read(wanted.part, pixels + top * row_bytes + left * channels, row_bytes, wanted.rest);
+}
+
 // All files of one value become one value, so they must give equally large images; a single example has one file.
 Status decode_files(RoutineFrame &frame, int64_t channels, const auto &open, const auto &read) {
   const RoutineValue &files = frame.input(0);
@@ -50,9 +70,13 @@ Status decode_files(RoutineFrame &frame, int64_t channels, const auto &open, con
   }
   for (int64_t i = 0; i < files.shape.elements(); ++i) {
     TUTTI_ASSIGN(const PixelSize whole, open(files.text(i)));
-    const PixelWindow window =
-        frame.has_input(1) ? window_at(frame.input(1), i) : PixelWindow{0, 0, whole.height, whole.width};
-    TUTTI_TRY(check_window(window, whole));
+    Wanted wanted = whole_image(frame, whole, i);
+    if (frame.has_input(1)) {
+      const PixelWindow given = window_at(frame.input(1), i);
+      TUTTI_TRY(check_window(given, whole));
+      wanted = {given, given, JpegReader::Rest::ignored};
+    }
+    const PixelWindow &window = wanted.image;
     if (i == 0) {
       size = {window.height, window.width};
       TUTTI_ASSIGN(const Shape shape, append_image(files.shape, size.height, size.width, channels));
@@ -61,7 +85,7 @@ Status decode_files(RoutineFrame &frame, int64_t channels, const auto &open, con
       return base::invalid_argument("image ", i, " has ", window.height, " x ", window.width, " pixels, image 0 has ",
                                     size.height, " x ", size.width, "; decode single examples instead");
     }
-    TUTTI_TRY(read(window, pixels + i * size.height * size.width * channels));
+    TUTTI_TRY(read(wanted, pixels + i * size.height * size.width * channels));
   }
   return Status();
 }
@@ -74,7 +98,7 @@ Result<RoutineKernel> make_decode_jpeg(const RoutineNode &node) {
     auto &reader = frame.state<JpegReader>();
     return decode_files(
         frame, settings.channels, [&](std::string_view contents) { return reader.open(contents, settings); },
-        [&](const PixelWindow &window, uint8_t *pixels) { return reader.read(window, pixels); });
+        [&](const Wanted &wanted, uint8_t *pixels) { return read_jpeg(reader, wanted, settings.channels, pixels); });
   });
 }
 
@@ -85,7 +109,7 @@ Result<RoutineKernel> make_decode_png(const RoutineNode &node) {
     auto &reader = frame.state<PngReader>();
     return decode_files(
         frame, channels, [&](std::string_view contents) { return reader.open(contents, most); },
-        [&](const PixelWindow &, uint8_t *pixels) { return reader.read(channels, pixels); });
+        [&](const Wanted &, uint8_t *pixels) { return reader.read(channels, pixels); });
   });
 }
 
@@ -105,8 +129,9 @@ Result<RoutineKernel> make_decode_image(const RoutineNode &node) {
           if (is_png(contents)) return readers.png.open(contents, settings.maximum_pixels);
           return neither(contents);
         },
-        [&](const PixelWindow &window, uint8_t *pixels) {
-          return has_jpeg ? readers.jpeg.read(window, pixels) : readers.png.read(settings.channels, pixels);
+        [&](const Wanted &wanted, uint8_t *pixels) {
+          return has_jpeg ? read_jpeg(readers.jpeg, wanted, settings.channels, pixels)
+                          : readers.png.read(settings.channels, pixels);
         });
   });
 }

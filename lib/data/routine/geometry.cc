@@ -113,6 +113,26 @@ void copy_padded_window(const ImageView<T> &from, const PixelWindow &window, int
   }
 }
 
+// The window of a crop that is given none.
+PixelWindow fixed_window(const PixelSize &image, const CropAttributes &attributes) {
+  const int64_t height = attributes.size[0], width = attributes.size[1];
+  if (!attributes.centered) return {attributes.offset[0], attributes.offset[1], height, width};
+  return {(image.height - height) / 2, (image.width - width) / 2, height, width};
+}
+
+// The place of a random crop, counted from `padding` pixels outside of the image; it has one.
+PixelWindow random_place(const PixelSize &image, const RandomCropAttributes &attributes, RandomStream &random) {
+  PixelWindow window{0, 0, attributes.size[0], attributes.size[1]};
+  window.top = random.below(image.height + 2 * attributes.padding - window.height + 1);
+  window.left = random.below(image.width + 2 * attributes.padding - window.width + 1);
+  return window;
+}
+
+bool has_random_place(const PixelSize &image, const RandomCropAttributes &attributes) {
+  return image.height + 2 * attributes.padding >= attributes.size[0] &&
+         image.width + 2 * attributes.padding >= attributes.size[1];
+}
+
 Status crop_rows(RoutineFrame &frame, const CropAttributes &attributes) {
   const RoutineValue &x = frame.input(0);
   const ImageRows rows = ImageRows::of(x.shape);
@@ -123,8 +143,7 @@ Status crop_rows(RoutineFrame &frame, const CropAttributes &attributes) {
   }
   const auto window_of = [&](int64_t row) -> PixelWindow {
     if (frame.has_input(1)) return window_at(frame.input(1), row);
-    if (!attributes.centered) return {attributes.offset[0], attributes.offset[1], size.height, size.width};
-    return {(rows.height - size.height) / 2, (rows.width - size.width) / 2, size.height, size.width};
+    return fixed_window({rows.height, rows.width}, attributes);
   };
   for (int64_t row = 0; row < rows.count; ++row) {
     const PixelWindow window = window_of(row);
@@ -232,6 +251,13 @@ Result<RoutineKernel> make_crop(const RoutineNode &node) {
   return RoutineKernel([attributes](RoutineFrame &frame) { return crop_rows(frame, attributes); });
 }
 
+Result<RoutineWindow> make_crop_window(const RoutineNode &node) {
+  TUTTI_ASSIGN(const CropAttributes attributes, CropAttributes::from(node.node));
+  if (node.node.inputs.size() > 1 && node.node.inputs[1] != graph::kNoValue) return RoutineWindow();
+  return RoutineWindow(
+      [attributes](const RoutineFrame &, const PixelSize &size, int64_t) { return fixed_window(size, attributes); });
+}
+
 Result<RoutineKernel> make_pad_image(const RoutineNode &node) {
   TUTTI_ASSIGN(const PadImageAttributes attributes, PadImageAttributes::from(node.node));
   return RoutineKernel([attributes](RoutineFrame &frame) { return pad_rows(frame, attributes); });
@@ -259,21 +285,34 @@ Result<RoutineKernel> make_rotate90(const RoutineNode &node) {
 
 Result<RoutineKernel> make_random_crop(const RoutineNode &node) {
   TUTTI_ASSIGN(const RandomCropAttributes attributes, RandomCropAttributes::from(node.node));
-  const PixelSize size{attributes.size[0], attributes.size[1]};
-  return RoutineKernel([size, attributes](RoutineFrame &frame) -> Status {
+  return RoutineKernel([attributes](RoutineFrame &frame) -> Status {
     const ImageRows rows = ImageRows::of(frame.input(0).shape);
-    const int64_t padding = attributes.padding;
-    const int64_t down = rows.height + 2 * padding - size.height, across = rows.width + 2 * padding - size.width;
-    if (down < 0 || across < 0) {
+    const PixelSize whole{rows.height, rows.width};
+    const int64_t height = attributes.size[0], width = attributes.size[1];
+    if (!has_random_place(whole, attributes)) {
       return base::invalid_argument("an image of ", rows.height, " x ", rows.width, " pixels with a padding of ",
-                                    padding, " has no part of ", size.height, " x ", size.width);
+                                    attributes.padding, " has no part of ", height, " x ", width);
     }
-    return each_image(frame, size.height, size.width, [&](const auto &image, int64_t row, auto *to) {
+    return each_image(frame, height, width, [&](const auto &image, int64_t row, auto *to) {
       RandomStream random = frame.random(attributes.key, row);
-      const int64_t top = random.below(down + 1), left = random.below(across + 1);
+      const PixelWindow window = random_place(whole, attributes, random);
       using T = std::remove_pointer_t<decltype(to)>;
-      copy_padded_window(image, {top, left, size.height, size.width}, padding, pixel_value<T>(attributes.value), to);
+      copy_padded_window(image, window, attributes.padding, pixel_value<T>(attributes.value), to);
     });
+  });
+}
+
+Result<RoutineWindow> make_random_crop_part(const RoutineNode &node) {
+  TUTTI_ASSIGN(const RandomCropAttributes attributes, RandomCropAttributes::from(node.node));
+  return RoutineWindow([attributes](const RoutineFrame &frame, const PixelSize &size, int64_t row) -> PixelWindow {
+    if (!has_random_place(size, attributes)) return {};
+    RandomStream random = frame.random(attributes.key, row);
+    const PixelWindow window = random_place(size, attributes, random);
+    const int64_t top = std::max<int64_t>(window.top - attributes.padding, 0);
+    const int64_t left = std::max<int64_t>(window.left - attributes.padding, 0);
+    const int64_t bottom = std::min(window.top - attributes.padding + window.height, size.height);
+    const int64_t right = std::min(window.left - attributes.padding + window.width, size.width);
+    return {top, left, bottom - top, right - left};
   });
 }
 

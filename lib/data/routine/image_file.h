@@ -4,7 +4,7 @@
 //
 //   JpegReader reader;                                        // keeps its memory from file to file
 //   TUTTI_ASSIGN(PixelSize size, reader.open(contents, settings));
-//   TUTTI_TRY(reader.read(window, pixels));                   // window.height * window.width * channels bytes
+//   TUTTI_TRY(reader.read(window, pixels, row_bytes, JpegReader::Rest::ignored));
 //
 // Errors: DATA_LOSS for a corrupt or truncated file, INVALID_ARGUMENT for what is no such file, UNIMPLEMENTED for kinds
 // that the library cannot read or where it is missing, RESOURCE_EXHAUSTED beyond the limit of pixels.
@@ -17,21 +17,9 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "data/pixel_window.h"
 
 namespace tutti::impl::data {
-
-struct PixelSize {
-  int64_t height = 0;
-  int64_t width = 0;
-};
-
-/// A part of an image, in pixels.
-struct PixelWindow {
-  int64_t top = 0;
-  int64_t left = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-};
 
 /// Is the window in the image, with at least one pixel?
 base::Status check_window(const PixelWindow &window, const PixelSize &size);
@@ -53,13 +41,17 @@ bool is_png(std::string_view contents);
 
 class JpegReader {
  public:
+  /// What becomes of the file behind a window: it is left alone, or its data are read, though not made pixels, so that
+  /// damage is found wherever it is.
+  enum class Rest { ignored, checked };
+
   JpegReader();
   ~JpegReader();
 
   /// Reads the header. The size of the image after scaling. `contents` must live until read() is done.
   base::Result<PixelSize> open(std::string_view contents, const JpegSettings &settings);
-  /// Decodes a window into rows one after the other; once for each open().
-  base::Status read(const PixelWindow &window, uint8_t *pixels);
+  /// Decodes a window, its rows `row_bytes` apart, at least window.width * channels; once for each open().
+  base::Status read(const PixelWindow &window, uint8_t *pixels, int64_t row_bytes, Rest rest);
 
  private:
   struct State;

@@ -80,6 +80,14 @@ void on_progress(j_common_ptr decoder) {
 }  // namespace
 
 struct JpegReader::State {
+  struct Span {
+    int64_t left, width;
+  };
+  struct Target {
+    uint8_t *pixels;
+    int64_t row_bytes;
+  };
+
   jpeg_decompress_struct decoder{};
   ErrorManager errors{};
   jpeg_progress_mgr progress{};
@@ -91,7 +99,8 @@ struct JpegReader::State {
   bool create();
   bool read_header(std::string_view contents);
   bool scale(const JpegSettings &settings);
-  bool read(const PixelWindow &window, int64_t left, int64_t width, uint8_t *pixels);
+  bool read(const PixelWindow &window, const Span &decoded, const Target &target, Rest rest);
+  void read_rest();
   void choose_ratio(const JpegSettings &settings);
   Status failure(std::string_view what) const {
     return base::data_loss("the JPEG file ", what, ": ", errors.text.data());
@@ -145,25 +154,34 @@ bool JpegReader::State::scale(const JpegSettings &settings) {
   return true;
 }
 
-bool JpegReader::State::read(const PixelWindow &window, int64_t left, int64_t width, uint8_t *pixels) {
+// Rows that are skipped to the end of an image are not even looked at, those before a row that is read are.
+void JpegReader::State::read_rest() {
+  const JDIMENSION left = decoder.output_height - decoder.output_scanline;
+  if (left == 0) return;
+  if (left > 1) jpeg_skip_scanlines(&decoder, left - 1);
+  JSAMPROW rows[] = {line.data()};
+  jpeg_read_scanlines(&decoder, rows, 1);
+}
+
+bool JpegReader::State::read(const PixelWindow &window, const Span &span, const Target &target, Rest rest) {
   if (setjmp(errors.jump) != 0) return false;
   jpeg_start_decompress(&decoder);
   const auto channels = static_cast<size_t>(decoder.output_components);
-  auto offset = static_cast<JDIMENSION>(left);
-  auto decoded = static_cast<JDIMENSION>(width);
-  if (width < static_cast<int64_t>(decoder.output_width)) jpeg_crop_scanline(&decoder, &offset, &decoded);
+  auto offset = static_cast<JDIMENSION>(span.left);
+  auto decoded = static_cast<JDIMENSION>(span.width);
+  if (span.width < static_cast<int64_t>(decoder.output_width)) jpeg_crop_scanline(&decoder, &offset, &decoded);
   const size_t skipped = static_cast<size_t>(window.left - static_cast<int64_t>(offset)) * channels;
   const size_t row_bytes = static_cast<size_t>(window.width) * channels;
   const bool is_direct = skipped == 0 && decoded == static_cast<JDIMENSION>(window.width);
-  if (!is_direct && line.size() < decoded * channels) line.resize(decoded * channels);
+  if (line.size() < decoded * channels) line.resize(decoded * channels);
   if (window.top > 0) jpeg_skip_scanlines(&decoder, static_cast<JDIMENSION>(window.top));
   for (int64_t row = 0; row < window.height; ++row) {
-    uint8_t *const target = pixels + static_cast<size_t>(row) * row_bytes;
-    JSAMPROW rows[] = {is_direct ? target : line.data()};
+    uint8_t *const to = target.pixels + row * target.row_bytes;
+    JSAMPROW rows[] = {is_direct ? to : line.data()};
     jpeg_read_scanlines(&decoder, rows, 1);
-    if (!is_direct) std::copy_n(line.data() + skipped, row_bytes, target);
+    if (!is_direct) std::copy_n(line.data() + skipped, row_bytes, to);
   }
-  // What is behind the window need not be read.
+  if (rest == Rest::checked) read_rest();
   jpeg_abort_decompress(&decoder);
   return true;
 }
@@ -202,7 +220,7 @@ Result<PixelSize> JpegReader::open(std::string_view contents, const JpegSettings
   return PixelSize{static_cast<int64_t>(state.decoder.output_height), static_cast<int64_t>(state.decoder.output_width)};
 }
 
-Status JpegReader::read(const PixelWindow &window, uint8_t *pixels) {
+Status JpegReader::read(const PixelWindow &window, uint8_t *pixels, int64_t row_bytes, Rest rest) {
   State &state = *state_;
   if (!state.is_open) return base::failed_precondition("no JPEG file is open");
   state.is_open = false;
@@ -213,7 +231,7 @@ Status JpegReader::read(const PixelWindow &window, uint8_t *pixels) {
   constexpr int64_t kMargin = 4;
   const int64_t left = std::max<int64_t>(window.left - kMargin, 0);
   const int64_t right = std::min(window.left + window.width + kMargin, size.width);
-  if (!state.read(window, left, right - left, pixels)) return state.failure("cannot be decoded");
+  if (!state.read(window, {left, right - left}, {pixels, row_bytes}, rest)) return state.failure("cannot be decoded");
   if (state.errors.is_damaged) return state.failure("is damaged");
   return Status();
 }

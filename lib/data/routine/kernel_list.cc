@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every op with a routine kernel, sorted: ops in routine form alone, then, for dtype bytes, some that also have a
-// program form. What is not here is refused when a map is planned.
+// program form. What is not here is refused when a map is planned. Then those that read only a part of their image.
 #include <algorithm>
 #include <iterator>
 
@@ -61,6 +61,17 @@ static_assert(std::is_sorted(std::begin(kKernels), std::end(kKernels),
                              [](const KernelEntry &a, const KernelEntry &b) { return a.op < b.op; }),
               "kernels are found by their names' order");
 
+struct WindowEntry {
+  std::string_view op;
+  RoutineWindowFactory factory;
+};
+
+constexpr WindowEntry kWindows[] = {
+    {"crop", make_crop_window},
+    {"random_crop", make_random_crop_part},
+    {"random_resized_crop", make_random_resized_crop_window},
+};
+
 }  // namespace
 
 RoutineKernelFactory find_routine_kernel(std::string_view op) {
@@ -68,6 +79,12 @@ RoutineKernelFactory find_routine_kernel(std::string_view op) {
       std::lower_bound(std::begin(kKernels), std::end(kKernels), op,
                        [](const KernelEntry &entry, std::string_view name) { return entry.op < name; });
   return found != std::end(kKernels) && found->op == op ? found->factory : nullptr;
+}
+
+RoutineWindowFactory find_routine_window(std::string_view op) {
+  const auto *const found =
+      std::find_if(std::begin(kWindows), std::end(kWindows), [&](const WindowEntry &entry) { return entry.op == op; });
+  return found != std::end(kWindows) ? found->factory : nullptr;
 }
 
 }  // namespace tutti::impl::data

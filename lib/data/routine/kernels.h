@@ -19,17 +19,20 @@ base::Result<RoutineKernel> make_resize(const RoutineNode &node);
 
 // geometry.cc
 base::Result<RoutineKernel> make_crop(const RoutineNode &node);
+base::Result<RoutineWindow> make_crop_window(const RoutineNode &node);
 base::Result<RoutineKernel> make_pad_image(const RoutineNode &node);
 base::Result<RoutineKernel> make_flip(const RoutineNode &node);
 base::Result<RoutineKernel> make_rotate90(const RoutineNode &node);
 base::Result<RoutineKernel> make_rotate(const RoutineNode &node);
 base::Result<RoutineKernel> make_random_rotate(const RoutineNode &node);
 base::Result<RoutineKernel> make_random_crop(const RoutineNode &node);
+base::Result<RoutineWindow> make_random_crop_part(const RoutineNode &node);
 base::Result<RoutineKernel> make_random_flip(const RoutineNode &node);
 base::Result<RoutineKernel> make_random_cutout(const RoutineNode &node);
 
 // random_window.cc
 base::Result<RoutineKernel> make_random_resized_crop(const RoutineNode &node);
+base::Result<RoutineWindow> make_random_resized_crop_window(const RoutineNode &node);
 base::Result<RoutineKernel> make_random_crop_window(const RoutineNode &node);
 
 // adjust.cc

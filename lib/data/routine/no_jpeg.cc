@@ -14,6 +14,8 @@ base::Result<PixelSize> JpegReader::open(std::string_view, const JpegSettings &)
   return base::unimplemented("this build of tutti reads no JPEG files: it was made without libjpeg-turbo");
 }
 
-base::Status JpegReader::read(const PixelWindow &, uint8_t *) { return base::internal_error("no file is open"); }
+base::Status JpegReader::read(const PixelWindow &, uint8_t *, int64_t, Rest) {
+  return base::internal_error("no file is open");
+}
 
 }  // namespace tutti::impl::data

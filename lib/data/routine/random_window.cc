@@ -102,6 +102,15 @@ Result<RoutineKernel> make_random_resized_crop(const RoutineNode &node) {
       [attributes](RoutineFrame &frame) { return crop_and_resize<uint8_t, uint8_t>(frame, attributes); });
 }
 
+Result<RoutineWindow> make_random_resized_crop_window(const RoutineNode &node) {
+  TUTTI_ASSIGN(const RandomResizedCropAttributes attributes, RandomResizedCropAttributes::from(node.node));
+  return RoutineWindow([bounds = bounds_of(attributes), key = attributes.key](const RoutineFrame &frame,
+                                                                              const PixelSize &size, int64_t row) {
+    RandomStream random = frame.random(key, row);
+    return random_window(size, bounds, random);
+  });
+}
+
 Result<RoutineKernel> make_random_crop_window(const RoutineNode &node) {
   TUTTI_ASSIGN(const RandomCropWindowAttributes attributes, RandomCropWindowAttributes::from(node.node));
   return RoutineKernel([bounds = bounds_of(attributes), key = attributes.key](RoutineFrame &frame) -> Status {
