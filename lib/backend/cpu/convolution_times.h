@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "backend/cpu/convolution_choice.h"
-#include "backend/cpu/plan_cache.h"
+#include "backend/plan_cache.h"
 
 namespace tutti::impl::backend::cpu {
 

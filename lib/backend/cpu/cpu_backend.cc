@@ -10,6 +10,7 @@
 #include "backend/cpu/cpu_executable.h"
 #include "backend/cpu/dnnl_convolution.h"
 #include "backend/cpu/plan_layouts.h"
+#include "backend/cpu/timed_processor.h"
 #include "backend/host_device.h"
 #include "backend/plugin_side.h"
 
@@ -36,7 +37,7 @@ int32_t plan(const tutti_compile_request *request, tutti_text_writer write, void
   return guarded(backend.host, sink, [&]() -> Status {
     TUTTI_ASSIGN(std::string folder, plan_cache_folder(backend.plan_cache));
     const auto log = [&](const std::string &line) { backend.host->log(backend.host->user, kWarning, line.c_str()); };
-    TUTTI_ASSIGN(const std::string text, plan_layouts(*request, PlanCache(std::move(folder)), log));
+    TUTTI_ASSIGN(const std::string text, plan_layouts(*request, cpu_plan_cache(std::move(folder)), log));
     write_text(write, user, text);
     return Status();
   });

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "backend/cpu/convolution_times.h"
-#include "backend/cpu/plan_cache.h"
+#include "backend/plan_cache.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cpu {

@@ -23,7 +23,7 @@
 #include <string>
 
 #include "backend/cpu/dnnl_product.h"
-#include "backend/cpu/plan_cache.h"
+#include "backend/plan_cache.h"
 
 namespace tutti::impl::backend::cpu {
 

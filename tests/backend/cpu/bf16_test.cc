@@ -14,6 +14,7 @@
 #include "backend/cpu/convolution_times.h"
 #include "backend/cpu/product_times.h"
 #include "backend/cpu/step_models.h"
+#include "backend/cpu/timed_processor.h"
 #include "backend/executable.h"
 #include "backend/graph_executor.h"
 #include "base/philox.h"
@@ -29,12 +30,13 @@ namespace {
 using tutti::impl::backend::DeviceRef;
 using tutti::impl::backend::GraphExecutor;
 using tutti::impl::backend::Level;
+using tutti::impl::backend::PlanCache;
 using tutti::impl::backend::Precision;
 using tutti::impl::backend::cpu::ConvolutionPass;
 using tutti::impl::backend::cpu::ConvolutionQuestion;
 using tutti::impl::backend::cpu::ConvolutionTimes;
+using tutti::impl::backend::cpu::cpu_plan_cache;
 using tutti::impl::backend::cpu::has_bf16;
-using tutti::impl::backend::cpu::PlanCache;
 using tutti::impl::backend::cpu::ProductRequest;
 using tutti::impl::backend::cpu::ProductTimes;
 using tutti::impl::graph::GraphBuilder;
@@ -251,7 +253,7 @@ void set_times(const Factors &f, double rounded_seconds) {
   using tutti::impl::backend::cpu::RunTime;
   const Times times = {{"f32", RunTime{1e-3, 0}}, {"bf16", RunTime{rounded_seconds, 0}}};
   const TemporaryDirectory directory;
-  const PlanCache cache(directory.path());
+  const PlanCache cache = cpu_plan_cache(directory.path());
   const std::string rows = base::concat("product n", f.rows, " ");
   assert_ok(cache.store({{base::concat(rows, f.inputs, "x", f.outputs), times},
                          {base::concat(rows, "b_turned ", f.outputs, "x", f.inputs), times},
@@ -334,7 +336,7 @@ void layers_agree_but_for_rounding(void **) {
 
 void products_are_timed_once(void **) {
   const TemporaryDirectory directory;
-  const PlanCache cache(directory / "cache");
+  const PlanCache cache = cpu_plan_cache(directory / "cache");
   const ProductTimes::Log quiet = [](const std::string &) {};
   const DeviceRef cpu = open_device("cpu");
   ProductTimes &table = ProductTimes::of_process();
@@ -394,7 +396,7 @@ std::string text_of(const std::vector<tutti::impl::backend::cpu::TimedCandidate>
 
 void times_with_permission_are_kept_apart(void **) {
   const TemporaryDirectory directory;
-  const PlanCache cache(directory / "cache");
+  const PlanCache cache = cpu_plan_cache(directory / "cache");
   ConvolutionTimes &table = ConvolutionTimes::of_process();
   table.forget();
   const ConvolutionTimes::Log quiet = [](const std::string &) {};

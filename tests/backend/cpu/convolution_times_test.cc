@@ -3,6 +3,7 @@
 // The table of times: each shape is timed once in a process, and not at all when the cache knows it; what nobody timed
 // has an answer all the same, and keeps it.
 #include "backend/cpu/convolution_times.h"
+#include "backend/cpu/timed_processor.h"
 
 #include <cmath>
 #include <string>
@@ -14,11 +15,12 @@
 
 namespace {
 
+using tutti::impl::backend::PlanCache;
 using tutti::impl::backend::cpu::ConvolutionPass;
 using tutti::impl::backend::cpu::ConvolutionQuestion;
 using tutti::impl::backend::cpu::ConvolutionTimes;
+using tutti::impl::backend::cpu::cpu_plan_cache;
 using tutti::impl::backend::cpu::label;
-using tutti::impl::backend::cpu::PlanCache;
 using tutti::impl::backend::cpu::TimedCandidate;
 using tutti::testing::TemporaryDirectory;
 namespace base = tutti::impl::base;
@@ -68,7 +70,7 @@ ConvolutionTimes &fresh_table() {
 void each_shape_is_timed_once(void **) {
   ConvolutionTimes &table = fresh_table();
   Lines lines;
-  table.measure(questions(8), PlanCache(""), lines.log());
+  table.measure(questions(8), cpu_plan_cache(""), lines.log());
   assert_int_equal(table.measured_count(), 3);
   const std::string first = text_of(table.of(question(8)));
   // Every candidate of which there is a plan on this processor; plain loops only where there is nothing else.
@@ -79,7 +81,7 @@ void each_shape_is_timed_once(void **) {
     assert_contains(first.c_str(), label(candidate).c_str());
   }
   assert_int_equal(table.of(question(8)).size(), real > 0 ? real : 1);
-  table.measure(questions(8), PlanCache(""), lines.log());
+  table.measure(questions(8), cpu_plan_cache(""), lines.log());
   assert_int_equal(table.measured_count(), 3);
   assert_string_equal(text_of(table.of(question(8))).c_str(), first.c_str());
   assert_int_equal(lines.count, 0);
@@ -87,7 +89,7 @@ void each_shape_is_timed_once(void **) {
 
 void times_outlive_the_process(void **) {
   const TemporaryDirectory directory;
-  const PlanCache cache(directory / "cache");
+  const PlanCache cache = cpu_plan_cache(directory / "cache");
   ConvolutionTimes &table = fresh_table();
   Lines lines;
   table.measure(questions(8), cache, lines.log());
@@ -101,7 +103,7 @@ void times_outlive_the_process(void **) {
 
 void a_cache_of_no_use_costs_a_line(void **) {
   const TemporaryDirectory directory;
-  const PlanCache cache(directory.path());
+  const PlanCache cache = cpu_plan_cache(directory.path());
   assert_ok(base::write_file_atomically(cache.path(), "{\"format\": 1}"));
   ConvolutionTimes &table = fresh_table();
   Lines lines;
@@ -114,7 +116,7 @@ void a_cache_of_no_use_costs_a_line(void **) {
   assert_int_equal(table.measured_count(), 0);
   assert_int_equal(lines.count, 1);
   assert_ok(base::write_file_atomically(directory / "file", "text"));
-  table.measure(questions(1), PlanCache(directory / "file/folder"), lines.log());
+  table.measure(questions(1), cpu_plan_cache(directory / "file/folder"), lines.log());
   assert_int_equal(table.measured_count(), 3);
   assert_int_equal(lines.count, 2);
 }
@@ -124,7 +126,7 @@ void what_nobody_timed_keeps_its_answer(void **) {
   const std::string guessed = text_of(table.of(question(8)));
   assert_contains(guessed.c_str(), "dnnl_");
   Lines lines;
-  table.measure(std::vector<ConvolutionQuestion>{question(8)}, PlanCache(""), lines.log());
+  table.measure(std::vector<ConvolutionQuestion>{question(8)}, cpu_plan_cache(""), lines.log());
   assert_int_equal(table.measured_count(), 0);
   assert_string_equal(text_of(table.of(question(8))).c_str(), guessed.c_str());
 }
@@ -132,7 +134,7 @@ void what_nobody_timed_keeps_its_answer(void **) {
 void rows_nearby_share_times(void **) {
   ConvolutionTimes &table = fresh_table();
   Lines lines;
-  table.measure(std::vector<ConvolutionQuestion>{question(4)}, PlanCache(""), lines.log());
+  table.measure(std::vector<ConvolutionQuestion>{question(4)}, cpu_plan_cache(""), lines.log());
   const std::vector<TimedCandidate> four = table.of(question(4)), one = table.of(question(1)),
                                     five = table.of(question(5));
   assert_int_equal(table.measured_count(), 1);
@@ -155,7 +157,7 @@ void widths_that_do_not_block_have_candidates(void **) {
     const std::vector<ConvolutionQuestion> odd = {question(3, ConvolutionPass::forward, channels),
                                                   question(3, ConvolutionPass::input_gradient, channels),
                                                   question(3, ConvolutionPass::kernel_gradient, channels)};
-    table.measure(odd, PlanCache(""), lines.log());
+    table.measure(odd, cpu_plan_cache(""), lines.log());
     for (const ConvolutionQuestion &one : odd) {
       const std::vector<TimedCandidate> times = table.of(one);
       assert_true(!times.empty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times of kernels that outlive the process: one private JSON file for each kind of processor, shared by processes and
-// library versions.
+// Times of kernels that outlive the process: one private JSON file for each kind of processor or GPU, shared by
+// processes and library versions.
 //
 //   {"format": 2, "processor": "...", "checksum": crc32c of the text of "times",
 //    "times": {"<library> / <oneDNN>": {"<shape>": {"<candidate>": [seconds, fixed seconds], ...}, ...}}}
@@ -12,8 +12,8 @@
 // sense.
 //
 // Threads: functions may be called from any thread; the caller sees to it that one thread writes at a time.
-#ifndef TUTTI_BACKEND_CPU_PLAN_CACHE_H_
-#define TUTTI_BACKEND_CPU_PLAN_CACHE_H_
+#ifndef TUTTI_BACKEND_PLAN_CACHE_H_
+#define TUTTI_BACKEND_PLAN_CACHE_H_
 
 #include <functional>
 #include <map>
@@ -21,10 +21,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 
-namespace tutti::impl::backend::cpu {
+namespace tutti::impl::backend {
 
 /// What a run takes, and the part of it that is the same for any number of rows.
 struct RunTime {
@@ -40,12 +41,17 @@ using TimesByCandidate = std::map<std::string, std::optional<RunTime>, std::less
 /// By shape, pass and threads.
 using TimesByShape = std::map<std::string, TimesByCandidate, std::less<>>;
 
+/// What was timed where.
+struct TimedProcessor {
+  std::string kind;     ///< "cpu", "gpu": the file's name begins with it
+  std::string model;    ///< which one, as exactly as times depend on it
+  std::string version;  ///< of the code that was timed
+};
+
 class PlanCache {
  public:
-  /// Of this processor and this library; "" = none.
-  explicit PlanCache(std::string folder);
-  /// For tests: of another processor or version.
-  PlanCache(std::string folder, std::string processor, std::string version);
+  /// The folder "" = none.
+  PlanCache(std::string folder, TimedProcessor processor) : folder_(std::move(folder)), of_(std::move(processor)) {}
 
   bool is_off() const { return folder_.empty(); }
   std::string path() const;
@@ -58,14 +64,10 @@ class PlanCache {
   base::Status store(const TimesByShape &times) const;
 
  private:
-  std::string folder_, processor_, version_;
+  std::string folder_;
+  TimedProcessor of_;
 };
 
-/// Model and usable instruction sets of the processor.
-std::string processor_signature();
-/// Of this library and of oneDNN.
-std::string library_signature();
+}  // namespace tutti::impl::backend
 
-}  // namespace tutti::impl::backend::cpu
-
-#endif  // TUTTI_BACKEND_CPU_PLAN_CACHE_H_
+#endif  // TUTTI_BACKEND_PLAN_CACHE_H_

@@ -2,7 +2,7 @@
 //
 // The plan cache on disk: what was stored comes back, versions keep out of each other's way, and whatever is wrong with
 // a file costs nothing but its times.
-#include "backend/cpu/plan_cache.h"
+#include "backend/plan_cache.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,9 +17,9 @@
 namespace {
 
 using tutti::impl::backend::plan_cache_folder;
-using tutti::impl::backend::cpu::PlanCache;
-using tutti::impl::backend::cpu::RunTime;
-using tutti::impl::backend::cpu::TimesByShape;
+using tutti::impl::backend::PlanCache;
+using tutti::impl::backend::RunTime;
+using tutti::impl::backend::TimesByShape;
 using tutti::testing::TemporaryDirectory;
 namespace base = tutti::impl::base;
 
@@ -29,7 +29,7 @@ TimesByShape sample(const std::string &shape, double seconds) {
 
 void what_was_stored_comes_back(void **) {
   const TemporaryDirectory directory;
-  const PlanCache cache(directory / "a/b", "some processor", "1");
+  const PlanCache cache(directory / "a/b", {"cpu", "some processor", "1"});
   assert_true(assert_ok_value(cache.load()).empty());
   assert_ok(cache.store(sample("x", 0.1 + 0.2)));
   assert_true(assert_ok_value(cache.load()) == sample("x", 0.1 + 0.2));
@@ -46,8 +46,9 @@ void what_was_stored_comes_back(void **) {
 
 void versions_and_processors_are_apart(void **) {
   const TemporaryDirectory directory;
-  const PlanCache one(directory.path(), "a processor", "1"), two(directory.path(), "a processor", "2");
-  const PlanCache other(directory.path(), "another processor", "1");
+  const PlanCache one(directory.path(), {"cpu", "a processor", "1"}),
+      two(directory.path(), {"cpu", "a processor", "2"});
+  const PlanCache other(directory.path(), {"cpu", "another processor", "1"});
   assert_ok(one.store(sample("x", 1.0)));
   assert_ok(two.store(sample("x", 2.0)));
   assert_true(assert_ok_value(one.load()) == sample("x", 1.0));
@@ -55,9 +56,12 @@ void versions_and_processors_are_apart(void **) {
   assert_string_equal(one.path().c_str(), two.path().c_str());
   assert_string_not_equal(one.path().c_str(), other.path().c_str());
   assert_true(assert_ok_value(other.load()).empty());
+  const PlanCache gpu(directory.path(), {"gpu", "a processor", "1"});
+  assert_string_not_equal(one.path().c_str(), gpu.path().c_str());
+  assert_true(assert_ok_value(gpu.load()).empty());
   // Versions that nobody asks for any more do not pile up.
   for (int i = 3; i < 40; ++i)
-    assert_ok(PlanCache(directory.path(), "a processor", std::to_string(i)).store(sample("x", 1.0)));
+    assert_ok(PlanCache(directory.path(), {"cpu", "a processor", std::to_string(i)}).store(sample("x", 1.0)));
   assert_true(assert_ok_value(base::file_size_bytes(one.path())) < 2000);
 }
 
@@ -71,7 +75,7 @@ void replace_in_file(const std::string &path, const std::string &from, const std
 
 void damaged_and_foreign_files_are_no_files(void **) {
   const TemporaryDirectory directory;
-  const PlanCache cache(directory.path(), "a processor", "1");
+  const PlanCache cache(directory.path(), {"cpu", "a processor", "1"});
   const struct {
     const char *from, *to, *error;
   } damages[] = {
@@ -96,7 +100,7 @@ void damaged_and_foreign_files_are_no_files(void **) {
 
 void times_make_sense(void **) {
   const TemporaryDirectory directory;
-  const PlanCache cache(directory.path(), "a processor", "1");
+  const PlanCache cache(directory.path(), {"cpu", "a processor", "1"});
   for (const double wrong : {0.0, -1.0, 1e9}) {
     assert_ok(cache.store(sample("x", wrong)));
     assert_error_contains(cache.load(), "seconds");
@@ -105,7 +109,7 @@ void times_make_sense(void **) {
 
 void fixed_parts_are_parts(void **) {
   const TemporaryDirectory directory;
-  const PlanCache cache(directory.path(), "a processor", "1");
+  const PlanCache cache(directory.path(), {"cpu", "a processor", "1"});
   for (const RunTime wrong : {RunTime{1, 2}, RunTime{1, -1}}) {
     assert_ok(cache.store({{"x", {{"direct", wrong}}}}));
     assert_error_contains(cache.load(), "seconds");
@@ -116,7 +120,7 @@ void fixed_parts_are_parts(void **) {
 void folders_that_cannot_be_written_are_an_error(void **) {
   const TemporaryDirectory directory;
   assert_ok(base::write_file_atomically(directory / "file", "text"));
-  assert_error_contains(PlanCache(directory / "file/folder", "p", "1").store(sample("x", 1.0)), "file");
+  assert_error_contains(PlanCache(directory / "file/folder", {"cpu", "p", "1"}).store(sample("x", 1.0)), "file");
 }
 
 void folders_come_from_option_and_environment(void **) {
@@ -138,7 +142,7 @@ void folders_come_from_option_and_environment(void **) {
 }
 
 void nothing_is_kept_when_it_is_off(void **) {
-  const PlanCache cache("");
+  const PlanCache cache("", {"cpu", "p", "1"});
   assert_true(cache.is_off());
   assert_ok(cache.store(sample("x", 1.0)));
   assert_true(assert_ok_value(cache.load()).empty());

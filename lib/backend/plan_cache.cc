@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cpu/plan_cache.h"
+#include "backend/plan_cache.h"
 
 #include <cmath>
-#include <fstream>
 #include <utility>
 
-#include "backend/build_id.h"
 #include "backend/cache_folder.h"
-#include "backend/cpu/dnnl_convolution.h"
 #include "base/checksum.h"
 #include "base/file.h"
 #include "base/json.h"
 
-namespace tutti::impl::backend::cpu {
+namespace tutti::impl::backend {
 
 using base::Json;
 using base::JsonObject;
@@ -86,23 +83,18 @@ Result<Json> read_times(const std::string &path, const std::string &processor) {
 
 }  // namespace
 
-PlanCache::PlanCache(std::string folder) : PlanCache(std::move(folder), processor_signature(), library_signature()) {}
-
-PlanCache::PlanCache(std::string folder, std::string processor, std::string version)
-    : folder_(std::move(folder)), processor_(std::move(processor)), version_(std::move(version)) {}
-
 std::string PlanCache::path() const {
   static constexpr char kDigits[] = "0123456789abcdef";
-  std::string name = "cpu-";
-  for (uint64_t hash = base::fnv1a64(processor_), i = 0; i < 16; ++i, hash <<= 4)
+  std::string name = of_.kind + "-";
+  for (uint64_t hash = base::fnv1a64(of_.model), i = 0; i < 16; ++i, hash <<= 4)
     name += kDigits[hash >> 60];
   return base::concat(folder_, "/", name, ".json");
 }
 
 Result<TimesByShape> PlanCache::load() const {
   if (is_off() || !base::path_exists(path())) return TimesByShape();
-  TUTTI_ASSIGN(const Json times, read_times(path(), processor_));
-  const Json *own = times.find(version_);
+  TUTTI_ASSIGN(const Json times, read_times(path(), of_.model));
+  const Json *own = times.find(of_.version);
   if (own == nullptr) return TimesByShape();
   return parse_times(JsonReader(*own, "times"));
 }
@@ -121,35 +113,17 @@ Status PlanCache::store(const TimesByShape &times) const {
   TUTTI_TRY(make_private_folder(folder_));
   TimesByShape all = times;
   Json versions = JsonObject{};
-  const Result<Json> before = base::path_exists(path()) ? read_times(path(), processor_) : Json(JsonObject{});
+  const Result<Json> before = base::path_exists(path()) ? read_times(path(), of_.model) : Json(JsonObject{});
   if (before.ok()) {
     const Result<TimesByShape> known = load();
     if (known.ok() && known->size() + times.size() <= kMaximumShapes) all.insert(known->begin(), known->end());
     if (before->size() < kMaximumVersions) versions = *before;
   }
-  versions.set(version_, to_json(all));
+  versions.set(of_.version, to_json(all));
   const auto checksum = static_cast<int64_t>(base::crc32c(versions.dump()));
-  const Json root = JsonObject{
-      {"format", kFormat}, {"processor", processor_}, {"times", std::move(versions)}, {"checksum", checksum}};
+  const Json root =
+      JsonObject{{"format", kFormat}, {"processor", of_.model}, {"times", std::move(versions)}, {"checksum", checksum}};
   return base::write_file_atomically(path(), root.dump(1));
 }
 
-std::string processor_signature() {
-  static const std::string *const made = [] {
-    std::string text;
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line) && !line.empty();) {
-      for (std::string_view key : {"vendor_id", "cpu family", "model\t", "model name", "stepping"}) {
-        if (!line.starts_with(key)) continue;
-        const size_t colon = line.find(": ");
-        text += (text.empty() ? "" : " / ") + (colon == std::string::npos ? line : line.substr(colon + 2));
-      }
-    }
-    return new std::string(base::concat(text, " / ", dnnl_instruction_set()));
-  }();
-  return *made;
-}
-
-std::string library_signature() { return base::concat(kBuildId, " / ", dnnl_version_text()); }
-
-}  // namespace tutti::impl::backend::cpu
+}  // namespace tutti::impl::backend
