@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions by cuDNN. A convolution of one pixel is a matrix product of pixels and filters, and is done as one.
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "backend/cuda/cudnn_convolution.h"
 #include "backend/cuda/device_transpose.h"
@@ -109,6 +113,21 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
 
 // ---- cuDNN ----
 
+/// Bytes of tensors, x, kernel and y, one behind the other, each aligned, and their sum.
+std::array<int64_t, 4> trial_offsets(const ConvolutionShape &shape) {
+  const auto element = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
+  std::array<int64_t, 4> offsets{};
+  size_t i = 0;
+  for (const auto *dims : {&shape.x, &shape.kernel, &shape.y}) {
+    int64_t bytes = element;
+    for (const int64_t dim : *dims)
+      bytes *= dim;
+    offsets[i + 1] = offsets[i] + (bytes + 255) / 256 * 256;
+    ++i;
+  }
+  return offsets;
+}
+
 /// A convolution with its plan for each GPU that it ran on. The first is made when the node is compiled; GPUs of one
 /// kind get equal plans.
 class Convolution {
@@ -117,8 +136,10 @@ class Convolution {
       : shape_(shape), pass_(pass), limits_(limits) {}
 
   const ConvolutionShape &shape() const { return shape_; }
-  /// The plan for a GPU, or null; the limits of later ones are the memory of the first.
-  Result<const CudnnPlan *> plan_for(const Handles &handles, const DeviceHandles::Use &use) {
+  /// The plan for a GPU, or null; later ones are of the engine and within the memory of the first. With `trials` that
+  /// is the fastest, else cuDNN's first choice.
+  Result<const CudnnPlan *> plan_for(const Handles &handles, const DeviceHandles::Use &use,
+                                     gpu::AlgorithmTrials *trials = nullptr) {
     const std::lock_guard guard(mutex_);
     const auto found = plans_.find(handles->ordinal());
     if (found != plans_.end()) return &found->second.plan;
@@ -126,10 +147,13 @@ class Convolution {
     if (cudnn == nullptr) return static_cast<const CudnnPlan *>(nullptr);
     CudnnDevice device;
     device.handle = handles->cudnn_handle();
-    TUTTI_ASSIGN(std::optional<CudnnPlan> plan, plan_convolution(*cudnn, device, shape_, pass_, limits_));
-    if (!plan) return static_cast<const CudnnPlan *>(nullptr);
-    limits_.most_scratch = std::min(limits_.most_scratch, plan->scratch_bytes());
-    return &plans_.emplace(handles->ordinal(), PlanOnDevice{handles, std::move(*plan)}).first->second.plan;
+    TUTTI_ASSIGN(std::vector<CudnnPlan> plans, trials == nullptr ? find_plans(*cudnn, device, {1, engine_name_})
+                                                                 : find_fastest(*cudnn, device, *trials));
+    if (plans.empty()) return static_cast<const CudnnPlan *>(nullptr);
+    CudnnPlan &plan = plans.front();
+    limits_.most_scratch = std::min(limits_.most_scratch, plan.scratch_bytes());
+    engine_name_ = plan.name();
+    return &plans_.emplace(handles->ordinal(), PlanOnDevice{handles, std::move(plan)}).first->second.plan;
   }
 
   /// Puts the convolution on the frame's stream.
@@ -149,10 +173,46 @@ class Convolution {
     CudnnPlan plan;
   };
 
+  /// The plan of that name, or where there is none the best that cuDNN has.
+  Result<std::vector<CudnnPlan>> find_plans(const Cudnn &cudnn, const CudnnDevice &device, const CudnnWish &wish) {
+    TUTTI_ASSIGN(std::vector<CudnnPlan> plans, plan_convolution(cudnn, device, shape_, pass_, limits_, wish));
+    if (!plans.empty() || wish.name.empty()) return plans;
+    return plan_convolution(cudnn, device, shape_, pass_, limits_, {wish.most, ""});
+  }
+
+  /// The fastest plan in front.
+  Result<std::vector<CudnnPlan>> find_fastest(const Cudnn &cudnn, const CudnnDevice &device,
+                                              gpu::AlgorithmTrials &trials) {
+    const std::string what = base::concat("cudnn ", cudnn.cudnnGetVersion(), " ", describe(shape_, pass_, limits_));
+    const std::optional<std::string> known = trials.known(what);
+    if (known) return find_plans(cudnn, device, {1, *known});
+    const auto start = std::chrono::steady_clock::now();
+    const size_t most = trials.may_measure() ? gpu::AlgorithmTrials::kMostCandidates : 1;
+    TUTTI_ASSIGN(std::vector<CudnnPlan> plans, find_plans(cudnn, device, {most, ""}));
+    trials.spend(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (plans.empty()) return plans;
+    std::vector<std::string> names;
+    int64_t scratch = 0;
+    for (const CudnnPlan &plan : plans) {
+      names.push_back(plan.name());
+      scratch = std::max(scratch, plan.scratch_bytes());
+    }
+    const std::array<int64_t, 4> at = trial_offsets(shape_);
+    const size_t best =
+        trials.fastest(what, names, at[3] + scratch, [&](size_t i, char *memory, cudaStream_t stream) -> Status {
+          TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(device.handle, stream), "choosing a stream"));
+          return plans[i].execute(device.handle, kConvolutionUids, {memory + at[0], memory + at[1], memory + at[2]},
+                                  memory + at[3]);
+        });
+    if (best > 0) std::swap(plans[0], plans[best]);
+    return plans;
+  }
+
   const ConvolutionShape shape_;
   const ConvolutionPass pass_;
   std::mutex mutex_;
   CudnnLimits limits_;
+  std::string engine_name_;  // of the first; "" = none yet
   std::map<int32_t, PlanOnDevice> plans_;
 };
 
@@ -174,7 +234,7 @@ Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handl
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
   auto convolution = std::make_shared<Convolution>(shape, pass, limits);
   const DeviceHandles::Use use(*handles);
-  TUTTI_ASSIGN(const CudnnPlan *const plan, convolution->plan_for(handles, use));
+  TUTTI_ASSIGN(const CudnnPlan *const plan, convolution->plan_for(handles, use, request.trials));
   if (plan == nullptr) return PreparedConvolution();
   PreparedConvolution prepared{std::move(convolution), {}};
   const auto element = static_cast<int64_t>(tensor::size_bytes(shape.dtype));

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cublaslt_product.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace tutti::impl::backend::cuda {
 
@@ -39,6 +43,33 @@ cublasLtEpilogue_t epilogue(const ProductShape &shape) {
   return shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+/// What times of algorithms depend on.
+std::string text_of(const ProductShape &shape) {
+  return base::concat(name(shape.dtype), " ", shape.m, "x", shape.n, "x", shape.k, shape.transpose_a ? " a'" : "",
+                      shape.transpose_b ? " b'" : "", " batches ", shape.batches, " by ", shape.a_step, ",",
+                      shape.b_step, ",", shape.y_step, shape.allows_rounding ? " rounded" : "", " to ",
+                      name(shape.result_dtype()), shape.has_addend ? " addend" : "", shape.has_bias ? " bias" : "",
+                      shape.has_gelu ? " gelu" : "");
+}
+
+/// Offsets of a, b, y, the addend, the bias and the scratch memory when they lie one behind the other, then the end.
+std::array<int64_t, 7> trial_offsets(const ProductShape &shape, int64_t scratch_bytes) {
+  const auto factor = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
+  const auto result = static_cast<int64_t>(tensor::size_bytes(shape.result_dtype()));
+  const int64_t last = shape.batches - 1;
+  const int64_t y_bytes = (last * shape.y_step + shape.m * shape.n) * result;
+  const int64_t bytes[] = {(last * shape.a_step + shape.m * shape.k) * factor,
+                           (last * shape.b_step + shape.k * shape.n) * factor,
+                           y_bytes,
+                           shape.has_addend ? y_bytes : 0,
+                           shape.has_bias ? shape.n * result : 0,
+                           scratch_bytes};
+  std::array<int64_t, 7> offsets{};
+  for (size_t i = 0; i < std::size(bytes); ++i)
+    offsets[i + 1] = offsets[i] + (bytes[i] + 255) / 256 * 256;
+  return offsets;
+}
+
 bool fits(const ProductShape &shape) {
   for (const int64_t count : {shape.m, shape.n, shape.k, shape.batches}) {
     if (count <= 0 || count > INT32_MAX) return false;
@@ -49,11 +80,12 @@ bool fits(const ProductShape &shape) {
 }  // namespace
 
 Result<std::shared_ptr<const CublasLtProduct>> CublasLtProduct::make(const CublasLt &lt, cublasLtHandle_t handle,
-                                                                     const ProductShape &shape, int64_t most_scratch) {
+                                                                     const ProductShape &shape, int64_t most_scratch,
+                                                                     gpu::AlgorithmTrials *trials) {
   if (!fits(shape)) return std::shared_ptr<const CublasLtProduct>();
   std::shared_ptr<CublasLtProduct> product(new CublasLtProduct(lt, shape));
   TUTTI_TRY(product->describe());
-  TUTTI_ASSIGN(const bool found, product->choose(handle, most_scratch));
+  TUTTI_ASSIGN(const bool found, product->choose(handle, most_scratch, trials));
   if (!found) return std::shared_ptr<const CublasLtProduct>();
   return std::shared_ptr<const CublasLtProduct>(std::move(product));
 }
@@ -115,16 +147,44 @@ Status CublasLtProduct::describe() {
   return describe_matrix(&y_, shape_.result_dtype(), shape_.m, shape_.n, shape_.y_step);
 }
 
-Result<bool> CublasLtProduct::choose(cublasLtHandle_t handle, int64_t most_scratch) {
-  cublasLtMatmulPreference_t preference = nullptr;
-  TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulPreferenceCreate(&preference), "choosing an algorithm for a product"));
-  Result<bool> found = ask(handle, preference, most_scratch);
-  (void)lt_.cublasLtMatmulPreferenceDestroy(preference);
-  return found;
+void CublasLtProduct::take(const cublasLtMatmulHeuristicResult_t &algorithm) {
+  algorithm_ = algorithm.algo;
+  scratch_bytes_ = static_cast<int64_t>(algorithm.workspaceSize);
 }
 
-Result<bool> CublasLtProduct::ask(cublasLtHandle_t handle, cublasLtMatmulPreference_t preference,
-                                  int64_t most_scratch) {
+void CublasLtProduct::try_all(cublasLtHandle_t handle, std::span<const cublasLtMatmulHeuristicResult_t> algorithms,
+                              gpu::AlgorithmTrials &trials) {
+  std::vector<std::string> names;
+  size_t most_scratch = 0;
+  for (size_t i = 0; i < algorithms.size(); ++i) {
+    names.push_back(base::concat("estimate ", i));
+    most_scratch = std::max(most_scratch, algorithms[i].workspaceSize);
+  }
+  const std::array<int64_t, 7> at = trial_offsets(shape_, static_cast<int64_t>(most_scratch));
+  const std::string shape = base::concat("cublaslt ", lt_.cublasLtGetVersion(), " ", text_of(shape_));
+  take(algorithms[trials.fastest(shape, names, at[6], [&](size_t i, char *memory, cudaStream_t stream) {
+    take(algorithms[i]);
+    return issue(handle, {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4]},
+                 memory + at[5], stream);
+  })]);
+}
+
+Result<bool> CublasLtProduct::choose(cublasLtHandle_t handle, int64_t most_scratch, gpu::AlgorithmTrials *trials) {
+  std::array<cublasLtMatmulHeuristicResult_t, gpu::AlgorithmTrials::kMostCandidates> algorithms{};
+  cublasLtMatmulPreference_t preference = nullptr;
+  TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulPreferenceCreate(&preference), "choosing an algorithm for a product"));
+  const Result<size_t> found =
+      ask(handle, preference, most_scratch, std::span(algorithms).first(trials == nullptr ? 1 : algorithms.size()));
+  (void)lt_.cublasLtMatmulPreferenceDestroy(preference);
+  TUTTI_TRY(found);
+  if (*found == 0) return false;
+  take(algorithms[0]);
+  if (trials != nullptr) try_all(handle, std::span(algorithms).first(*found), *trials);
+  return true;
+}
+
+Result<size_t> CublasLtProduct::ask(cublasLtHandle_t handle, cublasLtMatmulPreference_t preference,
+                                    int64_t most_scratch, std::span<cublasLtMatmulHeuristicResult_t> algorithms) {
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto &value) {
     return status_of(lt_, lt_.cublasLtMatmulPreferenceSetAttribute(preference, name, &value, sizeof(value)),
                      "choosing an algorithm for a product");
@@ -136,16 +196,15 @@ Result<bool> CublasLtProduct::ask(cublasLtHandle_t handle, cublasLtMatmulPrefere
   for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     TUTTI_TRY(prefer(name, kAlignment));
-  cublasLtMatmulHeuristicResult_t result{};
   int count = 0;
-  const cublasStatus_t status =
-      lt_.cublasLtMatmulAlgoGetHeuristic(handle, operation_, b_, a_, y_, y_, preference, 1, &result, &count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+  const cublasStatus_t status = lt_.cublasLtMatmulAlgoGetHeuristic(
+      handle, operation_, b_, a_, y_, y_, preference, static_cast<int>(algorithms.size()), algorithms.data(), &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return size_t{0};
   TUTTI_TRY(status_of(lt_, status, "choosing an algorithm for a product"));
-  if (count == 0 || result.state != CUBLAS_STATUS_SUCCESS) return false;
-  algorithm_ = result.algo;
-  scratch_bytes_ = static_cast<int64_t>(result.workspaceSize);
-  return true;
+  const auto given = algorithms.first(std::min(static_cast<size_t>(std::max(count, 0)), algorithms.size()));
+  const auto end = std::stable_partition(
+      given.begin(), given.end(), [](const auto &algorithm) { return algorithm.state == CUBLAS_STATUS_SUCCESS; });
+  return static_cast<size_t>(end - given.begin());
 }
 
 Status CublasLtProduct::issue(cublasLtHandle_t handle, const Operands &operands, void *scratch,

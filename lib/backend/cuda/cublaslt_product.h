@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of row-major matrices by cuBLASLt: the algorithm is chosen once, when the product is made.
+// Products of row-major matrices by cuBLASLt: the algorithm is chosen once, when the product is made, by cuBLASLt's
+// estimate or by trials.
 //
 //   TUTTI_ASSIGN(auto product, CublasLtProduct::make(lt, handle, shape, most_scratch));
 //   if (product != nullptr) product->issue(handle, {a, b, y}, scratch, stream);
@@ -13,18 +14,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "backend/cuda/dynamic_library.h"
 #include "backend/cuda/product_plan.h"
+#include "backend/gpu/algorithm_trials.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {
 
 class CublasLtProduct {
  public:
-  /// Null where cuBLASLt has nothing for the shape.
+  /// Null where cuBLASLt has nothing for the shape. Without `trials` its first estimate is taken.
   static base::Result<std::shared_ptr<const CublasLtProduct>> make(const CublasLt &lt, cublasLtHandle_t handle,
-                                                                   const ProductShape &shape, int64_t most_scratch);
+                                                                   const ProductShape &shape, int64_t most_scratch,
+                                                                   gpu::AlgorithmTrials *trials = nullptr);
   ~CublasLtProduct();
   CublasLtProduct(const CublasLtProduct &) = delete;
   CublasLtProduct &operator=(const CublasLtProduct &) = delete;
@@ -47,8 +51,13 @@ class CublasLtProduct {
   base::Status multiply(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const Operands &operands,
                         void *scratch, cudaStream_t stream) const;
   /// Whether there is an algorithm.
-  base::Result<bool> choose(cublasLtHandle_t handle, int64_t most_scratch);
-  base::Result<bool> ask(cublasLtHandle_t handle, cublasLtMatmulPreference_t preference, int64_t most_scratch);
+  base::Result<bool> choose(cublasLtHandle_t handle, int64_t most_scratch, gpu::AlgorithmTrials *trials);
+  /// Up to as many algorithms as there is room for, best estimate first: how many.
+  base::Result<size_t> ask(cublasLtHandle_t handle, cublasLtMatmulPreference_t preference, int64_t most_scratch,
+                           std::span<cublasLtMatmulHeuristicResult_t> algorithms);
+  void take(const cublasLtMatmulHeuristicResult_t &algorithm);
+  void try_all(cublasLtHandle_t handle, std::span<const cublasLtMatmulHeuristicResult_t> algorithms,
+               gpu::AlgorithmTrials &trials);
 
   const CublasLt &lt_;
   const ProductShape shape_;

@@ -101,9 +101,19 @@ int64_t padding_behind(int64_t input, int64_t output, int64_t window, int64_t st
   return is_even_enough ? pad_before : least;
 }
 
-Result<std::optional<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnDevice &device,
-                                                  const ConvolutionShape &shape, ConvolutionPass pass,
-                                                  const CudnnLimits &limits) {
+std::string describe(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits) {
+  static constexpr const char *kPasses[] = {"forward", "input gradient", "kernel gradient"};
+  return base::concat(kPasses[static_cast<size_t>(pass)], " ", name(shape.dtype), " x ", base::join(shape.x, "x"),
+                      " kernel ", base::join(shape.kernel, "x"), " y ", base::join(shape.y, "x"), " stride ",
+                      base::join(shape.stride, "x"), " dilation ", base::join(shape.dilation, "x"), " pads ",
+                      base::join(shape.pad_before, "x"), "+", base::join(shape.pad_after, "x"), " within ",
+                      limits.most_scratch, limits.allows_tensor_cores ? " tensor cores" : "",
+                      limits.must_repeat ? " repeatable" : "");
+}
+
+Result<std::vector<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnDevice &device,
+                                                const ConvolutionShape &shape, ConvolutionPass pass,
+                                                const CudnnLimits &limits, const CudnnWish &wish) {
   const bool is_double = shape.dtype == DType::f64;
   const OperationNames &names = names_of(pass);
   std::vector<CudnnDescriptor> parts;
@@ -129,9 +139,9 @@ Result<std::optional<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const Cudn
     operation.set(names.beta, CUDNN_TYPE_FLOAT, 0.0f);
   }
   // A combination that cuDNN does not take is no error: there are other kernels.
-  if (!operation.finalize().ok()) return std::optional<CudnnPlan>();
+  if (!operation.finalize().ok()) return std::vector<CudnnPlan>();
   parts.push_back(std::move(operation));
-  return CudnnPlan::find(cudnn, device, std::move(parts), limits);
+  return CudnnPlan::find(cudnn, device, std::move(parts), limits, wish);
 }
 
 }  // namespace tutti::impl::backend::cuda

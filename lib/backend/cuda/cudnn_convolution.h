@@ -9,7 +9,8 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "backend/cuda/cudnn_plan.h"
 #include "base/status.h"
@@ -39,9 +40,13 @@ int64_t padding_behind(int64_t input, int64_t output, int64_t window, int64_t st
 /// Names of the tensors in a plan: x or its gradient, kernel or its gradient, y or its gradient.
 inline constexpr std::array<int64_t, 3> kConvolutionUids = {1, 2, 3};
 
-base::Result<std::optional<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnDevice &device,
-                                                        const ConvolutionShape &shape, ConvolutionPass pass,
-                                                        const CudnnLimits &limits);
+/// None where cuDNN does not take the convolution.
+base::Result<std::vector<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnDevice &device,
+                                                      const ConvolutionShape &shape, ConvolutionPass pass,
+                                                      const CudnnLimits &limits, const CudnnWish &wish = {});
+
+/// "forward bf16 x 16x56x56x64 ...": what times of engines depend on.
+std::string describe(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits);
 
 }  // namespace tutti::impl::backend::cuda
 

@@ -2,6 +2,8 @@
 #include "backend/cuda/cudnn_plan.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace tutti::impl::backend::cuda {
 
@@ -39,45 +41,85 @@ int64_t CudnnDescriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttri
 
 // ---- plans ----
 
-Result<std::optional<CudnnPlan>> CudnnPlan::find(const Cudnn &cudnn, const CudnnDevice &device,
-                                                 std::vector<CudnnDescriptor> parts, const CudnnLimits &limits) {
-  CudnnPlan plan(cudnn);
+// One search for plans, from heuristic to heuristic.
+class CudnnSearch {
+ public:
+  CudnnSearch(const Cudnn &cudnn, const CudnnDevice &device, CudnnPlan::Parts parts, const CudnnLimits &limits,
+              const CudnnWish &wish)
+      : cudnn_(cudnn), device_(device), parts_(std::move(parts)), limits_(limits), wish_(wish) {}
+
+  Result<std::vector<CudnnPlan>> run() {
+    static constexpr struct {
+      cudnnBackendHeurMode_t mode;
+      const char *name;
+    } kHeuristics[] = {{CUDNN_HEUR_MODE_A, "A"}, {CUDNN_HEUR_MODE_B, "B"}, {CUDNN_HEUR_MODE_FALLBACK, "fallback"}};
+    for (const auto &[mode, name] : kHeuristics) {
+      TUTTI_TRY(ask(mode, name));
+      // What a heuristic thinks less of than another is not worth a trial.
+      if (!plans_.empty()) break;
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_done() const {
+    if (plans_.size() >= wish_.most) return true;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    return !plans_.empty() && seconds > CudnnPlan::kMostSeconds;
+  }
+
+  Status ask(cudnnBackendHeurMode_t mode, const char *heuristic) {
+    CudnnDescriptor heuristics(cudnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, parts_->back());
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+    if (device_.properties != nullptr) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *device_.properties);
+    if (!heuristics.finalize().ok()) return Status();
+    const int64_t count = heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+    if (count <= 0) return Status();
+    std::vector<CudnnDescriptor> configurations;
+    std::vector<cudnnBackendDescriptor_t> pointers;
+    for (int64_t i = 0; i < count; ++i) {
+      configurations.emplace_back(cudnn_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+      pointers.push_back(configurations.back().pointer());
+      if (pointers.back() == nullptr) return base::resource_exhausted("cuDNN cannot make a descriptor");
+    }
+    const int64_t given =
+        heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, pointers.data());
+    for (int64_t i = 0; i < std::min(given, count) && !is_done(); ++i)
+      consider(configurations[static_cast<size_t>(i)], base::concat(heuristic, i));
+    return Status();
+  }
+
+  void consider(CudnnDescriptor &configuration, std::string place) {
+    CudnnPlan plan(cudnn_, parts_);
+    if (!plan.keeps_to(limits_, configuration)) return;
+    plan.name_ = base::concat(place, " engine ", plan.engine_);
+    if (!wish_.name.empty() && plan.name_ != wish_.name) return;
+    if (plan.make_ready(device_, configuration, limits_)) plans_.push_back(std::move(plan));
+  }
+
+  const Cudnn &cudnn_;
+  const CudnnDevice &device_;
+  const CudnnPlan::Parts parts_;
+  const CudnnLimits &limits_;
+  const CudnnWish &wish_;
+  const Clock::time_point start_ = Clock::now();
+  std::vector<CudnnPlan> plans_;
+};
+
+Result<std::vector<CudnnPlan>> CudnnPlan::find(const Cudnn &cudnn, const CudnnDevice &device,
+                                               std::vector<CudnnDescriptor> parts, const CudnnLimits &limits,
+                                               const CudnnWish &wish) {
   CudnnDescriptor graph(cudnn, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts.back());
   if (device.handle != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, device.handle);
-  plan.parts_ = std::move(parts);
   // What cuDNN does not take at all it refuses here.
-  if (!graph.finalize().ok()) return std::optional<CudnnPlan>();
-  plan.parts_.push_back(std::move(graph));
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
-    TUTTI_ASSIGN(const bool found, plan.search(device, mode, limits));
-    if (found) return std::optional<CudnnPlan>(std::move(plan));
-  }
-  return std::optional<CudnnPlan>();
-}
-
-Result<bool> CudnnPlan::search(const CudnnDevice &device, cudnnBackendHeurMode_t mode, const CudnnLimits &limits) {
-  CudnnDescriptor heuristics(*cudnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, parts_.back());
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-  if (device.properties != nullptr) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *device.properties);
-  if (!heuristics.finalize().ok()) return false;
-  const int64_t count = heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
-  if (count <= 0) return false;
-  std::vector<CudnnDescriptor> configurations;
-  std::vector<cudnnBackendDescriptor_t> pointers;
-  for (int64_t i = 0; i < count; ++i) {
-    configurations.emplace_back(*cudnn_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    pointers.push_back(configurations.back().pointer());
-    if (pointers.back() == nullptr) return base::resource_exhausted("cuDNN cannot make a descriptor");
-  }
-  const int64_t given =
-      heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, pointers.data());
-  for (int64_t i = 0; i < std::min(given, count); ++i) {
-    CudnnDescriptor &configuration = configurations[static_cast<size_t>(i)];
-    if (keeps_to(limits, configuration) && make_ready(device, configuration, limits)) return true;
-  }
-  return false;
+  if (!graph.finalize().ok()) return std::vector<CudnnPlan>();
+  parts.push_back(std::move(graph));
+  const auto shared = std::make_shared<const std::vector<CudnnDescriptor>>(std::move(parts));
+  return CudnnSearch(cudnn, device, shared, limits, wish).run();
 }
 
 bool CudnnPlan::keeps_to(const CudnnLimits &limits, const CudnnDescriptor &configuration) {
@@ -120,8 +162,8 @@ bool CudnnPlan::make_ready(const CudnnDevice &device, CudnnDescriptor &configura
   if (plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes) != 1) return false;
   if (bytes > limits.most_scratch) return false;
   scratch_bytes_ = bytes;
-  parts_.push_back(std::move(configuration));
-  parts_.push_back(std::move(plan));
+  own_.push_back(std::move(configuration));
+  own_.push_back(std::move(plan));
   return true;
 }
 
@@ -132,7 +174,7 @@ Status CudnnPlan::execute(cudnnHandle_t handle, const std::array<int64_t, 3> &ui
   pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.size(), pointers.data());
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, scratch);
   TUTTI_TRY(pack.finalize());
-  return status_of(*cudnn_, cudnn_->cudnnBackendExecute(handle, parts_.back().pointer(), pack.pointer()),
+  return status_of(*cudnn_, cudnn_->cudnnBackendExecute(handle, own_.back().pointer(), pack.pointer()),
                    "running a convolution");
 }
 

@@ -11,8 +11,10 @@
 #define TUTTI_BACKEND_CUDA_CUDNN_PLAN_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -67,30 +69,44 @@ struct CudnnLimits {
   bool must_repeat = false;         ///< equal results in every run
 };
 
+/// Which plans of those that keep to the limits are wanted.
+struct CudnnWish {
+  size_t most = 1;   ///< so many, those that cuDNN thinks best
+  std::string name;  ///< this one alone; "" = any
+};
+
 /// An operation graph of one operation, made ready to run.
 class CudnnPlan {
  public:
-  /// The first engine that cuDNN proposes, supports and that keeps to the limits; nothing where there is none.
+  /// Seconds after which no second plan is looked for: cuDNN compiles some while they are made.
+  static constexpr double kMostSeconds = 1;
+
+  /// Engines that cuDNN proposes, supports and that keep to the limits, best estimate first; none where there are none.
   /// `parts` are what the operation refers to, the operation itself last, all finalized.
-  static base::Result<std::optional<CudnnPlan>> find(const Cudnn &cudnn, const CudnnDevice &device,
-                                                     std::vector<CudnnDescriptor> parts, const CudnnLimits &limits);
+  static base::Result<std::vector<CudnnPlan>> find(const Cudnn &cudnn, const CudnnDevice &device,
+                                                   std::vector<CudnnDescriptor> parts, const CudnnLimits &limits,
+                                                   const CudnnWish &wish = {});
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   /// cuDNN's number of the engine.
   int64_t engine() const { return engine_; }
+  /// The same for the same proposal of the same version: which heuristic's, which one, which engine.
+  const std::string &name() const { return name_; }
   /// Puts the operation on the handle's stream; `uids` and `pointers` name the tensors.
   base::Status execute(cudnnHandle_t handle, const std::array<int64_t, 3> &uids, const std::array<void *, 3> &pointers,
                        void *scratch) const;
 
  private:
-  explicit CudnnPlan(const Cudnn &cudnn) : cudnn_(&cudnn) {}
-  /// Tries the engines that one heuristic proposes.
-  base::Result<bool> search(const CudnnDevice &device, cudnnBackendHeurMode_t mode, const CudnnLimits &limits);
+  friend class CudnnSearch;
+  using Parts = std::shared_ptr<const std::vector<CudnnDescriptor>>;
+  CudnnPlan(const Cudnn &cudnn, Parts parts) : cudnn_(&cudnn), parts_(std::move(parts)) {}
   bool keeps_to(const CudnnLimits &limits, const CudnnDescriptor &configuration);
   bool make_ready(const CudnnDevice &device, CudnnDescriptor &configuration, const CudnnLimits &limits);
 
   const Cudnn *cudnn_;
-  std::vector<CudnnDescriptor> parts_;  // the graph is the last of them, then what search() kept
+  Parts parts_;                       // the graph is the last of them; plans of one search share them
+  std::vector<CudnnDescriptor> own_;  // configuration and plan
+  std::string name_;
   int64_t scratch_bytes_ = 0;
   int64_t engine_ = -1;
 };

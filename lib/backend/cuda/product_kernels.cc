@@ -21,8 +21,8 @@ Result<std::shared_ptr<const CublasLtProduct>> make_product(KernelRequest &reque
   const DeviceHandles::Use use(*handles);
   const CublasLt *const lt = handles->cublaslt(use);
   if (lt == nullptr) return std::shared_ptr<const CublasLtProduct>();
-  TUTTI_ASSIGN(auto product,
-               CublasLtProduct::make(*lt, handles->cublaslt_handle(), shape, handles->product_scratch_bytes()));
+  TUTTI_ASSIGN(auto product, CublasLtProduct::make(*lt, handles->cublaslt_handle(), shape,
+                                                   handles->product_scratch_bytes(), request.trials));
   if (product == nullptr) return product;
   (void)request.reserve_scratch(product->scratch_bytes());
   request.kernel_name = "cublaslt";

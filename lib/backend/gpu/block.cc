@@ -38,6 +38,7 @@ Result<Block> Block::compile(KernelRequest &request, const graph::Region &region
     const Node &node = request.lowered.graph().node(id);
     if (node.op == "constant") continue;
     KernelRequest inner{request.lowered, node, request.library, request.fault_texts, request.batch};
+    inner.trials = request.trials;
     TUTTI_ASSIGN(KernelCall call, make_call(inner));
     block.calls_.push_back(std::move(call));
     call_scratch.push_back(inner.scratch_bytes);

@@ -32,6 +32,7 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t 
   device->generator =
       std::make_unique<KernelGenerator>(device->ordinal, backend.generate_kernels, backend.cache_folder, backend.host);
   TUTTI_ASSIGN(const platform::DeviceFacts facts, platform::describe(device->ordinal));
+  device->description = facts.description;
   device->multiplies_bf16 = facts.multiplies_bf16;
   return device;
 }

@@ -45,6 +45,7 @@ struct GpuDevice {
   int32_t ordinal = 0;
   std::unique_ptr<Library> library;  ///< null where the platform has none
   std::unique_ptr<KernelGenerator> generator;
+  std::string description;       ///< of the GPU
   bool multiplies_bf16 = false;  ///< faster than f32
   std::atomic<int64_t> bytes_in_use{0};
   std::mutex copies_mutex;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/build_id.h"
+#include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/device_ports.h"
 #include "backend/gpu/elementwise.h"
 #include "backend/gpu/elementwise_trees.h"
@@ -26,6 +28,7 @@ namespace {
 
 /// What every value is aligned to: what runtimes give, and what vector loads and libraries want.
 constexpr int64_t kAlignment = 256;
+constexpr int32_t kWarning = 2;
 
 int64_t round_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -46,6 +49,16 @@ Status check_layouts(const LoweredGraph &lowered, const GpuDevice &device) {
   return Status();
 }
 
+/// Null where algorithms are not to depend on the time that they take.
+std::unique_ptr<AlgorithmTrials> trials_for(const LoweredGraph &lowered, GpuDevice &device) {
+  if (device.library == nullptr || lowered.level() != TUTTI_LEVEL_FAST) return nullptr;
+  const TrialMemory memory{[&device](int64_t bytes) { return device.allocate(bytes); },
+                           [&device](void *pointer, int64_t bytes) { device.release(pointer, bytes); }};
+  const auto log = [host = device.host()](const std::string &line) { host->log(host->user, kWarning, line.c_str()); };
+  return std::make_unique<AlgorithmTrials>(
+      PlanCache(device.backend->cache_folder, {"gpu", device.description, kBuildId}), memory, log);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request, GpuDevice &device) {
@@ -56,17 +69,20 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
   executable->host_ = device.host();
   executable->has_trace_ = (request.flags & TUTTI_COMPILE_DEBUG_NAMES) != 0;
   KernelBatch batch(*device.generator);
-  const Status status = executable->add_calls(device.library.get(), batch);
+  const std::unique_ptr<AlgorithmTrials> trials = trials_for(executable->lowered_, device);
+  const Status status = executable->add_calls({device.library.get(), trials.get(), batch});
   if (!status.ok()) return status.with_detail("device", device.name());
+  if (trials != nullptr) trials->remember();
   return executable;
 }
 
-Status GpuExecutable::add_tails(const ElementwiseTrees &trees, Library *library, StorageWishes &wishes,
+Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                                 std::vector<KernelCall> &by_step) {
   for (const ProductTail &tail : find_product_tails(lowered_, trees)) {
     const auto root = static_cast<size_t>(tail.root());
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, library, fault_texts_, &scratch));
+    TUTTI_ASSIGN(KernelCall call,
+                 make_tail_call(lowered_, tail, sources.library, sources.trials, fault_texts_, &scratch));
     if (!call.kernel) continue;
     wishes.scratch[root] = scratch;
     by_step[root] = std::move(call);
@@ -76,11 +92,12 @@ Status GpuExecutable::add_tails(const ElementwiseTrees &trees, Library *library,
   return Status();
 }
 
-Status GpuExecutable::make_calls(Library *library, KernelBatch &batch, StorageWishes &wishes,
+Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wishes,
                                  std::vector<KernelCall> &by_step) {
+  KernelBatch &batch = sources.batch;
   const ElementwiseTrees trees = ElementwiseTrees::make(lowered_, batch.reduced_bytes());
   wishes.turn = trees.turns();
-  TUTTI_TRY(add_tails(trees, library, wishes, by_step));
+  TUTTI_TRY(add_tails(trees, sources, wishes, by_step));
   for (int32_t step = 0; step < lowered_.step_count(); ++step) {
     const Node &node = lowered_.step(step);
     if (wishes.turn[static_cast<size_t>(step)] != step) {
@@ -93,7 +110,8 @@ Status GpuExecutable::make_calls(Library *library, KernelBatch &batch, StorageWi
     KernelCall &call = by_step[static_cast<size_t>(step)];
     if (call.kernel) continue;  // with its product
     if (trees.tree(step).empty()) {
-      KernelRequest request{lowered_, node, library, fault_texts_, &batch};
+      KernelRequest request{lowered_, node, sources.library, fault_texts_, &batch};
+      request.trials = sources.trials;
       TUTTI_ASSIGN(call, make_call(request));
       wishes.scratch[static_cast<size_t>(step)] = request.scratch_bytes;
     } else if (reduces_trees(node.op)) {
@@ -107,7 +125,7 @@ Status GpuExecutable::make_calls(Library *library, KernelBatch &batch, StorageWi
   return batch.compile();
 }
 
-void GpuExecutable::make_report(const Library *library, const KernelBatch &batch) {
+void GpuExecutable::make_report(const KernelSources &sources) {
   JsonArray kernels;
   for (const KernelCall &call : calls_) {
     if (call.step < 0) continue;
@@ -118,12 +136,13 @@ void GpuExecutable::make_report(const Library *library, const KernelBatch &batch
                                  {"kernel", is_generated ? "generated " + call.kernel_name : call.kernel_name}});
   }
   JsonObject report{{"kernels", std::move(kernels)}};
-  if (library != nullptr) report.emplace_back("library", library->describe());
-  if (!batch.report().is_null()) report.emplace_back("generated_kernels", batch.report());
+  if (sources.library != nullptr) report.emplace_back("library", sources.library->describe());
+  if (sources.trials != nullptr) report.emplace_back("algorithms_tried_for", sources.trials->measured_count());
+  if (!sources.batch.report().is_null()) report.emplace_back("generated_kernels", sources.batch.report());
   report_ = std::move(report);
 }
 
-Status GpuExecutable::add_calls(Library *library, KernelBatch &batch) {
+Status GpuExecutable::add_calls(const KernelSources &sources) {
   StorageWishes wishes = StorageWishes::row_major(lowered_);
   wishes.alignment = kAlignment;
   wishes.may_overwrite = [&, updates = wishes.may_overwrite](const Node &node, int32_t output, int32_t input) {
@@ -131,12 +150,12 @@ Status GpuExecutable::add_calls(Library *library, KernelBatch &batch) {
     return updates(node, output, input) || (tail_roots_.count(&node) == 0 && may_overwrite(lowered_, node, input));
   };
   std::vector<KernelCall> by_step(lowered_.steps().size());
-  TUTTI_TRY(make_calls(library, batch, wishes, by_step));
+  TUTTI_TRY(make_calls(sources, wishes, by_step));
   plan_ = plan_storage(lowered_, wishes);
   place_ports();
   TUTTI_TRY(list_calls(wishes, std::move(by_step)));
   joined_.join(calls_, segment_ends_, [&](int32_t position) { return places_[static_cast<size_t>(position)]; });
-  make_report(library, batch);
+  make_report(sources);
   name_calls();
   return Status();
 }

@@ -31,6 +31,13 @@ struct PortPlace {
   int64_t bytes = 0;
 };
 
+/// What kernels are made with.
+struct KernelSources {
+  Library *library;         ///< or null
+  AlgorithmTrials *trials;  ///< or null
+  KernelBatch &batch;
+};
+
 class GpuExecutable {
  public:
   static base::Result<std::unique_ptr<GpuExecutable>> compile(const tutti_compile_request &request, GpuDevice &device);
@@ -41,12 +48,11 @@ class GpuExecutable {
  private:
   friend class GpuProgram;
   explicit GpuExecutable(LoweredGraph lowered) : lowered_(std::move(lowered)) {}
-  base::Status add_calls(Library *library, KernelBatch &batch);
-  base::Status add_tails(const ElementwiseTrees &trees, Library *library, StorageWishes &wishes,
+  base::Status add_calls(const KernelSources &sources);
+  base::Status add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                          std::vector<KernelCall> &by_step);
-  base::Status make_calls(Library *library, KernelBatch &batch, StorageWishes &wishes,
-                          std::vector<KernelCall> &by_step);
-  void make_report(const Library *library, const KernelBatch &batch);
+  base::Status make_calls(const KernelSources &sources, StorageWishes &wishes, std::vector<KernelCall> &by_step);
+  void make_report(const KernelSources &sources);
   base::Status list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step);
   void add_copies(int32_t step, bool into_outputs);
   base::Status add_state_write(int32_t step);

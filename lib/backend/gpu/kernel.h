@@ -37,6 +37,7 @@
 
 namespace tutti::impl::backend::gpu {
 
+class AlgorithmTrials;
 class KernelBatch;
 class Library;
 class RowsKernel;
@@ -111,6 +112,8 @@ struct KernelRequest {
   KernelBatch *batch = nullptr;
   /// What is computed together with a product (product_tails.h), or null. A factory that cannot gives an empty kernel.
   const ProductTail *tail = nullptr;
+  /// Where libraries may try their algorithms; null where their estimates stand.
+  AlgorithmTrials *trials = nullptr;
   /// Set by the factory: bytes of Frame::scratch().
   int64_t scratch_bytes = 0;
   /// Set by the factory where it says more than the op's name: "cublaslt", "simt_gemm", ...

@@ -117,6 +117,7 @@ Result<Kernel> find_with_tail(KernelRequest &request) {
   TUTTI_ASSIGN(Kernel kernel, request.library->find(request));
   if (kernel) return kernel;
   KernelRequest plain{request.lowered, request.node, request.library, request.fault_texts};
+  plain.trials = request.trials;
   TUTTI_ASSIGN(const Kernel without, request.library->find(plain));
   if (without) return Kernel();
   request.scratch_bytes = 0;
@@ -149,9 +150,10 @@ Result<KernelCall> make_call(KernelRequest &request) {
 }
 
 Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
-                                  std::vector<FaultText> &fault_texts, int64_t *scratch_bytes) {
+                                  AlgorithmTrials *trials, std::vector<FaultText> &fault_texts,
+                                  int64_t *scratch_bytes) {
   const graph::Node &product = lowered.step(tail.product), &root = lowered.step(tail.root());
-  KernelRequest request{lowered, product, library, fault_texts, nullptr, &tail};
+  KernelRequest request{lowered, product, library, fault_texts, nullptr, &tail, trials};
   Result<Kernel> kernel = find_with_tail(request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(product), ": cannot be compiled"));
   *scratch_bytes = request.scratch_bytes;

@@ -44,7 +44,8 @@ std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const E
 /// The call of a product with its tail: inputs are those of the product, then what the tail reads; the output is the
 /// root's. No kernel where whoever computes the product cannot take the tail along: then they are made one by one.
 base::Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
-                                        std::vector<FaultText> &fault_texts, int64_t *scratch_bytes);
+                                        AlgorithmTrials *trials, std::vector<FaultText> &fault_texts,
+                                        int64_t *scratch_bytes);
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -5,7 +5,10 @@
 #include "backend/cuda/cudnn_convolution.h"
 
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "testing.h"
 
@@ -52,10 +55,17 @@ ConvolutionShape shape_of(DType dtype, int64_t size, int64_t channels, int64_t f
   return shape;
 }
 
-std::optional<CudnnPlan> plan(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits) {
+std::vector<CudnnPlan> plans(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits,
+                             const CudnnWish &wish = {}) {
   CudnnDevice device;
   device.properties = &*h100;
-  return assert_ok_value(plan_convolution(*library, device, shape, pass, limits));
+  return assert_ok_value(plan_convolution(*library, device, shape, pass, limits, wish));
+}
+
+std::optional<CudnnPlan> plan(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits) {
+  std::vector<CudnnPlan> found = plans(shape, pass, limits);
+  assert_true(found.size() <= 1);
+  return found.empty() ? std::nullopt : std::optional<CudnnPlan>(std::move(found[0]));
 }
 
 constexpr ConvolutionPass kPasses[] = {ConvolutionPass::forward, ConvolutionPass::input_gradient,
@@ -97,6 +107,26 @@ void limits_change_the_engine(void **) {
     small.most_scratch = second->scratch_bytes() - 1;
     const auto third = plan(shape, pass, small);
     if (third) assert_true(third->scratch_bytes() < second->scratch_bytes());
+  }
+}
+
+/// Several plans of one search, each found again by its name.
+void plans_have_names(void **) {
+  const ConvolutionShape shape = shape_of(DType::bf16, 56, 64, 64, 3, 1, 1, 1);
+  const CudnnLimits limits{int64_t{256} << 20};
+  for (const ConvolutionPass pass : kPasses) {
+    const std::vector<CudnnPlan> several = plans(shape, pass, limits, {4, ""});
+    assert_in_range(several.size(), 2, 4);
+    std::set<std::string> names;
+    for (const CudnnPlan &one : several) {
+      names.insert(one.name());
+      const std::vector<CudnnPlan> again = plans(shape, pass, limits, {4, one.name()});
+      assert_int_equal(again.size(), 1);
+      assert_string_equal(again[0].name().c_str(), one.name().c_str());
+      assert_int_equal(again[0].engine(), one.engine());
+    }
+    assert_int_equal(names.size(), several.size());
+    assert_true(plans(shape, pass, limits, {1, "no such engine"}).empty());
   }
 }
 
@@ -144,6 +174,7 @@ int main() {
   const CMUnitTest with_cudnn[] = {
       cmocka_unit_test(usual_convolutions_have_plans),
       cmocka_unit_test(limits_change_the_engine),
+      cmocka_unit_test(plans_have_names),
       cmocka_unit_test(impossible_convolutions_have_none),
   };
   const CMUnitTest without[] = {cmocka_unit_test(with_device)};

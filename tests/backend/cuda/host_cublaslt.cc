@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/host_cublaslt.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -98,11 +99,14 @@ cublasStatus_t set_preference(cublasLtMatmulPreference_t, cublasLtMatmulPreferen
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
                          cublasLtMatmulHeuristicResult_t *results, int *count) {
-  results[0] = {};
-  results[0].workspaceSize = 1000;
-  *count = record().algorithms;
+  *count = std::min(record().algorithms, most);
+  for (int i = 0; i < *count; ++i) {
+    results[i] = {};
+    results[i].workspaceSize = 1000;
+    results[i].algo.data[0] = static_cast<uint64_t>(i);
+  }
   return record().heuristic;
 }
 
@@ -173,6 +177,8 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const vo
   record().epilogue = self.epilogue;
   const double factor = load(self.scale, beta, 0);
   if (algorithm == nullptr || scratch != 1000 || (factor == 0 && c != d)) return CUBLAS_STATUS_INVALID_VALUE;
+  const auto time = record().algorithm_milliseconds.find(algorithm->data[0]);
+  record().milliseconds += time == record().algorithm_milliseconds.end() ? 0 : time->second;
   return multiply(self, load(self.scale, alpha, 0), {a, layout_of(layout_a), self.a == CUBLAS_OP_T},
                   {b, layout_of(layout_b), self.b == CUBLAS_OP_T}, factor, {c, layout_of(layout_c)}, d,
                   layout_of(layout_d));

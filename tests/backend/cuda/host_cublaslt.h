@@ -21,7 +21,9 @@ struct HostCublasLt {
   std::map<int, uint64_t> preferences;
   // What it answers.
   cublasStatus_t heuristic = CUBLAS_STATUS_SUCCESS;
-  int algorithms = 1;
+  int algorithms = 1;                                 ///< that it has
+  double milliseconds = 0;                            ///< that passed in it
+  std::map<uint64_t, double> algorithm_milliseconds;  ///< of one call, by algorithm from 0 on
 };
 
 /// The one there is.

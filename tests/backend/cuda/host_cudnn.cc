@@ -173,10 +173,11 @@ cudnnStatus_t execute(cudnnHandle_t, cudnnBackendDescriptor_t plan, cudnnBackend
   const Descriptor &pack = descriptor_of(variant_pack);
   if (!pack.is_final || pack.get<char *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE) == nullptr) return CUDNN_STATUS_BAD_PARAM;
   std::memset(pack.get<char *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), 0xff, 512);
-  const Descriptor &operation = descriptor_of(plan)
-                                    .part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
-                                    .part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)
-                                    .part(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  const Descriptor &configuration = descriptor_of(plan).part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  const auto time = record.engine_milliseconds.find(configuration.get<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  record.milliseconds += time == record.engine_milliseconds.end() ? 0 : time->second;
+  const Descriptor &operation =
+      configuration.part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).part(CUDNN_ATTR_OPERATIONGRAPH_OPS);
   const auto run = [&](int x_name, int kernel_name, int y_name, int window_name, int result, auto function) {
     const Tensor tensors[] = {Tensor(operation.part(x_name), pack), Tensor(operation.part(kernel_name), pack),
                               Tensor(operation.part(y_name), pack)};

@@ -5,14 +5,19 @@
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_
 
+#include <cstdint>
+#include <map>
+
 #include "backend/cuda/dynamic_library.h"
 
 namespace tutti::testing {
 
 struct HostCudnn {
   impl::backend::cuda::Cudnn functions;
-  int descriptors = 0, calls = 0;  ///< descriptors that were not destroyed; convolutions
-  bool supports = true;            ///< false: no plan can be made
+  int descriptors = 0, calls = 0;                 ///< descriptors that were not destroyed; convolutions
+  bool supports = true;                           ///< false: no plan can be made
+  double milliseconds = 0;                        ///< that passed in it
+  std::map<int64_t, double> engine_milliseconds;  ///< of one call, by engine
 };
 
 /// The one there is.

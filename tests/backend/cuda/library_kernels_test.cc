@@ -4,15 +4,16 @@
 // it is met, are replaced by what works on the host's memory.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "backend/cuda/cuda_library.h"
-#include "backend/cuda/device_transpose.h"
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
-#include "backend/gpu/device_elementwise.h"
+#include "backend/cuda/host_runtime.h"
+#include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/elementwise_trees.h"
 #include "backend/gpu/product_tails.h"
 #include "graph/builder.h"
@@ -28,74 +29,7 @@ using graph::ValueId;
 using tensor::DType;
 using tutti::testing::host_cublaslt;
 using tutti::testing::host_cudnn;
-
-// ---- in place of the runtime ----
-
-namespace {
-int current_device = 0;
-bool has_libraries = true;
-}  // namespace
-
-cudaError_t cudaGetDevice(int *device) {
-  *device = current_device;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int device) {
-  current_device = device;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr name, int device) {
-  // GPU 5 is an old one.
-  *value = name == cudaDevAttrComputeCapabilityMajor ? (device == 5 ? 7 : 9) : 0;
-  return cudaSuccess;
-}
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
-const char *cudaGetErrorName(cudaError_t) { return "error"; }
-const char *cudaGetErrorString(cudaError_t) { return "an error"; }
-
-namespace tutti::impl::backend {
-
-base::Result<const cuda::CublasLt *> cuda::cublaslt() {
-  if (!has_libraries) return base::unavailable("libcublasLt.so: not here");
-  return &host_cublaslt().functions;
-}
-base::Result<const cuda::Cudnn *> cuda::cudnn() {
-  if (!has_libraries) return base::unavailable("libcudnn.so: not here");
-  return &host_cudnn().functions;
-}
-/// Nothing here copies.
-cudaError_t gpu::launch_copy(void *, const void *, int64_t, cudaStream_t) { return cudaErrorNotSupported; }
-cudaError_t cuda::launch_transpose(void *to, const void *from, int64_t rows, int64_t columns, int64_t bytes,
-                                   cudaStream_t) {
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      std::copy_n(static_cast<const char *>(from) + (row * columns + column) * bytes, bytes,
-                  static_cast<char *>(to) + (column * rows + row) * bytes);
-  return cudaSuccess;
-}
-/// The sum of two operands of f32 on two axes, or f32 rounded to bf16.
-cudaError_t gpu::launch_elements(const gpu::ElementProgram &program, const gpu::ElementPlaces &places, cudaStream_t) {
-  if (program.instructions[0].op == gpu::ElementOp::identity && program.inputs[0].dtype == DType::f32 &&
-      program.output.dtype == DType::bf16) {
-    for (int64_t i = 0; i < places.elements; ++i)
-      static_cast<uint16_t *>(places.output)[i] =
-          tensor::float_to_bfloat16_bits(static_cast<const float *>(places.inputs[0])[i]);
-    return cudaSuccess;
-  }
-  if (program.instructions[0].op != gpu::ElementOp::add || program.rank != 2) return cudaErrorInvalidValue;
-  const auto value = [&](int32_t input, int64_t i) {
-    const gpu::ElementOperand &operand = program.inputs[input];
-    const int64_t row = i / program.dims[1], column = i % program.dims[1];
-    const int64_t position =
-        operand.access == gpu::ElementAccess::dense ? i : row * operand.strides[0] + column * operand.strides[1];
-    return static_cast<const float *>(places.inputs[input])[position];
-  };
-  for (int64_t i = 0; i < places.elements; ++i)
-    static_cast<float *>(places.output)[i] = value(0, i) + value(1, i);
-  return cudaSuccess;
-}
-
-}  // namespace tutti::impl::backend
+using tutti::testing::host_runtime;
 
 namespace {
 
@@ -443,6 +377,51 @@ void levels_choose_engines(void **) {
   assert_string_equal(run(one_convolution(TUTTI_LEVEL_INVARIANT)).kernel.c_str(), "cudnn_9");
 }
 
+/// The engine that trials choose, on the first GPU and on another of the kind.
+void engines_are_tried(void **) {
+  const auto folder = backend::PlanCache("", {"gpu", "a GPU", "1"});
+  const backend::gpu::TrialMemory memory{
+      [](int64_t bytes) -> base::Result<void *> { return std::aligned_alloc(256, static_cast<size_t>(bytes)); },
+      [](void *pointer, int64_t) { std::free(pointer); }};
+  backend::gpu::AlgorithmTrials trials(folder, memory, [](const std::string &line) { fail_msg("%s", line.c_str()); });
+  const LoweredGraph lowered = one_convolution(TUTTI_LEVEL_FAST);
+  std::vector<backend::gpu::FaultText> faults;
+  const auto first = assert_ok_value(backend::cuda::CudaLibrary::open(3));
+  const auto second = assert_ok_value(backend::cuda::CudaLibrary::open(4));
+  backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), first.get(), faults};
+  request.trials = &trials;
+  host_cudnn().engine_milliseconds = {{7, 1}, {8, 5}, {9, 3}};
+  host_runtime().current_device = 3;
+  const backend::gpu::Kernel kernel = assert_ok_value(first->find(request));
+  // Engine 7 rounds the factors, which is not allowed here.
+  assert_string_equal(request.kernel_name.c_str(), "cudnn_9");
+  assert_int_equal(trials.measured_count(), 1);
+  Values x(96, 1), weights(54, 1), y(64);
+  std::vector<void *> table(lowered.values().size());
+  table[static_cast<size_t>(request.node.inputs[0])] = x.data();
+  table[static_cast<size_t>(request.node.inputs[1])] = weights.data();
+  table[static_cast<size_t>(request.node.outputs[0])] = y.data();
+  std::vector<char> scratch(static_cast<size_t>(request.scratch_bytes));
+  backend::gpu::IssueContext context;
+  for (const int device : {3, 4}) {
+    host_runtime().current_device = device;
+    const double before = host_cudnn().milliseconds;
+    assert_ok(kernel(backend::gpu::Frame(table.data(), request.node.inputs.data(), request.node.outputs.data(),
+                                         scratch.data(), context)));
+    assert_true(host_cudnn().milliseconds - before == 3);
+    assert_true(y[0] == 12);
+  }
+  // What is known is not tried again.
+  const int calls = host_cudnn().calls;
+  backend::gpu::KernelRequest again{lowered, request.node, second.get(), faults};
+  again.trials = &trials;
+  assert_true(assert_ok_value(second->find(again)) != nullptr);
+  assert_string_equal(again.kernel_name.c_str(), "cudnn_9");
+  assert_int_equal(host_cudnn().calls, calls);
+  host_runtime().current_device = 0;
+  host_cudnn().engine_milliseconds.clear();
+}
+
 void what_libraries_have_not_is_left_to_others(void **) {
   host_cudnn().supports = false;
   assert_string_equal(run(one_convolution()).kernel.c_str(), "");
@@ -459,9 +438,9 @@ void what_libraries_have_not_is_left_to_others(void **) {
 void what_is_missing_is_said(void **) {
   const auto all = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   assert_string_equal(all->describe().c_str(), "");
-  has_libraries = false;
+  host_runtime().has_libraries = false;
   assert_string_equal(run(one_convolution()).kernel.c_str(), "");
-  has_libraries = true;
+  host_runtime().has_libraries = true;
   // Asked once for each opening of a GPU; `all` keeps this one open.
   assert_string_equal(all->describe().c_str(), "cuDNN is missing: libcudnn.so: not here");
   assert_error_contains(backend::cuda::CudaLibrary::open(5), "compute capability 7.0");
@@ -482,10 +461,10 @@ void a_kernel_runs_on_another_gpu_of_the_kind(void **) {
   table[static_cast<size_t>(node.outputs[0])] = y.data();
   std::vector<char> scratch(static_cast<size_t>(request.scratch_bytes));
   backend::gpu::IssueContext context;
-  current_device = 2;
+  host_runtime().current_device = 2;
   assert_ok(
       kernel(backend::gpu::Frame(table.data(), node.inputs.data(), node.outputs.data(), scratch.data(), context)));
-  current_device = 0;
+  host_runtime().current_device = 0;
   assert_true(y[0] == 12);
   assert_string_equal(second->describe().c_str(), "cuDNN 9.12.0");
 }
@@ -509,6 +488,7 @@ int main() {
       cmocka_unit_test(gradients_of_inputs_are_cudnns),
       cmocka_unit_test(gradients_of_kernels_are_cudnns),
       cmocka_unit_test(levels_choose_engines),
+      cmocka_unit_test(engines_are_tried),
       cmocka_unit_test(what_libraries_have_not_is_left_to_others),
       cmocka_unit_test(what_is_missing_is_said),
       cmocka_unit_test(a_kernel_runs_on_another_gpu_of_the_kind),

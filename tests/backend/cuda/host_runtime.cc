@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/host_runtime.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cuda/device_transpose.h"
+#include "backend/cuda/host_cublaslt.h"
+#include "backend/cuda/host_cudnn.h"
+#include "backend/gpu/device_elementwise.h"
+#include "tensor/half.h"
+
+using namespace tutti::impl;
+using tensor::DType;
+using tutti::testing::host_cublaslt;
+using tutti::testing::host_cudnn;
+using tutti::testing::host_runtime;
+
+tutti::testing::HostRuntime &tutti::testing::host_runtime() {
+  static HostRuntime runtime;
+  return runtime;
+}
+
+// ---- the runtime ----
+
+namespace {
+
+/// An event: the time at which it was recorded.
+double &time_of(cudaEvent_t event) { return *reinterpret_cast<double *>(event); }
+
+}  // namespace
+
+cudaError_t cudaGetDevice(int *device) {
+  *device = host_runtime().current_device;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  host_runtime().current_device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr name, int device) {
+  // GPU 5 is an old one.
+  *value = name == cudaDevAttrComputeCapabilityMajor ? (device == 5 ? 7 : 9) : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
+const char *cudaGetErrorName(cudaError_t) { return "error"; }
+const char *cudaGetErrorString(cudaError_t) { return "an error"; }
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t) {
+  std::memset(memory, value, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+  ++host_runtime().objects;
+  *stream = reinterpret_cast<cudaStream_t>(&host_runtime());
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t) {
+  --host_runtime().objects;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {
+  ++host_runtime().objects;
+  *event = reinterpret_cast<cudaEvent_t>(new double(0));
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  --host_runtime().objects;
+  delete &time_of(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  time_of(event) = host_cudnn().milliseconds + host_cublaslt().milliseconds;
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = static_cast<float>(time_of(end) - time_of(begin));
+  return cudaSuccess;
+}
+
+// ---- libraries and kernels ----
+
+namespace tutti::impl::backend {
+
+base::Result<const cuda::CublasLt *> cuda::cublaslt() {
+  if (!host_runtime().has_libraries) return base::unavailable("libcublasLt.so: not here");
+  return &host_cublaslt().functions;
+}
+base::Result<const cuda::Cudnn *> cuda::cudnn() {
+  if (!host_runtime().has_libraries) return base::unavailable("libcudnn.so: not here");
+  return &host_cudnn().functions;
+}
+/// Nothing here copies.
+cudaError_t gpu::launch_copy(void *, const void *, int64_t, cudaStream_t) { return cudaErrorNotSupported; }
+cudaError_t cuda::launch_transpose(void *to, const void *from, int64_t rows, int64_t columns, int64_t bytes,
+                                   cudaStream_t) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      std::copy_n(static_cast<const char *>(from) + (row * columns + column) * bytes, bytes,
+                  static_cast<char *>(to) + (column * rows + row) * bytes);
+  return cudaSuccess;
+}
+/// The sum of two operands of f32 on two axes, or f32 rounded to bf16.
+cudaError_t gpu::launch_elements(const gpu::ElementProgram &program, const gpu::ElementPlaces &places, cudaStream_t) {
+  if (program.instructions[0].op == gpu::ElementOp::identity && program.inputs[0].dtype == DType::f32 &&
+      program.output.dtype == DType::bf16) {
+    for (int64_t i = 0; i < places.elements; ++i)
+      static_cast<uint16_t *>(places.output)[i] =
+          tensor::float_to_bfloat16_bits(static_cast<const float *>(places.inputs[0])[i]);
+    return cudaSuccess;
+  }
+  if (program.instructions[0].op != gpu::ElementOp::add || program.rank != 2) return cudaErrorInvalidValue;
+  const auto value = [&](int32_t input, int64_t i) {
+    const gpu::ElementOperand &operand = program.inputs[input];
+    const int64_t row = i / program.dims[1], column = i % program.dims[1];
+    const int64_t position =
+        operand.access == gpu::ElementAccess::dense ? i : row * operand.strides[0] + column * operand.strides[1];
+    return static_cast<const float *>(places.inputs[input])[position];
+  };
+  for (int64_t i = 0; i < places.elements; ++i)
+    static_cast<float *>(places.output)[i] = value(0, i) + value(1, i);
+  return cudaSuccess;
+}
+
+}  // namespace tutti::impl::backend
