@@ -2,11 +2,25 @@
 #include "distribute/device_inputs.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tutti::impl::distribute {
 
 using base::Result;
 using base::Status;
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+int64_t round_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+int64_t row_bytes(const data::Element &element, int32_t component) {
+  const tensor::Tensor &tensor = element.components[static_cast<size_t>(component)];
+  return tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<DeviceInputs>> DeviceInputs::create(const std::vector<Target> &targets, int32_t parts,
                                                            int32_t contributors, int32_t accumulation) {
@@ -50,11 +64,12 @@ Status DeviceInputs::begin(int32_t slot, int32_t batch, const data::Element &ele
 
 Status DeviceInputs::copy(Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
                           const InputBinding &binding) {
+  reserve_staging(replica.target, batch, twin, element, rows, binding);
   for (int32_t p = 0; p < parts_; ++p) {
     const RowRange range = share_of_rows(rows, replica.target.first_contributor + p, contributors_);
     for (const int32_t component : binding.components()) {
       std::vector<backend::Buffer> &buffers = batch.parts[static_cast<size_t>(p)];
-      TUTTI_TRY(copy_part(replica, buffers, element, range, component));
+      TUTTI_TRY(copy_part(replica, batch, buffers, element, range, component));
       if (twin == nullptr) continue;
       TUTTI_TRY(reserve(replica.target, twin->parts[static_cast<size_t>(p)], component,
                         buffers[static_cast<size_t>(component)].size_bytes()));
@@ -76,14 +91,43 @@ Status DeviceInputs::reserve(const Target &target, std::vector<backend::Buffer> 
   return Status();
 }
 
-Status DeviceInputs::copy_part(Replica &replica, std::vector<backend::Buffer> &buffers, const data::Element &element,
-                               RowRange range, int32_t component) {
-  const tensor::Tensor &tensor = element.components[static_cast<size_t>(component)];
-  const int64_t row_bytes = tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows();
-  const int64_t bytes = range.rows() * row_bytes;
+void DeviceInputs::reserve_staging(const Target &target, Batch &batch, Batch *twin, const data::Element &element,
+                                   int64_t rows, const InputBinding &binding) {
+  batch.staged = 0;
+  if (!has_staging_ || !target.device->backend().copies_by_address()) return;
+  int64_t bytes = 0;
+  for (int32_t p = 0; p < parts_; ++p) {
+    const RowRange range = share_of_rows(rows, target.first_contributor + p, contributors_);
+    for (const int32_t component : binding.components())
+      bytes += round_up(range.rows() * row_bytes(element, component));
+  }
+  for (Batch *const one : {&batch, twin}) {
+    if (one == nullptr || one->staging.size_bytes() >= bytes) continue;
+    one->staging = backend::HostMemory();
+    Result<backend::HostMemory> memory = target.device->allocate_host(bytes);
+    // Page-locked memory may be scarce: copies then read the element, more slowly.
+    has_staging_ = memory.ok();
+    if (!has_staging_) return;
+    one->staging = std::move(*memory);
+  }
+}
+
+const void *DeviceInputs::stage(Batch &batch, const void *rows, int64_t bytes) {
+  if (bytes == 0 || batch.staging.size_bytes() - batch.staged < bytes) return rows;
+  std::byte *const to = batch.staging.data() + batch.staged;
+  std::memcpy(to, rows, static_cast<size_t>(bytes));
+  batch.staged += round_up(bytes);
+  staged_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return to;
+}
+
+Status DeviceInputs::copy_part(Replica &replica, Batch &batch, std::vector<backend::Buffer> &buffers,
+                               const data::Element &element, RowRange range, int32_t component) {
+  const int64_t bytes = range.rows() * row_bytes(element, component);
   TUTTI_TRY(reserve(replica.target, buffers, component, bytes));
   backend::Buffer &buffer = buffers[static_cast<size_t>(component)];
-  TUTTI_TRY(buffer.write(0, InputBinding::row_pointer(element, component, range.begin), bytes, &replica.stream));
+  const void *const rows = stage(batch, InputBinding::row_pointer(element, component, range.begin), bytes);
+  TUTTI_TRY(buffer.write(0, rows, bytes, &replica.stream));
   bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return Status();
 }
@@ -111,7 +155,7 @@ const void *DeviceInputs::rows(size_t replica, int32_t slot, int32_t batch, size
 
 DeviceInputCounters DeviceInputs::counters() const {
   return {batches_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed),
-          in_time_.load(std::memory_order_relaxed)};
+          staged_bytes_.load(std::memory_order_relaxed), in_time_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace tutti::impl::distribute

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches in the memory of devices: the rows of each contributor are copied there ahead of the step, on a stream of
-// their own, so that the copy of the next step's batch goes on while the devices compute the present one.
+// their own, so that the copy of the next step's batch goes on while the devices compute the present one. Where the
+// backend has memory of the host for it (page-locked), they go by way of that: the feeder puts them there and goes on,
+// and the device fetches them by itself.
 //
 //   feeder     settle(slot) -> batch read -> begin(slot, batch, ...)          while the step before runs
 //   replica    wait(replica, slot, batch, stream) -> rows(...) -> program     the stream waits, not the thread
@@ -41,7 +43,8 @@ class DeviceInputs {
   /// Waits for copies that are under way.
   ~DeviceInputs();
 
-  /// Begins to copy what the contributors train on of batch `batch` of a slot. The element must stay until settle().
+  /// Begins to copy what the contributors train on of batch `batch` of a slot, which is settled. The element must stay
+  /// until settle().
   /// After an error nothing is being copied for the batch.
   base::Status begin(int32_t slot, int32_t batch, const data::Element &element, int64_t rows,
                      const InputBinding &binding);
@@ -59,6 +62,8 @@ class DeviceInputs {
   /// Memory for one batch: for each part and component.
   struct Batch {
     std::vector<std::vector<backend::Buffer>> parts;
+    backend::HostMemory staging;  // empty where copies read the element
+    int64_t staged = 0;           // bytes of it that are in use
     backend::Event copied;
     bool is_under_way = false;  // between begin() and settle()
   };
@@ -72,8 +77,13 @@ class DeviceInputs {
 
   base::Status copy(Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
                     const InputBinding &binding);
-  base::Status copy_part(Replica &replica, std::vector<backend::Buffer> &buffers, const data::Element &element,
-                         RowRange range, int32_t component);
+  base::Status copy_part(Replica &replica, Batch &batch, std::vector<backend::Buffer> &buffers,
+                         const data::Element &element, RowRange range, int32_t component);
+  /// Where a copy may read so many bytes from: in the staging memory, where there is any.
+  const void *stage(Batch &batch, const void *rows, int64_t bytes);
+  /// Staging memory of the batch, and of its twin, for all of the replica's rows.
+  void reserve_staging(const Target &target, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
+                       const InputBinding &binding);
 
   /// Memory for at least so many bytes; what it held is lost where it grows.
   static base::Status reserve(const Target &target, std::vector<backend::Buffer> &buffers, int32_t component,
@@ -84,7 +94,8 @@ class DeviceInputs {
   /// allocation in the middle of the first step.
   bool second_slot_is_new_ = true;
   std::vector<Replica> replicas_;
-  std::atomic<int64_t> batches_{0}, bytes_{0}, in_time_{0};
+  bool has_staging_ = true;  // false from the first time on that there is no memory for it
+  std::atomic<int64_t> batches_{0}, bytes_{0}, staged_bytes_{0}, in_time_{0};
 };
 
 }  // namespace tutti::impl::distribute

@@ -421,6 +421,7 @@ base::Json TrainerSession::describe() const {
                           {"copies_input", feeder_->device_inputs() != nullptr},
                           {"input_batches_copied", inputs.batches},
                           {"input_bytes_copied", inputs.bytes},
+                          {"input_bytes_staged", inputs.staged_bytes},
                           {"input_batches_in_time", inputs.in_time},
                           {"shared_weights", setup_->shared_weights},
                           {"gradient_sets", setup_->graphs.gradient_sets},

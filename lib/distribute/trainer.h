@@ -115,6 +115,7 @@ struct NamedNumber {
 struct DeviceInputCounters {
   int64_t batches = 0;  ///< one for each replica and micro-batch
   int64_t bytes = 0;
+  int64_t staged_bytes = 0;  ///< of these: by way of page-locked memory of the host
   int64_t in_time = 0;  ///< batches that were there when their step asked for them
 };
 

@@ -137,14 +137,18 @@ int32_t event_is_done(tutti_event *event) {
 
 // ---- memory and programs ----
 
-int32_t allocate(tutti_device *device, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
-                 tutti_error_sink *sink) {
-  std::function<bool(uint64_t)> has_memory;
+bool has_memory(std::function<bool(uint64_t)> LazySettings::*question, uint64_t bytes) {
+  std::function<bool(uint64_t)> has;
   {
     std::lock_guard lock(shared().mutex);
-    has_memory = shared().settings.has_memory;
+    has = shared().settings.*question;
   }
-  if (has_memory && !has_memory(bytes)) return TUTTI_RESOURCE_EXHAUSTED;
+  return !has || has(bytes);
+}
+
+int32_t allocate(tutti_device *device, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
+                 tutti_error_sink *sink) {
+  if (!has_memory(&LazySettings::has_memory, bytes)) return TUTTI_RESOURCE_EXHAUSTED;
   return reference().buffer->allocate(device, bytes, alignment, buffer, sink);
 }
 
@@ -180,10 +184,14 @@ int32_t fill_zero(tutti_device_buffer *buffer, uint64_t offset, uint64_t bytes, 
 }
 
 int32_t transfer_allocate(tutti_device *, uint64_t bytes, void **memory, tutti_error_sink *) {
+  if (!has_memory(&LazySettings::has_transfer_memory, bytes)) return TUTTI_RESOURCE_EXHAUSTED;
   *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   return *memory == nullptr ? TUTTI_RESOURCE_EXHAUSTED : 0;
 }
-void transfer_release(tutti_device *, void *memory, uint64_t) { std::free(memory); }
+void transfer_release(tutti_device *, void *memory, uint64_t bytes) {
+  if (memory != nullptr) std::memset(memory, 0xff, bytes);  // for who comes too late
+  std::free(memory);
+}
 int32_t transfer(tutti_device *, void *destination, const void *source, uint64_t bytes, tutti_stream *stream,
                  tutti_error_sink *sink) {
   return issue(stream, Late::copies, sink, [=](tutti_error_sink *) {

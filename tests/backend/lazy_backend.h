@@ -30,6 +30,8 @@ struct LazySettings {
   std::function<void()> on_run;
   /// Asked for memory of so many bytes: is there any?
   std::function<bool(uint64_t)> has_memory;
+  /// The same of memory of the host for transfers.
+  std::function<bool(uint64_t)> has_transfer_memory;
 };
 
 class LazyBackend {

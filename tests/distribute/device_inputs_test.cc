@@ -138,6 +138,37 @@ static void test_devices_without_host_memory(void **) {
   assert_same(plain_losses(model, 1, {}, network), trainer->loss_history());
 }
 
+/// Batches go by way of the backend's memory of the host while there is any, and without it where there is none.
+static void test_copies_are_staged(void **) {
+  const NetworkCase network;
+  const int64_t bytes = kRows * (network.features * 4 + 4 + 4);
+  for (const int32_t replicas : {1, 3}) {
+    for (const int64_t most : {int64_t{1} << 30, int64_t{100}, int64_t{0}}) {
+      TrainerOptions options;
+      options.accumulation = 2;
+      std::atomic<int64_t> asked{0};
+      LazySettings settings;
+      settings.has_host_memory = false;
+      settings.has_transfer_memory = [&](uint64_t wanted) {
+        asked.fetch_add(1);
+        return static_cast<int64_t>(wanted) <= most;
+      };
+      LazyBackend::begin(std::move(settings));
+      const Model model = assert_ok_value(build_network(network));
+      if (replicas > 1 && most < 1000) continue;  // replicas combine in such memory
+      auto trainer = assert_ok_value(Trainer::open(model, lazy_strategy(replicas), options));
+      assert_ok(trainer->initialize());
+      assert_ok(trainer->attach_input(batches(network)));
+      assert_ok(trainer->run(-1, nullptr));
+      const auto counters = trainer->counters().device_inputs;
+      assert_int_equal(counters.bytes, bytes);
+      assert_int_equal(counters.staged_bytes, most > 1000 ? bytes : 0);
+      assert_true(asked.load() > 0);
+      assert_same(plain_losses(model, replicas, options, network), trainer->loss_history());
+    }
+  }
+}
+
 /// Each step but the last does not end before the copies of the next one have begun.
 static void test_copies_begin_while_a_step_runs(void **) {
   NetworkCase network;
@@ -244,6 +275,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_late_copies_are_waited_for),
     cmocka_unit_test(test_each_contributor_has_its_rows),
     cmocka_unit_test(test_devices_without_host_memory),
+    cmocka_unit_test(test_copies_are_staged),
     cmocka_unit_test(test_copies_begin_while_a_step_runs),
     cmocka_unit_test(test_a_stopped_run_loses_no_batch),
     cmocka_unit_test(test_inputs_are_replaced_while_they_are_copied),
