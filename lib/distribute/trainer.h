@@ -116,7 +116,7 @@ struct DeviceInputCounters {
   int64_t batches = 0;  ///< one for each replica and micro-batch
   int64_t bytes = 0;
   int64_t staged_bytes = 0;  ///< of these: by way of page-locked memory of the host
-  int64_t in_time = 0;  ///< batches that were there when their step asked for them
+  int64_t in_time = 0;       ///< batches that were there when their step asked for them
 };
 
 struct TrainerCounters {
