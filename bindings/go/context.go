@@ -122,8 +122,9 @@ func (c *Context) LoadFileSystem(module, settings string) error {
 	return fromC(raw.Context_load_file_system(number, module, settings, &failure), failure)
 }
 
-// StartProfile records what trainings of the context do, from their next step on, until StopProfile: each kernel with
-// its time on the device, the steps, and what they wait for. The trace is written to a file for Perfetto; "" = none.
+// StartProfile records what trainings, evaluations and predictions of the context do, from their next step or batch on,
+// until StopProfile: each kernel with its time on the device, the steps, and what they wait for. The trace is written to
+// a file for Perfetto; "" = none.
 func (c *Context) StartProfile(tracePath string) error {
 	var use uses
 	defer use.leave()

@@ -1668,7 +1668,9 @@ type RandomResizedCropOptions struct {
 }
 
 // RandomResizedCrop: A random part of each image (random_crop_window) under another size (resize), mirrored with a
-// probability: all in one pass over the pixels. size: Height and width of the result.
+// probability: all in one pass over the pixels. Directly behind decode_jpeg or decode_image, as crop and
+// random_crop are, no more than that part is decoded, though damage is found wherever it is in the file. size:
+// Height and width of the result.
 func (g *Graph) RandomResizedCrop(x Value, size []int64, options ...RandomResizedCropOptions) Value {
 	raw.Graph_begin(g.handle, "random_resized_crop", 1)
 	raw.Graph_add_input(g.handle, int64(x))

@@ -138,6 +138,7 @@ void EvaluatorSession::submit(const std::shared_ptr<Evaluation> &evaluation, con
 Status EvaluatorSession::run_rows(Evaluation &evaluation, const data::Element &batch, RowRange rows, int64_t number,
                                   int32_t device) {
   LoadedWeights &loaded = *evaluation.devices[static_cast<size_t>(device)];
+  follow_trace(loaded, options_.tracer.get(), "evaluation", device);
   const InputBinding &binding = evaluation.binding;
   ShapeKey key;
   binding.fill_key(batch, rows.rows(), key);
@@ -158,6 +159,7 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const data::Element &b
       .set(backend::RunScalar::row_offset, rows.begin)
       .set(backend::RunScalar::local_rows, rows.rows())
       .set(backend::RunScalar::first_flag, device == 0 && first ? 1 : 0);
+  const base::TraceSpan span(options_.tracer.get(), "step", "evaluate");
   TUTTI_TRY(loaded.ports->run(program.program, inputs, {}, scalars, loaded.stream));
   evaluation.has_sums[static_cast<size_t>(device)] = 1;
   return Status();

@@ -101,6 +101,14 @@ Result<std::shared_ptr<LoadedWeights>> make_lane(const LoadedWeights &first, Exe
   return lane;
 }
 
+void follow_trace(LoadedWeights &loaded, base::Tracer *tracer, std::string_view work, int32_t lane) {
+  const bool is_traced = tracer != nullptr && tracer->enabled();
+  if (is_traced == loaded.is_traced) return;
+  loaded.is_traced = is_traced;
+  loaded.programs->set_traced(is_traced);
+  if (is_traced) tracer->name_row(base::concat(work, " ", lane, " on ", loaded.device->name()));
+}
+
 Status compute_derived(const GraphSource &prepare, ExecutableCache &executables, LoadedWeights &loaded) {
   ProgramCache programs(executables, loaded.device, 1);
   programs.set_arenas(loaded.arenas);

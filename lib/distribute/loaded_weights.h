@@ -6,8 +6,10 @@
 #define TUTTI_DISTRIBUTE_LOADED_WEIGHTS_H_
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
+#include "base/trace.h"
 #include "checkpoint/weight_version.h"
 #include "distribute/device_ports.h"
 #include "distribute/program_cache.h"
@@ -28,7 +30,12 @@ struct LoadedWeights {
   ArenaPointers arenas{};  ///< of the buffers
   std::unique_ptr<ProgramCache> programs, finish_programs;
   std::unique_ptr<DevicePorts> ports;  ///< what `programs` run with
+  bool is_traced = false;              ///< `programs` have spans around their kernels
 };
+
+/// Gives `programs` spans around their kernels while `tracer` (nullable) is enabled, and names the calling thread's row
+/// of the trace, such as "predictions 0 on gpu:0". Before they are prepared, on the device's thread.
+void follow_trace(LoadedWeights &loaded, base::Tracer *tracer, std::string_view work, int32_t lane);
 
 /// The version has every weight of the plan with its dtype and dims, else an error naming the variable.
 base::Status check_weights(const StatePlan &plan, const checkpoint::WeightVersion &version);

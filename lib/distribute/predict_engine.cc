@@ -295,6 +295,7 @@ Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion>
 
 Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane) {
   LoadedWeights &loaded = *call.version->lanes[static_cast<size_t>(lane)];
+  follow_trace(loaded, options_.tracer.get(), "predictions", lane);
   ShapeKey key;
   binding.fill_key(call.batch, rows.rows(), key);
   const GraphSource *source = &source_;
@@ -317,6 +318,7 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
       .set(backend::RunScalar::row_offset, rows.begin)
       .set(backend::RunScalar::local_rows, rows.rows())
       .set(backend::RunScalar::step_rows, call.rows);
+  const base::TraceSpan span(options_.tracer.get(), "step", "predict");
   return loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream);
 }
 

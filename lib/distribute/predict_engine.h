@@ -45,6 +45,8 @@ struct PredictOptions {
   int64_t typical_rows = 64;
   /// Batches of a stream that may be under way or waiting to be taken; 0 = 2 per thread + 2.
   int32_t stream_depth = 0;
+  /// While it is enabled, kernels and calls are traced. Null: never.
+  base::Ref<base::Tracer> tracer = nullptr;
 };
 
 /// One batch of results: outputs by position of PredictEngine::output_names().

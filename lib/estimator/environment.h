@@ -25,7 +25,7 @@ struct Environment {
   base::Ref<base::Logger> logger;             // null: nobody listens
   std::shared_ptr<data::GraphRunner> graphs;  // null: pipelines with maps by graph are errors
   int32_t threads = 0;                        // 0 = the cores of the process
-  base::Ref<base::Tracer> tracer;             // null: training is never traced
+  base::Ref<base::Tracer> tracer;             // null: nothing is ever traced
 };
 
 /// How a call's threads are shared out.

@@ -37,6 +37,7 @@ distribute::PredictOptions EstimatorState::predict_options() const {
   options.threads_per_replica = thread_shares().per_device;
   options.precision = config.precision;
   options.program_cache_size = static_cast<int32_t>(config.program_cache_size);
+  options.tracer = environment.tracer;
   return options;
 }
 

@@ -92,6 +92,45 @@ static void test_a_profile_reports_devices_steps_and_layers(void **state) {
   remove_directory(directory);
 }
 
+/* Evaluations and predictions are steps, too. */
+static void test_a_profile_of_evaluation_and_predictions(void **state) {
+  (void)state;
+  tutti_context *context = make_context();
+  tutti_dataset *dataset = NULL;
+  tutti_estimator *estimator = make_estimator(context, 2, &dataset);
+  train_steps(estimator, dataset, "{\"steps\": 1}", NULL);
+  const char *report = NULL;
+  for (int repetition = 0; repetition < 2; repetition++) {
+    assert_ok(tutti_context_start_profile(context, NULL, &err));
+    assert_ok(tutti_estimator_evaluate(estimator, dataset, 4, NULL, NULL, &err));
+    assert_ok(tutti_context_stop_profile(context, &report, &err));
+    assert_contains(report, "evaluation 0 on ");
+    assert_contains(report, "evaluation 1 on ");
+    assert_contains(report, "\"steps\":4"); /* of each replica; programs were built before */
+    assert_contains(report, "\"layer\":\"dense\"");
+  }
+  tutti_dataset *few = NULL;
+  tutti_pipeline *pipeline = toy_rows(context, 12);
+  tutti_pipeline_batch(pipeline, 4, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &few, &err));
+  tutti_predictor *predictor = NULL;
+  assert_ok(tutti_predictor_from_estimator(estimator, NULL, &predictor, &err));
+  for (int repetition = 0; repetition < 4; repetition++) {
+    const int is_profiled = repetition % 2;
+    tutti_batch *batch = NULL;
+    if (is_profiled) assert_ok(tutti_context_start_profile(context, NULL, &err));
+    assert_ok(tutti_predictor_run_all(predictor, few, NULL, &batch, &err));
+    assert_int_equal(tutti_batch_get_row_count(batch), 12);
+    tutti_batch_unref(batch);
+    if (!is_profiled) continue;
+    assert_ok(tutti_context_stop_profile(context, &report, &err));
+    assert_contains(report, "predictions ");
+    assert_contains(report, "\"layer\":\"dense\"");
+  }
+  tutti_predictor_unref(predictor), tutti_pipeline_unref(pipeline), tutti_dataset_unref(few);
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_context_unref(context);
+}
+
 static void test_results_tell_where_the_time_went(void **state) {
   (void)state;
   tutti_context *context = make_context();
@@ -120,6 +159,7 @@ int main(int argc, char **argv) {
   backend = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_profile_reports_devices_steps_and_layers),
+      cmocka_unit_test(test_a_profile_of_evaluation_and_predictions),
       cmocka_unit_test(test_results_tell_where_the_time_went),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);

@@ -90,9 +90,9 @@ namespace Tutti
             }
         }
 
-        /// <summary>Records what trainings of the context do, from their next step on, until <see cref="StopProfile"/>:
-        /// each kernel with its time on the device, the steps, and what they wait for. The trace is written to a file
-        /// for Perfetto; null = none.</summary>
+        /// <summary>Records what trainings, evaluations and predictions of the context do, from their next step or
+        /// batch on, until <see cref="StopProfile"/>: each kernel with its time on the device, the steps, and what they
+        /// wait for. The trace is written to a file for Perfetto; null = none.</summary>
         public void StartProfile(string tracePath = null)
         {
             using (var use = new Uses())

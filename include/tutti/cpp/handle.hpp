@@ -162,7 +162,8 @@ class Context : public detail::Handle<tutti_context, tutti_context_ref, tutti_co
   }
   int64_t device_count() const { return tutti_context_get_device_count(get()); }
   std::string device_name(int64_t index) const { return detail::copied(tutti_context_get_device_name(get(), index)); }
-  /// Records what trainings do until stop_profile(), which reports as JSON and writes the trace where there is a path.
+  /// Records what trainings, evaluations and predictions do until stop_profile(), which reports as JSON and writes the
+  /// trace where there is a path.
   void start_profile(const std::string &trace_path = "") {
     detail::check([&](tutti_error **err) { return tutti_context_start_profile(get(), trace_path.c_str(), err); });
   }

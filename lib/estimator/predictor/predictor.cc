@@ -163,6 +163,7 @@ Result<Predictor::LoadedRef> Predictor::load(graph::Model model, std::string gra
   options.precision = options_.precision;
   options.program_cache_size = static_cast<int32_t>(options_.program_cache_size);
   options.stream_depth = static_cast<int32_t>(options_.look_ahead);
+  options.tracer = environment_.tracer;
   Loaded loaded;
   TUTTI_ASSIGN(loaded.engine, distribute::PredictEngine::open(selected, strategy_, options));
   TUTTI_TRY(loaded.engine->set_weights(version));

@@ -249,8 +249,8 @@ Case product_case(const Factors &f, Change change) {
 
 /// A process that found rounding to pay, or not to pay, for all products of a case.
 void set_times(const Factors &f, double rounded_seconds) {
-  using Times = tutti::impl::backend::cpu::TimesByCandidate;
-  using tutti::impl::backend::cpu::RunTime;
+  using Times = tutti::impl::backend::TimesByCandidate;
+  using tutti::impl::backend::RunTime;
   const Times times = {{"f32", RunTime{1e-3, 0}}, {"bf16", RunTime{rounded_seconds, 0}}};
   const TemporaryDirectory directory;
   const PlanCache cache = cpu_plan_cache(directory.path());

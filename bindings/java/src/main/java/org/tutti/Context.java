@@ -69,8 +69,8 @@ public final class Context extends NativeObject {
         return log;
     }
 
-    /** Records what trainings of the context do, from their next step on, until {@link #stopProfile}: each kernel with
-     * its time on the device, the steps, and what they wait for.
+    /** Records what trainings, evaluations and predictions of the context do, from their next step or batch on, until
+     * {@link #stopProfile}: each kernel with its time on the device, the steps, and what they wait for.
      *
      * @param tracePath the file that the trace is written to, for Perfetto; null = none
      */
