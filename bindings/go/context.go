@@ -123,8 +123,8 @@ func (c *Context) LoadFileSystem(module, settings string) error {
 }
 
 // StartProfile records what trainings, evaluations and predictions of the context do, from their next step or batch on,
-// until StopProfile: each kernel with its time on the device, the steps, and what they wait for. The trace is written to
-// a file for Perfetto; "" = none.
+// until StopProfile: each kernel with its time on the device, the steps, and what they wait for. The trace is written
+// to a file for Perfetto; "" = none.
 func (c *Context) StartProfile(tracePath string) error {
 	var use uses
 	defer use.leave()

@@ -54,9 +54,9 @@ TUTTI_API const char *tutti_context_get_device_name(tutti_context *context, int6
  * devices whose memory it reads without the host's help; none where all share the host's). NULL as above. */
 TUTTI_API const char *tutti_context_describe_device(tutti_context *context, int64_t index);
 
-/* Starts to record what trainings, evaluations and predictions of the context do, from their next step or batch on: each
- * kernel with the time that it takes on its device, the steps, and what they wait for. A batch that is evaluated, or
- * the part of one that a device predicts, is a step. Steps are slower meanwhile: GPUs get kernels one by one.
+/* Starts to record what trainings, evaluations and predictions of the context do, from their next step or batch on:
+ * each kernel with the time that it takes on its device, the steps, and what they wait for. A batch that is evaluated,
+ * or the part of one that a device predicts, is a step. Steps are slower meanwhile: GPUs get kernels one by one.
  * `trace_path` (NULL or "" = none) is the file that tutti_context_stop_profile writes the trace to, for Perfetto or
  * chrome://tracing. TUTTI_FAILED_PRECONDITION while a profile is running already. */
 TUTTI_API int32_t tutti_context_start_profile(tutti_context *context, const char *trace_path, tutti_error **err);
