@@ -370,6 +370,8 @@ void own_code_only(void **) {
   assert_true(own(sample(10)));
   assert_true(own(range(10).shuffle(4).batch(3).repeat().prefetch(2)));
   assert_true(own(sample(10).apply("cache").apply("take", {{"count", int64_t{3}}})));
+  assert_true(own(sample(10).apply("unique", {{"component", std::string("y")}}).apply("ignore_errors")));
+  assert_true(own(range(10).apply("split", {{"part", std::string("first")}, {"fraction", 0.5}})));
   assert_false(own(sample(10).apply("cache", {{"path", std::string("/nonexistent/cache")}})));
   assert_false(own(with_callback()));
   assert_false(own(with_callback().batch(2).repeat()));
