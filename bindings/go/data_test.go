@@ -185,6 +185,63 @@ func TestDatasetsTellAndSplit(t *testing.T) {
 	}
 }
 
+// words splits the lines of a corpus; with a vocabulary they become numbers, 0 for padding and 1 for what is not in it.
+func words(t *testing.T, vocabulary *Tensor) *Pipeline {
+	t.Helper()
+	corpus := must[*Tensor](t)(NewTextTensor([]string{"The cat sat.", "A dog sat", "", "the cat, the dog!"}))
+	defer corpus.Close()
+	return NewPipeline(nil).AddSlices("text", Feature, corpus).MapGraph(0, func(g *Graph) error {
+		text := g.BytesTokenize(g.GetFeature("text"), BytesTokenizeOptions{Punctuation: BytesTokenizePunctuationDrop})
+		if vocabulary != nil {
+			found := g.Lookup(text, LookupOptions{Vocabulary: g.ConstantTensor(vocabulary)})
+			text = g.Add(found, g.Constant(Int64, 2))
+		}
+		g.SetOutput("text", text)
+		return nil
+	})
+}
+
+func TestAVocabularyIsMadeFromACorpus(t *testing.T) {
+	live(t)
+	corpus := must[*Dataset](t)(words(t, nil).Build())
+	closed(t, corpus)
+	count := func(options ...CountTextsOptions) (*Tensor, string, error) {
+		texts, counts, err := corpus.CountTexts(background, "text", options...)
+		if err != nil {
+			return nil, "", err
+		}
+		closed(t, texts)
+		return texts, fmt.Sprint(must[[]string](t)(Texts(texts)), counts), nil
+	}
+	if _, got, err := count(); err != nil || got != "[the cat dog sat a] [3 2 2 2 1]" {
+		t.Error(got, err)
+	}
+	if _, got, err := count(CountTextsOptions{LeastCount: 2}); err != nil || got != "[the cat dog sat] [3 2 2 2]" {
+		t.Error(got, err)
+	}
+	vocabulary, got, err := count(CountTextsOptions{MostTexts: 3})
+	if err != nil || got != "[the cat dog] [3 2 2]" {
+		t.Fatal(got, err)
+	}
+	numbers := must[*Dataset](t)(words(t, vocabulary).PaddedBatch(2).Build())
+	closed(t, numbers)
+	if got := fmt.Sprint(rows(t, numbers)); got != "[[2 3 1 1 4 1] [0 0 0 0 2 3 2 4]]" {
+		t.Error(got)
+	}
+	_, _, err = count(CountTextsOptions{MemoryBytes: 100})
+	if !errors.Is(err, ResourceExhausted) || !strings.Contains(err.Error(), "take more than 100 bytes") {
+		t.Error(err)
+	}
+	if _, _, err := corpus.CountTexts(background, "y"); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	ended, cancel := context.WithCancel(background)
+	cancel()
+	if _, _, err := corpus.CountTexts(ended, "text"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 func TestClassesAreCountedAndWeighed(t *testing.T) {
 	live(t)
 	dataset := must[*Dataset](t)(AddSlices(NewPipeline(nil), "y", Label, []int64{2, 0, 0, 1, 0, 0}).Build())

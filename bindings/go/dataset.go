@@ -120,6 +120,49 @@ func (d *Dataset) CountClasses(ctx context.Context, component string, classes in
 	return counts, nil
 }
 
+// CountTextsOptions say which texts CountTexts gives, and how much it may hold.
+type CountTextsOptions struct {
+	// So many of the most frequent texts; 0 = all.
+	MostTexts int64
+	// Only texts that came so often.
+	LeastCount int64
+	// What all different texts may take, each its length and 64 bytes; 0 = 1 GiB. Going beyond is an error that
+	// errors.Is knows as ResourceExhausted.
+	MemoryBytes int64
+}
+
+// CountTexts tells how often each text of a component of type ByteArray comes: the most frequent first, and texts that
+// came equally often in the order of their bytes. The tensor is a vocabulary for Lookup, by ConstantTensor; close it.
+// It goes once through the dataset.
+func (d *Dataset) CountTexts(
+	ctx context.Context, component string, options ...CountTextsOptions,
+) (texts *Tensor, counts []int64, err error) {
+	var use uses
+	defer use.leave()
+	number := use.of(d.ref())
+	if use.err != nil {
+		return nil, nil, use.err
+	}
+	c, err := begin(ctx, nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.end()
+	o := first(options)
+	var found, numbers, failure uintptr
+	if code := raw.Dataset_count_texts(number, component, o.MostTexts, o.LeastCount, o.MemoryBytes, c.token, &found,
+		&numbers, &failure); code != 0 {
+		return nil, nil, c.result(code, failure)
+	}
+	texts, all := wrapTensor(found), wrapTensor(numbers)
+	defer all.Close()
+	if counts, err = Values[int64](all); err != nil {
+		texts.Close()
+		return nil, nil, err
+	}
+	return texts, counts, nil
+}
+
 // ToArrow writes a walk over the dataset as an ArrowArrayStream of the Arrow C stream interface to an address: a record
 // batch for each batch of the dataset, or for batchRows elements where these are single examples. The caller must call
 // its release.

@@ -193,6 +193,22 @@ TUTTI_API int32_t tutti_dataset_count_classes(const tutti_dataset *dataset, cons
                                               tutti_cancel *cancel, int64_t *counts, int64_t *needed,
                                               tutti_error **err);
 
+/* How often each text comes: walks over the dataset once, with the seed 0, and makes *texts, bytes[n], and *counts,
+ * i64[n] (NULL = not wanted), which the caller owns: the most frequent text first, texts of one count in the order of
+ * their bytes, so neither the order of elements nor threads make a difference. `component` is of dtype bytes and any
+ * shape, which may differ between elements; empty texts, as those that fill up rows, are texts like others.
+ *
+ * most_texts: so many of the most frequent ones; 0 = all. least_count: only texts that came so often; 0 and 1 = all.
+ * memory_bytes: what all different texts may take, each its length and 64 bytes; 0 = 1 GiB. An element that goes beyond
+ * is TUTTI_RESOURCE_EXHAUSTED, for rare texts count for it too. Another component, and a dataset that is known to have
+ * no end, are TUTTI_INVALID_ARGUMENT.
+ *
+ * *texts is a vocabulary for tutti_lookup (ops.h), by tutti_graph_constant_tensor: 0 is the index of the most frequent
+ * text. lookup(text) + 2 leaves 1 for what is not in it (its `missing` is -1) and 0 for the padding of a batch. */
+TUTTI_API int32_t tutti_dataset_count_texts(const tutti_dataset *dataset, const char *component, int64_t most_texts,
+                                            int64_t least_count, int64_t memory_bytes, tutti_cancel *cancel,
+                                            tutti_tensor **texts, tutti_tensor **counts, tutti_error **err);
+
 /* A walk over the dataset as an Arrow C stream of record batches: those of the dataset, or `batch_rows` elements at a
  * time where elements are single examples. Numbers and texts (as large binary) are not copied; dimensions become
  * fixed-size lists. `cancel` may be NULL; it is kept as long as the stream and ends its get_next, which may be called

@@ -9,6 +9,7 @@
 #include "capi/tensor_c.h"
 #include "data/class_column.h"
 #include "data/format/arrow.h"
+#include "data/text_counts.h"
 
 namespace tutti::impl::capi {
 
@@ -71,6 +72,11 @@ const data::ComponentSpec *component_at(const Ref<DatasetObject> &object, int64_
   const auto &components = object->dataset()->spec().components;
   return index >= 0 && index < static_cast<int64_t>(components.size()) ? &components[static_cast<size_t>(index)]
                                                                        : nullptr;
+}
+
+Status check_not_negative(int64_t value, const char *argument) {
+  if (value >= 0) return Status();
+  return base::invalid_argument("argument '", argument, "' must be 0 or more, got ", value);
 }
 
 /// Lends handles on the tensors of the element the iterator stands on.
@@ -164,6 +170,34 @@ int32_t tutti_dataset_count_classes(const tutti_dataset *dataset, const char *co
                                      iterator_context(*object->core(), 0, std::move(token))));
     if (needed != nullptr) *needed = classes;
     return Status();
+  });
+}
+
+int32_t tutti_dataset_count_texts(const tutti_dataset *dataset, const char *component, int64_t most_texts,
+                                  int64_t least_count, int64_t memory_bytes, tutti_cancel *cancel, tutti_tensor **texts,
+                                  tutti_tensor **counts, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    if (counts != nullptr) *counts = nullptr;
+    TUTTI_TRY(clear(texts, "texts"));
+    TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
+    TUTTI_TRY(require(component, "component"));
+    TUTTI_TRY(check_not_negative(most_texts, "most_texts"));
+    TUTTI_TRY(check_not_negative(least_count, "least_count"));
+    TUTTI_TRY(check_not_negative(memory_bytes, "memory_bytes"));
+    TUTTI_ASSIGN(Ref<base::CancelToken> token, wait_token(cancel));
+    TUTTI_TRY(base::check(token.get()));
+    data::TextCountLimits limits{most_texts, least_count};
+    if (memory_bytes > 0) limits.memory_bytes = memory_bytes;
+    TUTTI_ASSIGN(data::TextCounts found, data::count_texts(*object->dataset(), component, limits,
+                                                           iterator_context(*object->core(), 0, std::move(token))));
+    TUTTI_TRY(emit_tensor(std::move(found.texts), false, texts));
+    if (counts == nullptr) return Status();
+    const Status status = emit_tensor(std::move(found.counts), false, counts);
+    if (!status.ok()) {
+      tutti_tensor_unref(*texts);
+      *texts = nullptr;
+    }
+    return status;
   });
 }
 

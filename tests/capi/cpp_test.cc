@@ -216,6 +216,12 @@ void test_iterator_feed_and_split(void **) {
   assert_int_equal(counts[0] + counts[1], 10);
   assert_true(make_dataset(10, 3).count_classes("y", 2) == counts);
   assert_int_equal(thrown_by([] { make_dataset(10, 3).count_classes("y", 1); }).first, TUTTI_OUT_OF_RANGE);
+  const int64_t words[] = {32, 33, 34, 35, 0x616162};  // "b", "a", "a" behind their offsets
+  tutti::Pipeline corpus;
+  corpus.slices("text", TUTTI_ROLE_FEATURE, tutti::Tensor(TUTTI_DTYPE_BYTES, {3}, words, 35));
+  const auto [texts, often] = corpus.build().count_texts("text");
+  assert_int_equal(texts.element_count(), 2);
+  assert_true(often.data<int64_t>()[0] == 2 && often.data<int64_t>()[1] == 1);
   const auto [head, tail] = make_dataset(10, 1).split(4);
   assert_int_equal(head.cardinality(), 4);
   assert_int_equal(tail.cardinality(), 6);

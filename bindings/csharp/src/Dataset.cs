@@ -148,6 +148,32 @@ namespace Tutti
             }
         }
 
+        /// <summary>How often each text of a component comes: the most frequent first, and texts that came equally
+        /// often in the order of their bytes. The tensor is a vocabulary for Lookup, by
+        /// <see cref="Graph.ConstantTensor"/>; dispose of it. Goes once through the dataset.</summary>
+        /// <param name="component">One of type Bytes, of any shape.</param>
+        /// <param name="counts">How often each text came.</param>
+        /// <param name="mostTexts">So many of the most frequent texts; 0 = all.</param>
+        /// <param name="leastCount">Only texts that came so often.</param>
+        /// <param name="memoryBytes">What all different texts may take, each its length and 64 bytes; 0 = 1 GiB. Going
+        /// beyond is an error with the code ResourceExhausted.</param>
+        /// <param name="cancellationToken">Ends the walk.</param>
+        public Tensor CountTexts(string component, out long[] counts, long mostTexts = 0, long leastCount = 0,
+            long memoryBytes = 0, CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (var use = new Uses())
+            using (var call = new Call(cancellationToken))
+            {
+                IntPtr texts, numbers, failure;
+                call.Check(Raw.dataset_count_texts(use.Of(this), component, mostTexts, leastCount, memoryBytes,
+                    call.Token, out texts, out numbers, out failure), failure);
+                var found = new Tensor(texts);
+                using (var all = new Tensor(numbers))
+                    counts = all.ToArray<long>();
+                return found;
+            }
+        }
+
         /// <summary>Writes a walk over the dataset as an ArrowArrayStream of the Arrow C stream interface to an
         /// address: a record batch for each batch of the dataset, or for so many elements where these are single
         /// examples. The caller must call its release.</summary>

@@ -14,6 +14,12 @@
 
 namespace tutti {
 
+/// Texts, bytes[n], the most frequent first, and how often each came, i64[n].
+struct TextCounts {
+  Tensor texts;
+  Tensor counts;
+};
+
 /// An immutable description of where examples come from; an Iterator has the progress.
 class Dataset : public detail::Handle<tutti_dataset, tutti_dataset_ref, tutti_dataset_unref> {
  public:
@@ -48,6 +54,16 @@ class Dataset : public detail::Handle<tutti_dataset, tutti_dataset_ref, tutti_da
       return tutti_dataset_count_classes(get(), component, class_count, cancel, counts.data(), nullptr, err);
     });
     return counts;
+  }
+  /// How often each text comes: at most so many texts (0 = all), each at least so often, in so much memory (0 = 1 GiB).
+  TextCounts count_texts(const char *component, int64_t most_texts = 0, int64_t least_count = 0,
+                         int64_t memory_bytes = 0, tutti_cancel *cancel = nullptr) const {
+    tutti_tensor *texts = nullptr, *counts = nullptr;
+    detail::check([&](tutti_error **err) {
+      return tutti_dataset_count_texts(get(), component, most_texts, least_count, memory_bytes, cancel, &texts, &counts,
+                                       err);
+    });
+    return {Tensor(texts), Tensor(counts)};
   }
 };
 

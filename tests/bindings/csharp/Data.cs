@@ -239,6 +239,51 @@ namespace Tutti.Tests
             }
         }
 
+        // The words of a corpus; with a vocabulary their numbers, 0 for padding and 1 for what is not in it.
+        private static Pipeline Words(Tensor vocabulary)
+        {
+            using (Tensor corpus = Tensor.From(new[] { "The cat sat.", "A dog sat", "", "the cat, the dog!" }))
+                return new Pipeline().AddSlices("text", Role.Feature, corpus).MapGraph(g =>
+                {
+                    Value text = g.BytesTokenize(g.GetFeature("text"),
+                        new BytesTokenizeOptions { Punctuation = BytesTokenizePunctuation.Drop });
+                    if (vocabulary != null)
+                        text = g.Add(g.Lookup(text, new LookupOptions { Vocabulary = g.ConstantTensor(vocabulary) }),
+                            g.Constant(DType.Int64, 2));
+                    g.SetOutput("text", text);
+                });
+        }
+
+        [Test]
+        private static void AVocabularyIsMadeFromACorpus()
+        {
+            using (Dataset corpus = Words(null).Build())
+            {
+                long[] counts;
+                using (Tensor all = corpus.CountTexts("text", out counts))
+                    Check.Same(new[] { "the", "cat", "dog", "sat", "a" }, all.ToTexts());
+                Check.Same(new long[] { 3, 2, 2, 2, 1 }, counts);
+                using (Tensor frequent = corpus.CountTexts("text", out counts, leastCount: 2))
+                    Check.Same(new[] { "the", "cat", "dog", "sat" }, frequent.ToTexts());
+                using (Tensor vocabulary = corpus.CountTexts("text", out counts, mostTexts: 3))
+                {
+                    Check.Same(new[] { "the", "cat", "dog" }, vocabulary.ToTexts());
+                    Check.Same(new long[] { 3, 2, 2 }, counts);
+                    Gives("2,3,1,1,4,1 0,0,0,0,2,3,2,4", Words(vocabulary).PaddedBatch(2));
+                }
+                TuttiException large = Check.Fails(ErrorCode.ResourceExhausted,
+                    () => corpus.CountTexts("text", out counts, memoryBytes: 100));
+                Check.True(large.Message.Contains("take more than 100 bytes"), large.Message);
+                Check.Fails(ErrorCode.InvalidArgument, () => corpus.CountTexts("y", out counts));
+                using (var source = new CancellationTokenSource())
+                {
+                    source.Cancel();
+                    Check.Throws<OperationCanceledException>(
+                        () => corpus.CountTexts("text", out counts, cancellationToken: source.Token));
+                }
+            }
+        }
+
         [Test]
         private static void ClassesAreCountedAndWeighed()
         {

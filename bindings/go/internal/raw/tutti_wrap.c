@@ -2824,6 +2824,36 @@ int _wrap_dataset_count_classes_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, 
 }
 
 
+int _wrap_dataset_count_texts_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, tutti_cancel *_swig_go_5, tutti_tensor **_swig_go_6, tutti_tensor **_swig_go_7, tutti_error **_swig_go_8) {
+  tutti_dataset *arg1 = (tutti_dataset *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  tutti_cancel *arg6 = (tutti_cancel *) 0 ;
+  tutti_tensor **arg7 = (tutti_tensor **) 0 ;
+  tutti_tensor **arg8 = (tutti_tensor **) 0 ;
+  tutti_error **arg9 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (tutti_cancel *)(uintptr_t)_swig_go_5; 
+  arg7 = (tutti_tensor **)_swig_go_6; 
+  arg8 = (tutti_tensor **)_swig_go_7; 
+  arg9 = (tutti_error **)_swig_go_8; 
+  
+  result = tutti_dataset_count_texts((struct tutti_dataset const *)arg1,(char const *)arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
 int _wrap_dataset_to_arrow_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;

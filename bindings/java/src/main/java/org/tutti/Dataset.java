@@ -18,6 +18,19 @@ public final class Dataset extends NativeObject {
      */
     public record Component(String name, Role role) {}
 
+    /** The different texts of a component.
+     *
+     * @param texts the most frequent first, and those that came equally often in the order of their bytes: a
+     *     vocabulary for {@link Graph#lookup}, by {@link Graph#constant(Tensor)}
+     * @param counts how often each came
+     */
+    public record TextCounts(Tensor texts, long[] counts) implements AutoCloseable {
+        @Override
+        public void close() {
+            texts.close();
+        }
+    }
+
     Dataset(long number, Object... sources) {
         super(new Handle("Dataset", number, Raw::dataset_unref), sources);
     }
@@ -114,6 +127,37 @@ public final class Dataset extends NativeObject {
             long[] failure = new long[1];
             call.check(Raw.dataset_count_classes(use.of(this), component, counts == null ? 0 : counts.length,
                 call.token(), counts, needed, failure), failure);
+        }
+    }
+
+    /** How often each text comes. Goes once through the dataset.
+     *
+     * @param component one of type BYTES, of any shape
+     * @return all texts, to be closed
+     */
+    public TextCounts countTexts(String component) {
+        return countTexts(component, 0, 0, 0);
+    }
+
+    /** How often each text comes. Goes once through the dataset.
+     *
+     * @param component one of type BYTES, of any shape
+     * @param mostTexts so many of the most frequent texts; 0 = all
+     * @param leastCount only texts that came so often
+     * @param memoryBytes what all different texts may take, each its length and 64 bytes; 0 = 1 GiB. Going beyond is an
+     *     error of code RESOURCE_EXHAUSTED
+     * @return the texts, to be closed
+     */
+    public TextCounts countTexts(String component, long mostTexts, long leastCount, long memoryBytes) {
+        try (Use use = new Use(); Call call = Call.begin()) {
+            long[] texts = new long[1];
+            long[] counts = new long[1];
+            long[] failure = new long[1];
+            call.check(Raw.dataset_count_texts(use.of(this), component, mostTexts, leastCount, memoryBytes,
+                call.token(), texts, counts, failure), failure);
+            try (Tensor all = Tensor.wrap(counts[0])) {
+                return new TextCounts(Tensor.wrap(texts[0]), all.toLongs());
+            }
         }
     }
 

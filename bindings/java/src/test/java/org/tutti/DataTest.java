@@ -16,6 +16,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.zip.GZIPOutputStream;
@@ -240,6 +241,44 @@ public class DataTest {
                 assertEquals("the body", wanted.getMessage());
             }
             assertEquals(before, Tutti.liveObjects("iterator"));
+        }
+    }
+
+    /** The words of a corpus; with a vocabulary their numbers, 0 for padding and 1 for what is not in it. */
+    private static Pipeline words(Tensor vocabulary) {
+        try (Tensor corpus = Tensor.of(new String[] {"The cat sat.", "A dog sat", "", "the cat, the dog!"})) {
+            return new Pipeline().addSlices("text", Role.FEATURE, corpus).mapGraph(0, g -> {
+                var plain = new BytesTokenizeOptions().punctuation(BytesTokenizePunctuation.DROP);
+                Value text = g.bytesTokenize(g.feature("text"), plain);
+                if (vocabulary != null) {
+                    Value found = g.lookup(text, new LookupOptions().vocabulary(g.constant(vocabulary)));
+                    text = g.add(found, g.constant(DType.INT64, 2));
+                }
+                g.output("text", text);
+            });
+        }
+    }
+
+    private static void counts(String wanted, Dataset.TextCounts found) {
+        try (found) {
+            assertEquals(wanted, List.of(found.texts().toTexts()) + " " + Arrays.toString(found.counts()));
+        }
+    }
+
+    @Test
+    public void aVocabularyIsMadeFromACorpus() {
+        try (Dataset corpus = words(null).build()) {
+            counts("[the, cat, dog, sat, a] [3, 2, 2, 2, 1]", corpus.countTexts("text"));
+            counts("[the, cat, dog, sat] [3, 2, 2, 2]", corpus.countTexts("text", 0, 2, 0));
+            counts("[the, cat, dog] [3, 2, 2]", corpus.countTexts("text", 3, 0, 0));
+            try (Dataset.TextCounts found = corpus.countTexts("text", 3, 0, 0)) {
+                gives("[[2, 3, 1, 1, 4, 1], [0, 0, 0, 0, 2, 3, 2, 4]]", words(found.texts()).paddedBatch(2));
+            }
+            TuttiException large = Toy.failure(() -> corpus.countTexts("text", 0, 0, 100));
+            assertEquals(Code.RESOURCE_EXHAUSTED, large.code());
+            assertTrue(large.getMessage(), large.getMessage().contains("take more than 100 bytes"));
+            assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> corpus.countTexts("y")).code());
+            assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> corpus.countTexts("text", -1, 0, 0)).code());
         }
     }
 
