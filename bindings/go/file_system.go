@@ -18,9 +18,10 @@ import (
 // matched by fs.ReadDir.
 //
 // Its functions are called on goroutines of their own, several at once. A file is read by io.ReaderAt if it has
-// that, so that reads go on side by side; else by io.Seeker, one at a time; it must be one of them. An error or
-// panic comes back from the call that wanted the data. Nothing ends a read but itself: one that may wait for ever
-// needs a limit of its own. The file system is held until the context, and all that was made with it, is closed.
+// that, so that reads go on side by side; else by io.Seeker, one at a time; it must be one of them. It may be a
+// VersionedFile. An error or panic comes back from the call that wanted the data. Nothing ends a read but itself: one
+// that may wait for ever needs a limit of its own. The file system is held until the context, and all that was made
+// with it, is closed.
 func (c *Context) AddFileSystem(scheme string, files fs.FS) error {
 	if files == nil {
 		return invalid("the file system is nil")
@@ -41,6 +42,15 @@ func (c *Context) AddFileSystem(scheme string, files fs.FS) error {
 	return nil
 }
 
+// VersionedFile is what the files of a file system may be. The version tells the contents of the file from others that
+// were under its name: an entity tag, a generation, a hash; "" when it is not known. It is asked for once, when the
+// file has been opened. Only with versions may Cache and Snapshot keep in a file what they read without a key: what is
+// cached of another version is never used.
+type VersionedFile interface {
+	fs.File
+	Version() (string, error)
+}
+
 // servedFiles is a file system with its open files, by number.
 type servedFiles struct {
 	files  fs.FS
@@ -59,6 +69,7 @@ type servedFile struct {
 // serve answers one call, in every case.
 func (s *servedFiles) serve(queue, call uintptr) {
 	var file, number int64
+	var version string
 	var err error = &Error{Code: Aborted, Domain: "user", Message: "a function of the file system ended its goroutine"}
 	defer func() {
 		code, failure := answer(err)
@@ -66,12 +77,12 @@ func (s *servedFiles) serve(queue, call uintptr) {
 			raw.Error_unref(failure)
 			code, failure = toC(&Error{Code: NotFound, Message: "there is no such file", Cause: err})
 		}
-		raw.File_call_finish(queue, call, file, number, code, failure)
+		raw.File_call_finish(queue, call, file, number, version, code, failure)
 	}()
 	err = guarded(func() (err error) {
 		switch raw.File_call_get_kind(call) {
 		case raw.FILE_OPEN:
-			file, number, err = s.openFile(s.nameOf(call))
+			file, number, version, err = s.openFile(s.nameOf(call))
 		case raw.FILE_READ:
 			address := raw.File_call_get_target(call)
 			target := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&address))), raw.File_call_get_size(call))
@@ -94,24 +105,33 @@ func (s *servedFiles) nameOf(call uintptr) string {
 	return name
 }
 
-func (s *servedFiles) openFile(name string) (number, size int64, err error) {
+func (s *servedFiles) openFile(name string) (number, size int64, version string, err error) {
 	file, err := s.files.Open(name)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, "", err
 	}
+	isKept := false
+	defer func() {
+		if !isKept {
+			file.Close()
+		}
+	}()
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
 		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is a directory")}
 	}
-	if err != nil {
-		file.Close()
-		return 0, 0, err
+	if versioned, ok := file.(VersionedFile); ok && err == nil {
+		version, err = versioned.Version()
 	}
+	if err != nil {
+		return 0, 0, "", err
+	}
+	isKept = true
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.last++
 	s.open[s.last] = &servedFile{file: file}
-	return s.last, info.Size(), nil
+	return s.last, info.Size(), version, nil
 }
 
 func (s *servedFiles) get(number int64) *servedFile {

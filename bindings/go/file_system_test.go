@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -110,6 +112,50 @@ func TestFileSystemsInGoFail(t *testing.T) {
 	brokenBy(t, func(t *testing.T, fail func() error) error {
 		broken := narrowed{letterFiles, func(file fs.File) fs.File { return failsToRead{file, fail} }}
 		_, err := lines(t, contextWith(t, "go", broken), "go://big.txt")
+		return err
+	})
+}
+
+// versioned is a file that io.ReaderAt reads.
+type versioned struct {
+	fs.File
+	io.ReaderAt
+	version func() (string, error)
+}
+
+func (f versioned) Version() (string, error) { return f.version() }
+
+// What is cached in a file is used as long as the version is the same, and never without one.
+func TestCachesFollowVersionsOfFiles(t *testing.T) {
+	live(t)
+	cache := filepath.Join(t.TempDir(), "lines.cache")
+	read := func(content string, version func() (string, error)) (string, error) {
+		files := narrowed{fstest.MapFS{"n.txt": {Data: []byte(content)}}, func(file fs.File) fs.File {
+			return versioned{file, file.(io.ReaderAt), version}
+		}}
+		pipeline := NewPipeline(contextWith(t, "go", files)).TextLines([]string{"go://n.txt"})
+		dataset, err := pipeline.Cache(CacheOptions{Path: cache}).Build()
+		if err != nil {
+			return "", err
+		}
+		defer dataset.Close()
+		lines, err := linesOf(t, dataset)
+		return strings.Join(lines, " "), err
+	}
+	for _, c := range []struct{ content, version, wanted string }{
+		{"one\ntwo\n", "1", "one two"}, {"six\nten\n", "1", "one two"}, {"six\nten\n", "2", "six ten"},
+	} {
+		got, err := read(c.content, func() (string, error) { return c.version, nil })
+		if err != nil || got != c.wanted {
+			t.Errorf("version %s: %q, not %q; %v", c.version, got, c.wanted, err)
+		}
+	}
+	_, err := read("one\n", func() (string, error) { return "", nil })
+	if !errors.Is(err, InvalidArgument) || !strings.Contains(err.Error(), "'key'") {
+		t.Error(err)
+	}
+	brokenBy(t, func(t *testing.T, fail func() error) error {
+		_, err := read("one\n", func() (string, error) { return "", fail() })
 		return err
 	})
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * File systems written in a language: what the library asks of one goes through a queue (call_queue.h), from which
- * threads of the language take calls, several at a time. A file is a number that the language gives when it opens one.
- * Header-only C, behind call_queue.h.
+ * threads of the language take calls, several at a time. A file is a number that the language gives when it opens one,
+ * with what tells its version. Header-only C, behind call_queue.h.
  */
 #ifndef TUTTI_BINDINGS_FILE_CALLS_H_
 #define TUTTI_BINDINGS_FILE_CALLS_H_
@@ -23,36 +23,61 @@ struct tutti_file_call {
   int64_t file, offset, size;
   void *target;
   int64_t *number; /* the size of a file; how many bytes were read */
+  char *version;   /* of a file that was opened, from malloc */
   tutti_list_fn add;
   void *listing;
 };
 
+/* What the library holds of an open file. */
+struct tutti_language_file {
+  int64_t number;
+  char *version; /* NULL = not known */
+};
+
 /* --- what the library calls --------------------------------------------------------------------------------------- */
+
+static inline int64_t tutti_file_number(const void *file) { return ((const struct tutti_language_file *)file)->number; }
+
+static inline void tutti_file_close(void *user, void *file) {
+  struct tutti_language_file *open = file;
+  struct tutti_file_call call = {.kind = TUTTI_FILE_CLOSE, .file = open->number};
+  tutti_call_queue_run(user, &call.call, NULL);
+  free(open->version);
+  free(open);
+}
 
 static inline int32_t tutti_file_open(void *user, const char *path, tutti_cancel *cancel, void **file,
                                       int64_t *size_bytes, tutti_error **err) {
   (void)cancel;
+  struct tutti_language_file *open = calloc(1, sizeof *open);
+  if (open == NULL) return tutti_error_set(err, TUTTI_RESOURCE_EXHAUSTED, "no memory for an open file");
   struct tutti_file_call call = {.kind = TUTTI_FILE_OPEN, .path = path, .number = size_bytes};
   int32_t code = tutti_call_queue_run(user, &call.call, err);
-  *file = (void *)(intptr_t)call.file;
-  return code;
+  if (code != TUTTI_OK) {
+    free(call.version);
+    free(open);
+    return code;
+  }
+  *open = (struct tutti_language_file){.number = call.file, .version = call.version};
+  *file = open;
+  return TUTTI_OK;
+}
+
+static inline const char *tutti_file_version(void *user, void *file) {
+  (void)user;
+  return ((const struct tutti_language_file *)file)->version;
 }
 
 static inline int32_t tutti_file_read(void *user, void *file, int64_t offset, void *target, int64_t size,
                                       tutti_cancel *cancel, int64_t *read_bytes, tutti_error **err) {
   (void)cancel;
   struct tutti_file_call call = {.kind = TUTTI_FILE_READ,
-                                 .file = (intptr_t)file,
+                                 .file = tutti_file_number(file),
                                  .offset = offset,
                                  .size = size,
                                  .target = target,
                                  .number = read_bytes};
   return tutti_call_queue_run(user, &call.call, err);
-}
-
-static inline void tutti_file_close(void *user, void *file) {
-  struct tutti_file_call call = {.kind = TUTTI_FILE_CLOSE, .file = (intptr_t)file};
-  tutti_call_queue_run(user, &call.call, NULL);
 }
 
 static inline int32_t tutti_file_list(void *user, const char *directory, tutti_cancel *cancel, tutti_list_fn add,
@@ -74,7 +99,8 @@ static inline struct tutti_call_queue *tutti_swig_context_add_file_system(tutti_
                                  .open = tutti_file_open,
                                  .read = tutti_file_read,
                                  .close = tutti_file_close,
-                                 .list = lists ? tutti_file_list : NULL};
+                                 .list = lists ? tutti_file_list : NULL,
+                                 .version = tutti_file_version};
   if (tutti_context_add_file_system(context, scheme, &functions, queue, tutti_call_queue_release, err) == TUTTI_OK) {
     return queue;
   }
@@ -117,12 +143,16 @@ static inline void tutti_swig_file_call_add_name(struct tutti_call *call, const 
   free(part);
 }
 
-/* Ends a call: with TUTTI_OK, the number of the file that was opened and its size, or how many bytes were read; or with
- * a code and the error, which is taken. */
+/* Ends a call: with TUTTI_OK, the number of the file that was opened, its size and its version (NULL or "" = not
+ * known), or how many bytes were read; or with a code and the error, which is taken. */
 static inline void tutti_swig_file_call_finish(struct tutti_call_queue *queue, struct tutti_call *call, int64_t file,
-                                               int64_t number, int32_t code, tutti_error *taken) {
+                                               int64_t number, const char *version, int32_t code, tutti_error *taken) {
   struct tutti_file_call *of = (struct tutti_file_call *)call;
-  if (of->kind == TUTTI_FILE_OPEN) of->file = file;
+  if (of->kind == TUTTI_FILE_OPEN) {
+    of->file = file;
+    /* Without memory it is not known, which is always safe. */
+    if (version != NULL && *version != 0) of->version = strdup(version);
+  }
   if (of->number != NULL) *of->number = number;
   tutti_call_queue_finish(queue, call, code, taken);
 }

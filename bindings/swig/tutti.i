@@ -128,7 +128,7 @@ int64_t tutti_swig_file_call_get_size(const struct tutti_call *call);
 const void *tutti_swig_file_call_get_target(const struct tutti_call *call);
 void tutti_swig_file_call_add_name(struct tutti_call *call, const char *name);
 void tutti_swig_file_call_finish(struct tutti_call_queue *queue, struct tutti_call *call, int64_t file, int64_t number,
-                                 int32_t code, tutti_error *taken);
+                                 const char *version, int32_t code, tutti_error *taken);
 const char *tutti_swig_context_stop_profile(tutti_context *context, tutti_error **err);
 const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_iterator_get_report(tutti_iterator *iterator, tutti_error **err);

@@ -334,6 +334,7 @@ struct letters {
   struct tutti_call_queue *queue;
   int64_t opened, closed;
   int32_t read_code;
+  const char *version;
 };
 
 static void answer_file(struct letters *letters, struct tutti_call *call) {
@@ -364,7 +365,7 @@ static void answer_file(struct letters *letters, struct tutti_call *call) {
       for (int i = 0; i < 3; i++)
         tutti_swig_file_call_add_name(call, names[i]);
   }
-  tutti_swig_file_call_finish(letters->queue, call, file, number, code, err);
+  tutti_swig_file_call_finish(letters->queue, call, file, number, letters->version, code, err);
 }
 
 static void *serve_files(void *argument) {
@@ -392,6 +393,19 @@ static int64_t count_lines(tutti_context *context, const char *path, int32_t *co
   return *code == TUTTI_OK ? count : -1;
 }
 
+/* Building a cache in a file, which asks for the version of what it is filled from. */
+static int32_t build_cache(tutti_context *context) {
+  const char *path = "layer://a.txt";
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  tutti_pipeline_create(context, &pipeline, NULL);
+  tutti_source_text_lines(pipeline, &path, 1, NULL);
+  tutti_pipeline_cache(pipeline, &(tutti_pipeline_cache_attrs){.path = "layer_test.cache"});
+  int32_t code = tutti_pipeline_build(pipeline, &dataset, NULL);
+  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
+  return code;
+}
+
 static void test_a_file_system_by_a_queue(void **state) {
   (void)state;
   int64_t before = tutti_debug_live_objects(NULL);
@@ -400,7 +414,7 @@ static void test_a_file_system_by_a_queue(void **state) {
   tutti_context *context = NULL;
   tutti_error *err = NULL;
   assert_int_equal(tutti_context_create(NULL, &context, NULL), TUTTI_OK);
-  struct letters letters = {tutti_swig_context_add_file_system(context, "layer", 1, NULL), 0, 0, TUTTI_OK};
+  struct letters letters = {tutti_swig_context_add_file_system(context, "layer", 1, NULL), 0, 0, TUTTI_OK, NULL};
   assert_non_null(letters.queue);
   assert_int_equal(pthread_create(&thread, NULL, serve_files, &letters), 0);
   assert_null(tutti_swig_context_add_file_system(context, "layer", 1, &err));
@@ -410,6 +424,12 @@ static void test_a_file_system_by_a_queue(void **state) {
   assert_int_equal(count_lines(context, "layer://*.txt", &code), 2); /* a directory is no file */
   assert_int_equal(count_lines(context, "layer://none", &code), -1);
   assert_int_equal(code, TUTTI_NOT_FOUND);
+  assert_int_equal(build_cache(context), TUTTI_INVALID_ARGUMENT);
+  letters.version = "";
+  assert_int_equal(build_cache(context), TUTTI_INVALID_ARGUMENT);
+  letters.version = "first";
+  assert_int_equal(build_cache(context), TUTTI_OK);
+  assert_int_equal(count_lines(context, "layer://none", &code), -1); /* with a version all the same */
   letters.read_code = TUTTI_DATA_LOSS;
   assert_int_equal(count_lines(context, "layer://b.txt", &code), -1);
   assert_int_equal(code, TUTTI_DATA_LOSS);

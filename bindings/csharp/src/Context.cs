@@ -140,8 +140,12 @@ namespace Tutti
         /// <see cref="ErrorCode.NotFound"/>.</param>
         /// <param name="list">The names in a directory, for patterns in paths and for image folders; those of
         /// directories end in "/". Without it "*", "?" and "[" in paths stand for themselves.</param>
+        /// <param name="version">What tells the contents of a file, which is given with its path as it was opened, from
+        /// others that were under that path: an entity tag, a generation, a hash; null when it is not known. Only with
+        /// versions may caches and snapshots keep in a file what they read without a key: what is cached of another
+        /// version is never used. Asked for once, when the file has been opened.</param>
         public void AddFileSystem(string scheme, Func<string, System.IO.Stream> open,
-            Func<string, IEnumerable<string>> list = null)
+            Func<string, IEnumerable<string>> list = null, Func<string, System.IO.Stream, string> version = null)
         {
             if (open == null)
                 throw new ArgumentNullException("open");
@@ -151,7 +155,7 @@ namespace Tutti
                 IntPtr queue = Raw.context_add_file_system(use.Of(this), scheme, list != null, out failure);
                 if (queue == IntPtr.Zero)
                     throw Errors.FromC(Raw.error_get_code(failure), failure);
-                var server = new FileServer(open, list);
+                var server = new FileServer(open, list, version);
                 CallServer.Begin(queue, () => new FileCall(server));
             }
         }

@@ -14,15 +14,19 @@ namespace Tutti
         private readonly ConcurrentDictionary<long, Stream> files = new ConcurrentDictionary<long, Stream>();
         private long last;
 
-        public FileServer(Func<string, Stream> open, Func<string, IEnumerable<string>> list)
+        public FileServer(Func<string, Stream> open, Func<string, IEnumerable<string>> list,
+            Func<string, Stream, string> version)
         {
             Open = open;
             List = list;
+            Version = version;
         }
 
         public Func<string, Stream> Open { get; private set; }
 
         public Func<string, IEnumerable<string>> List { get; private set; }
+
+        public Func<string, Stream, string> Version { get; private set; }
 
         public long Add(Stream stream)
         {
@@ -49,6 +53,7 @@ namespace Tutti
     {
         private readonly FileServer server;
         private long file, result;
+        private string version = "";
 
         public FileCall(FileServer server)
         {
@@ -60,11 +65,14 @@ namespace Tutti
             switch (Raw.file_call_get_kind(number))
             {
                 case Raw.FILE_OPEN:
-                    Stream opened = server.Open(Raw.file_call_get_path(number));
+                    string path = Raw.file_call_get_path(number);
+                    Stream opened = server.Open(path);
                     if (opened == null)
                         throw TuttiException.Ours(ErrorCode.InvalidArgument, "the file system gives null for a file");
                     file = server.Add(opened);
                     result = opened.Length;
+                    if (server.Version != null)
+                        version = server.Version(path, opened) ?? "";
                     break;
                 case Raw.FILE_READ:
                     result = Read(number, server.Get(Raw.file_call_get_file(number)));
@@ -105,7 +113,7 @@ namespace Tutti
                 bool isMissing = exception is FileNotFoundException || exception is DirectoryNotFoundException;
                 code = Errors.ToC(exception, out failure, isMissing ? ErrorCode.NotFound : (ErrorCode?)null);
             }
-            Raw.file_call_finish(queue, number, file, result, code, failure);
+            Raw.file_call_finish(queue, number, file, result, version, code, failure);
         }
 
         private static void Close(Stream stream)

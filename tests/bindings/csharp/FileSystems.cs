@@ -13,14 +13,17 @@ namespace Tutti.Tests
     {
         private static string Lines(Context context, string path)
         {
-            var lines = new List<string>();
             using (Dataset dataset = new Pipeline(context).TextLines(new[] { path }).Build())
+                return Lines(dataset);
+        }
+
+        private static string Lines(Dataset dataset)
+        {
+            var lines = new List<string>();
+            foreach (Tensor[] element in dataset.Elements())
             {
-                foreach (Tensor[] element in dataset.Elements())
-                {
-                    lines.AddRange(element[0].ToTexts());
-                    Tensor.DisposeAll(element);
-                }
+                lines.AddRange(element[0].ToTexts());
+                Tensor.DisposeAll(element);
             }
             return string.Join(" ", lines);
         }
@@ -150,6 +153,53 @@ namespace Tutti.Tests
                 Check.Throws<ArgumentNullException>(() => context.AddFileSystem("other", null));
                 context.AddFileSystem("nothing", path => null);
                 Check.Fails(ErrorCode.InvalidArgument, () => Lines(context, "nothing://*"));
+            }
+        }
+
+        // The lines of a file that has this content and version now, through a cache in a file.
+        private static string Cached(string cache, string content, Func<string> version)
+        {
+            using (var context = new Context())
+            {
+                context.AddFileSystem("net", path => new SlowStream(content, () => { }), null, (path, stream) =>
+                {
+                    Check.Equal("net://n.txt", path);
+                    Check.True(stream is SlowStream, "the stream as it was opened");
+                    return version();
+                });
+                using (Dataset dataset = new Pipeline(context).TextLines(new[] { "net://n.txt" })
+                    .Cache(new CacheOptions { Path = cache }).Build())
+                    return Lines(dataset);
+            }
+        }
+
+        [Test]
+        private static void CachesFollowVersions()
+        {
+            string cache = Path.Combine(Path.GetTempPath(), "tutti-" + Guid.NewGuid().ToString("N"));
+            try
+            {
+                Check.Equal("one two", Cached(cache, "one\ntwo\n", () => "1"));
+                Check.Equal("one two", Cached(cache, "six\nten\n", () => "1"));
+                Check.Equal("six ten", Cached(cache, "six\nten\n", () => "2"));
+                foreach (string unknown in new[] { null, "" })
+                {
+                    TuttiException none = Check.Fails(ErrorCode.InvalidArgument,
+                        () => Cached(cache, "one\n", () => unknown));
+                    Check.True(none.ToString().Contains("'key'"), none.ToString());
+                }
+                Failures.Come(fail =>
+                {
+                    Cached(cache, "one\n", () =>
+                    {
+                        fail();
+                        return null;
+                    });
+                });
+            }
+            finally
+            {
+                File.Delete(cache);
             }
         }
 

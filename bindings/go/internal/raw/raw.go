@@ -258,8 +258,9 @@ typedef _gostring_ swig_type_225;
 typedef _gostring_ swig_type_226;
 typedef _gostring_ swig_type_227;
 typedef _gostring_ swig_type_228;
-typedef long long swig_type_229;
+typedef _gostring_ swig_type_229;
 typedef long long swig_type_230;
+typedef long long swig_type_231;
 extern void _wrap_Swig_free_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_c49494de8c6a1afa(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_c49494de8c6a1afa(void);
@@ -520,11 +521,11 @@ extern swig_type_220 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t a
 extern swig_type_221 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_222 arg2);
-extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_223 arg3, swig_type_224 arg4, int arg5, uintptr_t arg6);
-extern swig_type_225 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_226 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_227 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_228 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_223 arg3, swig_type_224 arg4, swig_type_225 arg5, int arg6, uintptr_t arg7);
+extern swig_type_226 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_227 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_228 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_229 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_230 arg2, swig_type_231 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2991,14 +2992,18 @@ func File_call_add_name(arg1 uintptr, arg2 string) {
 	}
 }
 
-func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 int32, arg6 uintptr) {
+func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 string, arg6 int32, arg7 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_223(_swig_i_2), C.swig_type_224(_swig_i_3), C.int(_swig_i_4), C.uintptr_t(_swig_i_5))
+	_swig_i_6 := arg7
+	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_223(_swig_i_2), C.swig_type_224(_swig_i_3), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
 }
 
 func Context_stop_profile(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
@@ -3041,7 +3046,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1), C.swig_type_230(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1), C.swig_type_231(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -27,18 +27,21 @@ final class FileCalls extends CallThreads {
     void serve(long call) {
         long file = 0;
         long number = 0;
+        String version = null;
         Throwable error = null;
         try {
             standBy();
             switch (Raw.file_call_get_kind(call)) {
                 case Raw.FILE_OPEN -> {
-                    SeekableByteChannel channel = source.open(Raw.file_call_get_path(call));
+                    String path = Raw.file_call_get_path(call);
+                    SeekableByteChannel channel = source.open(path);
                     if (channel == null) {
                         throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the file system gives null for a file");
                     }
                     file = lastFile.incrementAndGet();
                     files.put(file, channel);
                     number = channel.size();
+                    version = source.version(path, channel);
                 }
                 case Raw.FILE_READ -> number = read(call, files.get(Raw.file_call_get_file(call)));
                 case Raw.FILE_CLOSE -> files.remove(Raw.file_call_get_file(call)).close();
@@ -47,7 +50,7 @@ final class FileCalls extends CallThreads {
         } catch (Throwable thrown) {
             error = thrown;
         }
-        finish(call, file, number, error);
+        finish(call, file, number, version, error);
     }
 
     private static long read(long call, SeekableByteChannel channel) throws IOException {
@@ -72,9 +75,9 @@ final class FileCalls extends CallThreads {
         }
     }
 
-    private void finish(long call, long file, long number, Throwable error) {
+    private void finish(long call, long file, long number, String version, Throwable error) {
         if (error == null) {
-            Raw.file_call_finish(queue, call, file, number, Raw.OK, 0);
+            Raw.file_call_finish(queue, call, file, number, version, Raw.OK, 0);
             return;
         }
         SeekableByteChannel opened = files.remove(file);
@@ -83,7 +86,7 @@ final class FileCalls extends CallThreads {
         }
         boolean isMissing = error instanceof NoSuchFileException || error instanceof FileNotFoundException;
         Code code = isMissing ? Code.NOT_FOUND : ThrownErrors.codeOf(error);
-        Raw.file_call_finish(queue, call, 0, 0, code.number(), ThrownErrors.toC(code, error));
+        Raw.file_call_finish(queue, call, 0, 0, null, code.number(), ThrownErrors.toC(code, error));
     }
 
     private static void close(SeekableByteChannel channel, Throwable error) {

@@ -31,4 +31,18 @@ public interface FileSource {
     default List<String> list(String directory) throws Exception {
         return null;
     }
+
+    /**
+     * What tells the contents of a file from others that were under its path: an entity tag, a generation, a hash. Only
+     * with versions may caches and snapshots keep in a file what they read without a key: what is cached of another
+     * version is never used. Asked for once, when the file has been opened.
+     *
+     * @param path the file's
+     * @param file what open gave for it, to be left open
+     * @return the version; null when it is not known
+     * @throws Exception whatever went wrong, as for open
+     */
+    default String version(String path, SeekableByteChannel file) throws Exception {
+        return null;
+    }
 }

@@ -17,6 +17,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.junit.Rule;
 import org.junit.Test;
@@ -27,9 +28,14 @@ public class FileSystemTest {
     @Rule public TemporaryFolder folder = new TemporaryFolder();
 
     private static List<String> lines(Context context, String path) {
+        try (Dataset dataset = new Pipeline(context).textLines(new String[] {path}).build()) {
+            return lines(dataset);
+        }
+    }
+
+    private static List<String> lines(Dataset dataset) {
         List<String> lines = new ArrayList<>();
-        try (Dataset dataset = new Pipeline(context).textLines(new String[] {path}).build();
-             DatasetIterator iterator = dataset.iterator(0)) {
+        try (DatasetIterator iterator = dataset.iterator(0)) {
             for (Tensor[] element = iterator.read(); element != null; element = iterator.read()) {
                 lines.addAll(List.of(element[0].toTexts()));
                 Tensor.closeAll(element);
@@ -141,6 +147,62 @@ public class FileSystemTest {
             context.addFileSystem("nothing", path -> null);
             assertEquals(Code.INVALID_ARGUMENT, codeOf(() -> lines(context, "nothing://x")));
             assertEquals(Code.UNIMPLEMENTED, codeOf(() -> lines(context, "nothing://*")));
+        }
+    }
+
+    /** A file system of one file, whose version is given. */
+    private static final class OneFile implements FileSource {
+        private final Path file;
+        private final Callable<String> version;
+
+        OneFile(Path file, Callable<String> version) {
+            this.file = file;
+            this.version = version;
+        }
+
+        @Override
+        public SeekableByteChannel open(String path) throws Exception {
+            return Files.newByteChannel(file);
+        }
+
+        @Override
+        public String version(String path, SeekableByteChannel channel) throws Exception {
+            assertEquals("java://n.txt", path);
+            assertTrue(channel.isOpen());
+            return version.call();
+        }
+    }
+
+    /** The lines of the file, which has this content now, through a cache in a file. */
+    private String cached(String content, Callable<String> version) throws Exception {
+        Path file = folder.getRoot().toPath().resolve("n.txt");
+        Path cache = folder.getRoot().toPath().resolve("lines.cache");
+        Files.writeString(file, content);
+        try (Context context = new Context(null)) {
+            context.addFileSystem("java", new OneFile(file, version));
+            try (Dataset dataset = new Pipeline(context).textLines(new String[] {"java://n.txt"})
+                     .cache(new CacheOptions().path(cache.toString())).build()) {
+                return String.join(" ", lines(dataset));
+            }
+        }
+    }
+
+    @Test
+    public void cachesFollowVersionsOfFiles() throws Exception {
+        assertEquals("one two", cached("one\ntwo\n", () -> "1"));
+        assertEquals("one two", cached("six\nten\n", () -> "1"));
+        assertEquals("six ten", cached("six\nten\n", () -> "2"));
+        for (String unknown : new String[] {null, ""}) {
+            TuttiException exception = Toy.failure(() -> cached("one\n", () -> unknown));
+            assertEquals(Code.INVALID_ARGUMENT, exception.code());
+            assertTrue(exception.toString(), exception.getCause().getMessage().contains("'key'"));
+        }
+        for (Throwable thrown : ErrorsTest.throwables()) {
+            TuttiException exception = Toy.failure(() -> cached("one\n", () -> {
+                ErrorsTest.<RuntimeException>raise(thrown);
+                return null;
+            }));
+            assertTrue(thrown.getClass() + " is lost", Toy.isCausedBy(exception, thrown));
         }
     }
 
