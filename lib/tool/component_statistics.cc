@@ -12,6 +12,8 @@ namespace tutti::tool {
 namespace {
 
 constexpr size_t kMostCounted = 100;
+constexpr size_t kMostTexts = 100000;
+constexpr size_t kMostTextBytes = size_t{16} << 20;
 
 }  // namespace
 
@@ -57,10 +59,29 @@ void ComponentStatistics::add_number(double number) {
 }
 
 void ComponentStatistics::count(const Tensor &tensor) {
-  is_counted_ = tensor.rank() == 0 && !is_floating(dtype_) && counts_.size() <= kMostCounted &&
-                (!is_bytes(tensor) || *image_kind(bytes_at(tensor, 0)) == '\0');
-  if (!is_counted_) return counts_.clear();
-  ++counts_[preview(tensor)];
+  if (is_bytes(tensor)) {
+    count_texts(tensor);
+  } else if (tensor.rank() == 0 && !is_floating(dtype_)) {
+    ++counts_[preview(tensor)];
+    is_counted_ = counts_.size() <= kMostCounted;
+  } else {
+    is_counted_ = false;
+  }
+  if (!is_counted_) counts_.clear();
+}
+
+void ComponentStatistics::count_texts(const Tensor &tensor) {
+  for (int64_t i = 0; i < tensor.element_count() && is_counted_; ++i) {
+    const std::string_view text = bytes_at(tensor, i);
+    const auto known = counts_.find(text);
+    if (known != counts_.end()) {
+      ++known->second;
+      continue;
+    }
+    text_bytes_ += text.size();
+    is_counted_ = counts_.size() < kMostTexts && text_bytes_ <= kMostTextBytes && *image_kind(text) == '\0';
+    if (is_counted_) counts_.emplace(text, 1);
+  }
 }
 
 double ComponentStatistics::deviation() const {
@@ -77,7 +98,9 @@ std::string ComponentStatistics::shape() const {
 
 std::vector<std::pair<std::string, int64_t>> ComponentStatistics::counts() const {
   std::vector<std::pair<std::string, int64_t>> sorted;
-  if (counts_.size() <= kMostCounted) sorted.assign(counts_.begin(), counts_.end());
+  const bool has_texts = dtype_ == TUTTI_DTYPE_BYTES;
+  for (const auto &[value, times] : counts_)
+    sorted.emplace_back(has_texts ? tool::quoted(value) : value, times);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) { return a.second > b.second; });
   return sorted;
 }
@@ -91,8 +114,10 @@ nlohmann::ordered_json ComponentStatistics::to_json() const {
     json["mean"] = mean_;
     json["standard_deviation"] = deviation();
   }
-  for (const auto &[value, times] : counts())
-    json["counts"][value] = times;
+  const auto all = counts();
+  if (!all.empty()) json["different_values"] = all.size();
+  for (size_t i = 0; i < all.size() && i < kMostCounted; ++i)
+    json["counts"][all[i].first] = all[i].second;
   return json;
 }
 

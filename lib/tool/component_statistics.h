@@ -32,8 +32,8 @@ class ComponentStatistics {
   double deviation() const;
   /// "[28, 28]", or "[?, ?, 3]" where elements differ.
   std::string shape() const;
-  /// Values of scalars, by how often they came, most often first; empty when there are more than a hundred, or for
-  /// anything but whole numbers, truth values and texts.
+  /// Values by how often they came, most often first, of scalars that are whole numbers or truth values, and of texts
+  /// in any shape that are no images; empty when there are more than can be counted: a hundred numbers, 100,000 texts.
   std::vector<std::pair<std::string, int64_t>> counts() const;
   nlohmann::ordered_json to_json() const;
 
@@ -41,6 +41,7 @@ class ComponentStatistics {
   void add_shape(const Tensor &tensor);
   void add_number(double number);
   void count(const Tensor &tensor);
+  void count_texts(const Tensor &tensor);
 
   std::string name_;
   int32_t dtype_ = 0;
@@ -48,7 +49,8 @@ class ComponentStatistics {
   double least_ = 0, most_ = 0, mean_ = 0, squares_ = 0;  // squares_: sum of squared differences from the mean
   std::vector<int64_t> dims_;                             // -1 = differs
   bool ranks_differ_ = false;
-  std::map<std::string, int64_t> counts_;
+  std::map<std::string, int64_t, std::less<>> counts_;  // texts as they are
+  size_t text_bytes_ = 0;                               // of the texts in counts_
   bool is_counted_ = true;
   std::vector<double> numbers_;
 };

@@ -72,10 +72,11 @@ void print_counts(const ComponentStatistics &component) {
   const auto counts = component.counts();
   // Values that never repeat say nothing.
   if (counts.empty() || counts.front().second == 1) return;
-  std::printf("\n%s: %zu different values\n", component.name().c_str(), counts.size());
-  Table table({"value", ">elements", ">share", ""});
+  std::printf("\n%s: %s different values\n", component.name().c_str(),
+              with_commas(static_cast<int64_t>(counts.size())).c_str());
+  Table table({"value", ">times", ">share", ""});
   for (size_t i = 0; i < counts.size() && i < kCountsShown; ++i) {
-    const double share = static_cast<double>(counts[i].second) / static_cast<double>(component.elements());
+    const double share = static_cast<double>(counts[i].second) / static_cast<double>(component.values());
     const auto bar = static_cast<size_t>(kBar * counts[i].second / counts.front().second);
     table.add({counts[i].first, with_commas(counts[i].second), readable(100 * share) + " %", std::string(bar, '#')});
   }

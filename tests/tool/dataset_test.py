@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tutti dataset` on files that Python writes, and reads back. usage: dataset_test.py TUTTI GOLDEN_FILES
 PREPROCESSED_TEST"""
+import collections
 import csv
 import io
 import json
@@ -109,6 +110,29 @@ class Dataset(unittest.TestCase):
         self.assertEqual(label['counts'], {str(c): classes.count(c) for c in range(4)})
         self.assertEqual(sum(text['counts'].values()), 500)
         self.assertEqual(text['min'], len('word 0, "quoted"'))
+
+    def write_corpus(self):
+        """Lines of words; how often each word comes, the most frequent first and equally frequent ones by name."""
+        generator = random.Random(3)
+        lines = [' '.join(f'w{min(generator.randrange(1, 400) for _ in range(3))}' for _ in range(generator.randrange(9)))
+                 for _ in range(900)]
+        with open(self.path('corpus.txt'), 'w', encoding='utf-8') as file:
+            file.write(''.join(line + '\n' for line in lines))
+        counts = collections.Counter(word for line in lines for word in line.split())
+        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+    tokenized = ('--map', 'text = bytes_tokenize(text)')
+
+    def test_words_are_counted(self):
+        counts = self.write_corpus()
+        self.assertGreater(len(counts), 200)
+        text = self.answer('stats', self.path('corpus.txt'), *self.tokenized)['components'][0]
+        self.assertEqual((text['shape'], text['different_values']), ('[?]', len(counts)))
+        self.assertEqual(list(text['counts'].items()), [(f'"{word}"', times) for word, times in counts[:100]])
+        shown = self.done('stats', self.path('corpus.txt'), *self.tokenized)
+        self.assertIn(f'text: {len(counts)} different values', shown)
+        share = 100 * counts[0][1] / sum(times for _, times in counts)
+        self.assertRegex(shown, f'"{counts[0][0]}" +{counts[0][1]} +{share:.3g}')
 
     def write_photos(self, count=23):
         """Photos of several sizes in three classes; how many there are of each."""
