@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 
 #include "tool/dataset_command.h"
 #include "tool/progress.h"
 #include "tool/record_features.h"
 #include "tool/table.h"
 #include "tool/tensor_values.h"
+#include "tool/text_file.h"
 
 namespace tutti::tool {
 
@@ -84,40 +83,25 @@ class RecordFiles : public Target {
   size_t next_ = 0;
 };
 
-/// RFC 4180, with a header. Scalars only. The file gets its name when it is complete.
+/// RFC 4180, with a header. Scalars only.
 class CsvFile : public Target {
  public:
-  explicit CsvFile(const DatasetRequest &request) : path_(request.target), file_(nullptr, std::fclose) {
-    file_.reset(std::fopen(temporary().c_str(), "w"));
-    if (file_ == nullptr) fail();
-  }
-  ~CsvFile() override {
-    if (file_ != nullptr) std::remove(temporary().c_str());
-  }
+  explicit CsvFile(const DatasetRequest &request) : file_(request.target) {}
   void add(const Dataset &dataset, const Iterator &element) override {
     if (!has_header_) write_header(dataset);
     std::string line;
     for (int64_t i = 0; i < dataset.component_count(); ++i)
       line += (i > 0 ? "," : "") + field(dataset.component_name(i), element.component(i));
-    write(line);
+    file_.write(line + "\r\n");
   }
-  void close() override {
-    if (std::fclose(file_.release()) != 0 || std::rename(temporary().c_str(), path_.c_str()) != 0) fail();
-  }
+  void close() override { file_.close(); }
 
  private:
-  std::string temporary() const { return path_ + ".part"; }
-  [[noreturn]] void fail() const {
-    throw std::runtime_error("cannot write '" + path_ + "': " + std::generic_category().message(errno));
-  }
-  void write(const std::string &line) {
-    if (std::fprintf(file_.get(), "%s\r\n", line.c_str()) < 0) fail();
-  }
   void write_header(const Dataset &dataset) {
     std::string line;
     for (int64_t i = 0; i < dataset.component_count(); ++i)
       line += (i > 0 ? "," : "") + escaped(dataset.component_name(i));
-    write(line);
+    file_.write(line + "\r\n");
     has_header_ = true;
   }
   static std::string escaped(std::string_view text) {
@@ -135,8 +119,7 @@ class CsvFile : public Target {
     return exact_text(value);
   }
 
-  const std::string path_;
-  std::unique_ptr<FILE, int (*)(FILE *)> file_;
+  TextFile file_;
   bool has_header_ = false;
 };
 

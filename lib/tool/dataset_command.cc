@@ -7,11 +7,29 @@ namespace tutti::tool {
 
 namespace {
 
-DatasetRequest parse(Arguments &arguments, bool has_target) {
+bool take_vocabulary_option(DatasetRequest &request, const std::string &word, Arguments &arguments) {
+  if (word == "--of") {
+    request.component = arguments.value_after(word);
+  } else if (word == "--most") {
+    request.most = arguments.number_after(word);
+  } else if (word == "--least") {
+    request.least = arguments.number_after(word);
+  } else if (word == "--memory-bytes") {
+    request.memory_bytes = arguments.number_after(word);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// `what`: the command.
+DatasetRequest parse(Arguments &arguments, const std::string &what) {
+  const bool is_vocabulary = what == "vocabulary", has_target = is_vocabulary || what == "convert";
   DatasetRequest request;
   while (!arguments.done()) {
     const std::string word = arguments.take();
     if (request.source.take(word, arguments) || request.preparation.take(word, arguments)) continue;
+    if (is_vocabulary && take_vocabulary_option(request, word, arguments)) continue;
     if (word == "--first") {
       request.first = arguments.number_after(word);
     } else if (word == "--json") {
@@ -34,7 +52,7 @@ DatasetRequest parse(Arguments &arguments, bool has_target) {
     request.source.paths.pop_back();
   }
   if (request.source.paths.empty()) throw UsageError{"which files?"};
-  if (has_target && request.target.empty()) throw UsageError{"convert takes a source and a target"};
+  if (has_target && request.target.empty()) throw UsageError{what + " takes a source and a target"};
   return request;
 }
 
@@ -47,10 +65,11 @@ Dataset open_dataset(const DatasetRequest &request, const Context &context) {
 int dataset_command(const std::vector<std::string> &words) {
   Arguments arguments(words);
   const std::string what = arguments.done() ? "" : arguments.take();
-  if (what == "inspect") return inspect_dataset(parse(arguments, false));
-  if (what == "stats") return print_statistics(parse(arguments, false));
-  if (what == "convert") return convert_dataset(parse(arguments, true));
-  throw UsageError{"dataset takes inspect, stats or convert, got '" + what + "'"};
+  if (what == "inspect") return inspect_dataset(parse(arguments, what));
+  if (what == "stats") return print_statistics(parse(arguments, what));
+  if (what == "convert") return convert_dataset(parse(arguments, what));
+  if (what == "vocabulary") return write_vocabulary(parse(arguments, what));
+  throw UsageError{"dataset takes inspect, stats, convert or vocabulary, got '" + what + "'"};
 }
 
 std::string dataset_usage() {
@@ -70,7 +89,16 @@ std::string dataset_usage() {
              "      In an Example, numbers of a shape with less than 32 bits (pixels: u8) are one text of the values "
              "as\n"
              "      they lie in memory; the features that are printed in the end are those with which parse_example\n"
-             "      reads the file. In TensorFlow: tf.reshape(tf.io.decode_raw(x, tf.uint8), shape).\n") +
+             "      reads the file. In TensorFlow: tf.reshape(tf.io.decode_raw(x, tf.uint8), shape).\n"
+             "  tutti dataset vocabulary SOURCE... TARGET [--of COMPONENT] [--most N] [--least N] [--first N] "
+             "[--json]\n"
+             "                     writes the different texts of a component, one per line, the most frequent first,\n"
+             "                     as lookup(text, path=\"TARGET\") reads them; words of lines are made by\n"
+             "                     --map 'text = bytes_tokenize(text)'\n"
+             "      --of          the component, where there are several of texts\n"
+             "      --most        so many texts at most\n"
+             "      --least       only texts that come so often\n"
+             "      --memory-bytes  what all different texts may take, each its length and 64 bytes (1 GiB)\n") +
          kPreparationUsage + kSourceUsage;
 }
 

@@ -10,7 +10,7 @@
 namespace tutti::tool {
 
 const char *const kPreparationUsage =
-    "  Of inspect, stats and convert:\n"
+    "  Of all of these:\n"
     "      --map 'NAME = EXPRESSION'\n"
     "                    replaces a component or adds one, again for one more; the ops of the library by their names,\n"
     "                    on components, numbers and texts, with attributes by name, as in\n"

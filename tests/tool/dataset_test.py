@@ -134,6 +134,42 @@ class Dataset(unittest.TestCase):
         share = 100 * counts[0][1] / sum(times for _, times in counts)
         self.assertRegex(shown, f'"{counts[0][0]}" +{counts[0][1]} +{share:.3g}')
 
+    def test_a_vocabulary_is_written(self):
+        counts = self.write_corpus()
+        source, target = self.path('corpus.txt'), self.path('words.txt')
+        said = self.done('vocabulary', source, target, *self.tokenized)
+        with open(target, encoding='utf-8') as file:
+            self.assertEqual(file.read(), ''.join(word + '\n' for word, _ in counts))
+        self.assertIn(f"{len(counts)} of {len(counts)} different texts of 'text', which are 100 % of all", said)
+        found = self.answer('vocabulary', source, target, *self.tokenized, '--most', '50', '--of', 'text')
+        every, kept = sum(times for _, times in counts), sum(times for _, times in counts[:50])
+        self.assertEqual((found['written'], found['different'], found['texts']), (50, len(counts), every))
+        self.assertAlmostEqual(found['share'], kept / every)
+        # What it is for.
+        shown = self.answer('inspect', source, '--map', f'text = lookup(bytes_tokenize(text), path="{target}")', '--first',
+                            '900')['elements']
+        numbers = {word: str(i) for i, (word, _) in enumerate(counts[:50])}
+        with open(source, encoding='utf-8') as file:
+            expected = [' '.join(numbers.get(word, '-1') for word in line.split()) for line in file]
+        self.assertEqual([element['text']['values'] for element in shown], expected)
+        often = self.answer('vocabulary', source, target, *self.tokenized, '--least', '9')
+        self.assertEqual(often['written'], sum(times >= 9 for _, times in counts))
+
+    def test_a_vocabulary_that_fails_leaves_no_file(self):
+        with open(self.path('two.csv'), 'w', encoding='utf-8') as file:
+            file.write('a,b\n"one\ntwo",x\n')
+        columns = ('--set', 'columns=a: bytes', '--set', 'columns=b: bytes')
+        for more, says, status in (((), 'there are a, b', 2), (('--of', 'c'), "no component of texts 'c'", 2),
+                                   (('--of', 'a'), 'has line ends', 1),
+                                   (('--of', 'b', '--memory-bytes', '64'), 'take more than 64 bytes', 1)):
+            done = tutti('vocabulary', self.path('two.csv'), self.path('words.txt'), *columns, *more)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(says, done.stderr)
+        self.assertEqual(os.listdir(self.folder.name), ['two.csv'])
+        self.done('vocabulary', self.path('two.csv'), self.path('words.txt'), *columns, '--of', 'b')
+        with open(self.path('words.txt'), encoding='utf-8') as file:
+            self.assertEqual(file.read(), 'x\n')
+
     def write_photos(self, count=23):
         """Photos of several sizes in three classes; how many there are of each."""
         generator = random.Random(11)
@@ -401,7 +437,8 @@ class Dataset(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder.name), ['bad.csv'])
 
     def test_wrong_arguments(self):
-        for arguments, says in ((('inspect',), 'which files'), (('look', 'x'), 'inspect, stats or convert'),
+        for arguments, says in ((('inspect',), 'which files'), (('look', 'x'), 'inspect, stats, convert or'),
+                                (('vocabulary', 'x.csv'), 'vocabulary takes a source and a target'),
                                 (('convert', 'x.csv'), 'a source and a target'),
                                 (('inspect', 'x.csv', '--sheet'), 'takes a value'),
                                 (('stats', 'x.csv', '--first', 'ten'), "takes a number, got 'ten'")):
