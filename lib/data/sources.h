@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,21 @@
 
 namespace tutti::impl::data {
 
+/// Rows of a tensor from `begin` on.
+struct RowRange {
+  int64_t begin = 0;
+  int64_t count = 0;
+};
+using RowRanges = std::vector<RowRange>;
+
 /// A tensor and what it is called. The tensor may borrow the caller's memory (tensor/buffer.h: release callback); the
 /// dataset and every element viewing it keep it alive.
 struct NamedTensor {
   std::string name;
   tensor::Tensor tensor;
   Role role = Role::feature;
+  /// Of slices: the rows that each element has; they may overlap and leave rows out. Null: one row, without its axis.
+  std::shared_ptr<const RowRanges> ranges = nullptr;
 };
 
 /// What errors are to say about the file that slices came from.
@@ -36,7 +46,8 @@ struct SlicesOrigin {
   bool names_files = false;  ///< each one's is what the first tensor says
 };
 
-/// One element per index of the first dimension, a view without copy. All first dimensions must be equal.
+/// One element per index of the first dimension, or per range of rows, a view without copy; there must be as many of
+/// every tensor. The number of rows of a range is an unknown dimension.
 base::Result<DatasetRef> from_slices(std::vector<NamedTensor> tensors, SlicesOrigin origin = {});
 
 /// Exactly one element: the tensors themselves.

@@ -16,10 +16,18 @@ using tensor::Tensor;
 
 namespace {
 
+// Of the dataset, which outlives its iterators' stages.
+struct Slices {
+  Tensor tensor;
+  std::shared_ptr<const RowRanges> ranges;  // null: one row each
+
+  int64_t size() const { return ranges != nullptr ? static_cast<int64_t>(ranges->size()) : tensor.rows(); }
+};
+
 struct Column {
   const std::byte *data;
   int64_t row_bytes;
-  const Tensor *tensor;  // the dataset's, which outlives its iterators' stages
+  const Slices *slices;
 };
 
 // Rows are copied a known number of bytes at a time where that is a register's width.
@@ -58,23 +66,29 @@ void gather_column(const Column &column, std::span<const int64_t> positions, std
   }
 }
 
+Result<Tensor> element_of(const Slices &slices, int64_t position) {
+  if (slices.ranges == nullptr) return slices.tensor.row(position);
+  const RowRange &range = (*slices.ranges)[static_cast<size_t>(position)];
+  return slices.tensor.slice_rows(range.begin, range.begin + range.count);
+}
+
 // Views need the alignment that a batch buffer would have.
 bool is_aligned(const Tensor &tensor) { return reinterpret_cast<uintptr_t>(tensor.data()) % base::kAlignment == 0; }
 
 class SlicesAccess : public RandomAccess {
  public:
-  SlicesAccess(const std::vector<Tensor> &tensors, const SlicesOrigin &origin) : tensors_(tensors), origin_(origin) {
-    for (const Tensor &tensor : tensors_) {
-      columns_.push_back(
-          {tensor.data_as<std::byte>(), tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows(), &tensor});
+  SlicesAccess(const std::vector<Slices> &slices, const SlicesOrigin &origin) : slices_(slices), origin_(origin) {
+    for (const Slices &one : slices_) {
+      const int64_t rows = one.tensor.rows();
+      columns_.push_back({one.tensor.data_as<std::byte>(), rows == 0 ? 0 : one.tensor.size_bytes() / rows, &one});
     }
   }
 
-  int64_t size() const override { return columns_[0].tensor->rows(); }
+  int64_t size() const override { return slices_[0].size(); }
   int64_t lineage(int64_t position) const override { return position; }
   FileName file(int64_t position) const override {
     if (!origin_.names_files) return origin_.file;
-    return std::make_shared<const std::string>(tensor::bytes_at(tensors_[0], position));
+    return std::make_shared<const std::string>(tensor::bytes_at(slices_[0].tensor, position));
   }
 
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
@@ -86,7 +100,7 @@ class SlicesAccess : public RandomAccess {
   Status element(int64_t position, Element &element) override {
     element.components.resize(columns_.size());
     for (size_t i = 0; i < columns_.size(); ++i) {
-      TUTTI_ASSIGN(element.components[i], columns_[i].tensor->row(position));
+      TUTTI_ASSIGN(element.components[i], element_of(*columns_[i].slices, position));
     }
     return Status();
   }
@@ -104,7 +118,8 @@ class SlicesAccess : public RandomAccess {
   bool view(int64_t first, int64_t count, Element &batch) override {
     batch.components.resize(columns_.size());
     for (size_t i = 0; i < columns_.size(); ++i) {
-      Result<Tensor> rows = columns_[i].tensor->slice_rows(first, first + count);
+      if (columns_[i].slices->ranges != nullptr) return false;
+      Result<Tensor> rows = columns_[i].slices->tensor.slice_rows(first, first + count);
       if (!rows.ok() || !is_aligned(*rows)) return false;
       batch.components[i] = rows.take();
     }
@@ -121,45 +136,66 @@ class SlicesAccess : public RandomAccess {
 
  private:
   // The dataset's, which outlives its iterators' stages.
-  const std::vector<Tensor> &tensors_;
+  const std::vector<Slices> &slices_;
   const SlicesOrigin &origin_;
   std::vector<Column> columns_;
 };
 
 class SlicesDataset : public Dataset {
  public:
-  SlicesDataset(ElementSpec spec, std::vector<Tensor> tensors, SlicesOrigin origin)
-      : Dataset("slices", std::move(spec), Cardinality::exactly(tensors[0].rows()), {}),
-        tensors_(std::move(tensors)),
+  SlicesDataset(ElementSpec spec, std::vector<Slices> slices, SlicesOrigin origin)
+      : Dataset("slices", std::move(spec), Cardinality::exactly(slices[0].size()), {}),
+        slices_(std::move(slices)),
         origin_(std::move(origin)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     return open_indexed(*this, context);
   }
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &, Access) const override {
-    return std::unique_ptr<RandomAccess>(std::make_unique<SlicesAccess>(tensors_, origin_));
+    return std::unique_ptr<RandomAccess>(std::make_unique<SlicesAccess>(slices_, origin_));
   }
   bool describe(Fingerprint &fingerprint) const override {
-    for (const Tensor &tensor : tensors_)
-      fingerprint.add_tensor(tensor);
+    for (const Slices &one : slices_) {
+      fingerprint.add_tensor(one.tensor);
+      if (one.ranges == nullptr) continue;
+      fingerprint.add("ranges");
+      fingerprint.add_number(one.size());
+      for (const RowRange &range : *one.ranges) {
+        fingerprint.add_number(range.begin);
+        fingerprint.add_number(range.count);
+      }
+    }
     return true;
   }
 
  private:
-  const std::vector<Tensor> tensors_;
+  const std::vector<Slices> slices_;
   const SlicesOrigin origin_;
 };
 
+Status check_ranges(const NamedTensor &named) {
+  const int64_t rows = named.tensor.rows();
+  for (size_t i = 0; named.ranges != nullptr && i < named.ranges->size(); ++i) {
+    const auto [begin, count] = (*named.ranges)[i];
+    if (begin >= 0 && count >= 0 && begin <= rows && count <= rows - begin) continue;
+    return base::invalid_argument("slices: component '", named.name, "', element ", i, ": ", count, " rows from row ",
+                                  begin, " on do not lie in the ", rows, " rows of the tensor");
+  }
+  return Status();
+}
+
 Status check_first_dimensions(const std::vector<NamedTensor> &tensors) {
   const NamedTensor &first = tensors[0];
+  const auto elements_of = [](const NamedTensor &named) { return Slices{named.tensor, named.ranges}.size(); };
   for (const NamedTensor &named : tensors) {
     if (named.tensor.empty()) return base::invalid_argument("slices: component '", named.name, "' has no tensor");
     if (named.tensor.rank() == 0) {
       return base::invalid_argument("slices: component '", named.name, "' is a scalar; expected at least one axis");
     }
-    if (named.tensor.rows() != first.tensor.rows()) {
-      return base::invalid_argument("slices: component '", first.name, "' has ", first.tensor.rows(),
-                                    " rows but component '", named.name, "' has ", named.tensor.rows(),
+    TUTTI_TRY(check_ranges(named));
+    if (elements_of(named) != elements_of(first)) {
+      return base::invalid_argument("slices: component '", first.name, "' has ", elements_of(first),
+                                    " rows but component '", named.name, "' has ", elements_of(named),
                                     "; expected equal first dimensions");
     }
   }
@@ -172,15 +208,16 @@ Result<DatasetRef> from_slices(std::vector<NamedTensor> tensors, SlicesOrigin or
   if (tensors.empty()) return base::invalid_argument("slices: expected at least one tensor");
   TUTTI_TRY(check_first_dimensions(tensors));
   ElementSpec spec;
-  std::vector<Tensor> columns;
+  std::vector<Slices> slices;
   for (NamedTensor &named : tensors) {
     const tensor::Shape row = named.tensor.shape().row_shape();
-    spec.components.push_back(
-        {std::move(named.name), named.role, named.tensor.dtype(), graph::Dims(row.begin(), row.end())});
-    columns.push_back(std::move(named.tensor));
+    graph::Dims dims(row.begin(), row.end());
+    if (named.ranges != nullptr) dims.insert(dims.begin(), unknown_dim());
+    spec.components.push_back({std::move(named.name), named.role, named.tensor.dtype(), std::move(dims)});
+    slices.push_back({std::move(named.tensor), std::move(named.ranges)});
   }
   TUTTI_TRY(check(spec));
-  return DatasetRef(base::make_ref<SlicesDataset>(std::move(spec), std::move(columns), std::move(origin)));
+  return DatasetRef(base::make_ref<SlicesDataset>(std::move(spec), std::move(slices), std::move(origin)));
 }
 
 }  // namespace tutti::impl::data
