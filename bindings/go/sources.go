@@ -8,7 +8,8 @@ import "tutti.org/tutti/internal/raw"
 // ArrowOptions are what Arrow may be told; the zero value means the defaults.
 type ArrowOptions struct {
 	// Columns to take, each as NAME or, with a value for nulls, NAME = VALUE, as in "age = 0"; none means all, and
-	// nulls are errors.
+	// nulls are errors. The value stands for nulls in a list, too, and a list that is null itself is one without
+	// items.
 	Columns []string
 	// Columns that are labels.
 	Labels []string
@@ -17,8 +18,9 @@ type ArrowOptions struct {
 }
 
 // Arrow: The rows of the record batches of an Arrow C stream, which the pipeline must have been given before; it is
-// read to its end when the source is made. Numbers stay in the memory of the producer, fixed-size lists of them are
-// axes, dictionaries are looked up.
+// read to its end when the source is made. Numbers stay in the memory of the producer, dictionaries are looked up.
+// Fixed-size lists are axes, other lists (also by views) a dimension of unknown length; their items may be
+// fixed-size lists, but no other lists.
 func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -210,10 +210,10 @@ TUTTI_API int32_t tutti_dataset_count_texts(const tutti_dataset *dataset, const 
                                             tutti_tensor **texts, tutti_tensor **counts, tutti_error **err);
 
 /* A walk over the dataset as an Arrow C stream of record batches: those of the dataset, or `batch_rows` elements at a
- * time where elements are single examples. Numbers and texts (as large binary) are not copied; dimensions become
- * fixed-size lists. `cancel` may be NULL; it is kept as long as the stream and ends its get_next, which may be called
- * from one thread at a time. *out is overwritten and belongs to the caller, who releases it; nothing is to be released
- * after a failure. */
+ * time where elements are single examples. Dimensions become fixed-size lists, those that differ between elements large
+ * lists, texts large binary. Numbers and texts are not copied, except out of elements whose shapes differ. `cancel` may
+ * be NULL; it is kept as long as the stream and ends its get_next, which may be called from one thread at a time. *out
+ * is overwritten and belongs to the caller, who releases it; nothing is to be released after a failure. */
 TUTTI_API int32_t tutti_dataset_to_arrow(const tutti_dataset *dataset, int64_t seed, int64_t batch_rows,
                                          tutti_cancel *cancel, struct ArrowArrayStream *out, tutti_error **err);
 

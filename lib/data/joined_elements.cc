@@ -153,12 +153,14 @@ Status join_elements(std::string_view what, std::span<const Element> elements, c
                         elements[row].lineage);
     }
     TUTTI_ASSIGN(const Shape shape, first.shape().prepend(static_cast<int64_t>(elements.size())));
-    Result<Tensor> tensor =
-        first.dtype() == DType::bytes ? join_bytes(elements, i, shape) : join_rows(elements, i, shape);
-    TUTTI_TRY(tensor);
-    joined.components[i] = tensor.take();
+    TUTTI_ASSIGN(joined.components[i], join_values(elements, i, shape));
   }
   return Status();
+}
+
+Result<Tensor> join_values(std::span<const Element> elements, size_t component, const Shape &shape) {
+  const bool is_text = elements[0].components[component].dtype() == DType::bytes;
+  return is_text ? join_bytes(elements, component, shape) : join_rows(elements, component, shape);
 }
 
 Result<Padding> Padding::make(const ElementSpec &spec, std::span<const double> values,

@@ -25,6 +25,10 @@ namespace tutti::impl::data {
 base::Status join_elements(std::string_view what, std::span<const Element> elements, const ElementSpec &spec,
                            std::string_view advice, Element &joined);
 
+/// The values of a component of all elements, one behind the other, under a shape of as many. At least one element.
+base::Result<tensor::Tensor> join_values(std::span<const Element> elements, size_t component,
+                                         const tensor::Shape &shape);
+
 /// How elements of different shapes become rows of equal shape: each unknown dimension grows to the longest of the
 /// rows, or to a fixed length, and what is missing is filled with the component's padding (bytes: empty strings).
 class Padding {

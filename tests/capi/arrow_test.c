@@ -18,8 +18,8 @@ struct column {
   const void *data;     /* the third */
   const void *validity; /* NULL = no nulls */
   int64_t offset;
-  const struct column *item; /* of a fixed-size list */
-  int64_t list_size;
+  const struct column *item; /* of a list */
+  int64_t list_size;         /* of a fixed-size list; of another one the items of all rows */
 };
 
 struct table {
@@ -85,10 +85,10 @@ static void release_array(struct ArrowArray *array) {
 
 /* `length` values from `first` on. */
 static void fill_array(const struct column *column, int64_t first, int64_t length, struct ArrowArray *out) {
-  int is_text = column->data != NULL;
+  int is_text = column->data != NULL, is_fixed = column->item != NULL && column->values == NULL;
   *out = (struct ArrowArray){.length = length, .offset = column->offset + first, .release = release_array};
   out->null_count = column->validity != NULL ? -1 : 0;
-  out->n_buffers = column->item != NULL ? 1 : is_text ? 3 : 2;
+  out->n_buffers = is_fixed ? 1 : is_text ? 3 : 2;
   out->buffers = malloc(3 * sizeof *out->buffers);
   out->buffers[0] = column->validity;
   out->buffers[1] = column->values;
@@ -97,7 +97,8 @@ static void fill_array(const struct column *column, int64_t first, int64_t lengt
   out->n_children = 1;
   out->children = malloc(sizeof *out->children);
   out->children[0] = malloc(sizeof **out->children);
-  fill_array(column->item, 0, (out->offset + length) * column->list_size, out->children[0]);
+  fill_array(column->item, 0, is_fixed ? (out->offset + length) * column->list_size : column->list_size,
+             out->children[0]);
 }
 
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
@@ -168,6 +169,9 @@ static const int16_t pairs[] = {-1, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 static const uint8_t third_missing[] = {0xf7}; /* the bit of value 3, row 2 behind an offset of 1 */
 static const struct column pair_item = {.name = "item", .format = "s", .values = pairs};
 
+static const int32_t list_offsets[] = {0, 1, 3, 3, 4, 7, 7};
+static const struct column list_item = {.name = "item", .format = "s", .values = pairs, .offset = 1};
+
 static const struct column columns[] = {
     {.name = "f", .format = "f", .values = floats, .offset = 1},
     {.name = "c", .format = "C", .values = bytes, .offset = 1},
@@ -176,6 +180,7 @@ static const struct column columns[] = {
     {.name = "Z", .format = "Z", .values = large_offsets, .data = "AABBCCDD", .offset = 1},
     {.name = "w", .format = "w:2", .values = "xxiijjkkllmm", .offset = 1},
     {.name = "p", .format = "+w:2", .offset = 1, .item = &pair_item, .list_size = 2},
+    {.name = "l", .format = "+l", .values = list_offsets, .offset = 1, .item = &list_item, .list_size = 7},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -201,6 +206,10 @@ static void check_row(tutti_iterator *iterator, int64_t row) {
   check_text(values[5], fixed[row]);
   assert_int_equal(tutti_tensor_get_rank(values[6]), 1);
   assert_memory_equal(tutti_tensor_get_data(values[6]), pairs + 2 * (row + 1), 4);
+  int64_t count = list_offsets[row + 2] - list_offsets[row + 1];
+  assert_int_equal(tutti_tensor_get_rank(values[7]), 1);
+  assert_int_equal(tutti_tensor_get_dim(values[7], 0), count);
+  assert_memory_equal(tutti_tensor_get_data(values[7]), pairs + 1 + list_offsets[row + 1], 2 * (size_t)count);
 }
 
 static void check_rows(tutti_dataset *dataset, int64_t rows) {
@@ -347,7 +356,7 @@ static void test_streams_that_fail(void **state) {
   table = (struct table){.columns = &odd, .count = 1, .lengths = {5, -1}};
   assert_stream_error(TUTTI_INVALID_ARGUMENT, "column 'odd', batch at row 0: the offsets of its texts decrease", &table,
                       NULL);
-  static const char *const formats[] = {"n", "d:10,2", "+l", "+s", "+vl", "+w:x", "w:-1", ""};
+  static const char *const formats[] = {"n", "d:10,2", "+m", "+s", "+ud:0", "+w:x", "w:-1", ""};
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
     odd.format = formats[i];
     table = (struct table){.columns = &odd, .count = 1, .lengths = {5, -1}};
@@ -422,7 +431,7 @@ static void test_layout_of_what_is_given(void **state) {
   stream.release(&stream);
   assert_null(stream.release);
 
-  static const char *const formats[] = {"f", "C", "b", "Z", "Z", "Z", "+w:2"};
+  static const char *const formats[] = {"f", "C", "b", "Z", "Z", "Z", "+w:2", "+L"};
   assert_string_equal(schema.format, "+s");
   assert_int_equal(schema.n_children, COLUMNS);
   assert_int_equal(array.length, 5);
@@ -437,6 +446,12 @@ static void test_layout_of_what_is_given(void **state) {
   assert_int_equal(array.children[6]->n_buffers, 1);
   assert_int_equal(array.children[6]->children[0]->length, 10);
   assert_memory_equal(array.children[6]->children[0]->buffers[1], pairs + 2, 20);
+  static const int64_t list_starts[] = {0, 2, 2, 3, 6, 6};
+  assert_string_equal(schema.children[7]->children[0]->format, "s");
+  assert_int_equal(array.children[7]->n_buffers, 2);
+  assert_memory_equal(array.children[7]->buffers[1], list_starts, sizeof list_starts);
+  assert_int_equal(array.children[7]->children[0]->length, 6);
+  assert_memory_equal(array.children[7]->children[0]->buffers[1], pairs + 2, 12);
   assert_int_equal(*(const uint8_t *)array.children[2]->buffers[1], 0x0d);
   const int64_t *starts = array.children[3]->buffers[1];
   const char *data = array.children[3]->buffers[2];
@@ -459,7 +474,7 @@ static void test_out_that_fails(void **state) {
   struct ArrowArrayStream stream;
   tutti_dataset *dataset = counting_dataset(5);
   assert_error(TUTTI_INVALID_ARGUMENT, "'out' is NULL", tutti_dataset_to_arrow(dataset, 0, 5, NULL, NULL, &err));
-  assert_error(TUTTI_INVALID_ARGUMENT, "batch_size", tutti_dataset_to_arrow(dataset, 0, 0, NULL, &stream, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "batch_rows", tutti_dataset_to_arrow(dataset, 0, 0, NULL, &stream, &err));
   assert_null(stream.release);
   tutti_cancel *cancel = NULL;
   struct ArrowArray array;

@@ -11,15 +11,11 @@
 #include <utility>
 
 #include "data/format/arrow_column.h"
-#include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {
 
 using base::Result;
 using base::Status;
-using tensor::DType;
-using tensor::Shape;
-using tensor::Tensor;
 
 namespace {
 
@@ -98,8 +94,7 @@ class TableReader {
       }
       where_.push_back(found - names.begin());
       TUTTI_ASSIGN(ArrowType type, arrow_type_of(*schema.children[where_.back()], column.name));
-      graph::Dims dims(type.extents.begin(), type.extents.end());
-      table_.columns.push_back({column.name, Role::feature, type.dtype, std::move(dims)});
+      table_.columns.push_back({column.name, Role::feature, type.dtype, type.dims()});
       types_.push_back(std::move(type));
     }
     return Status();
@@ -119,31 +114,27 @@ class TableReader {
           return bad(base::concat("row ", rows_ + i, " is null as a whole"));
       }
     }
-    std::vector<Tensor> tensors;
+    std::vector<ArrowValues> columns;
     for (size_t i = 0; i < columns_.size(); ++i) {
       const ArrowArray *const column = array.children[where_[i]];
       if (column == nullptr) return bad("a column is NULL");
-      TUTTI_ASSIGN(Tensor tensor,
+      TUTTI_ASSIGN(ArrowValues values,
                    read_arrow_column(columns_[i], types_[i], *column, {array.offset, array.length, rows_}, batch));
-      tensors.push_back(std::move(tensor));
+      columns.push_back(std::move(values));
     }
     rows_ += array.length;
-    table_.batches.push_back(std::move(tensors));
+    table_.batches.push_back(std::move(columns));
     return Status();
   }
 
   // A stream without batches is a table without rows.
   Status add_nothing() {
-    std::vector<Tensor> tensors;
+    std::vector<ArrowValues> columns;
     for (const ArrowType &type : types_) {
-      std::vector<int64_t> extents{0};
-      extents.insert(extents.end(), type.extents.begin(), type.extents.end());
-      TUTTI_ASSIGN(const Shape shape, Shape::make(extents));
-      TUTTI_ASSIGN(Tensor tensor, type.dtype == DType::bytes ? tensor::make_bytes_tensor(shape, {})
-                                                             : Tensor::allocate(type.dtype, shape));
-      tensors.push_back(std::move(tensor));
+      TUTTI_ASSIGN(ArrowValues values, no_arrow_rows(type));
+      columns.push_back(std::move(values));
     }
-    table_.batches.push_back(std::move(tensors));
+    table_.batches.push_back(std::move(columns));
     return Status();
   }
 

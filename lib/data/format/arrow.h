@@ -3,12 +3,13 @@
 // Arrow record batches as tensors, through the C stream interface (tutti/arrow.h).
 //
 //   TUTTI_ASSIGN(ArrowTable table, read_arrow(*ArrowStream::take(stream), columns));
-//   table.batches[0][1];                             // the second column's rows of the first batch, [rows, ...]
+//   table.batches[0][1].values;                      // the second column's rows of the first batch, [rows, ...]
 //
 // Numbers are views of the producer's memory where it is aligned to the size of an element and no null is filled;
-// booleans (bits in Arrow), texts (by offsets or views) and what a dictionary holds are copied. Fixed-size lists of
-// numbers are further axes. Dates, times and durations are the integers that they are stored as. Other types are
-// UNIMPLEMENTED, by the name of the column.
+// booleans (bits in Arrow), texts (by offsets or views) and what a dictionary holds are copied. Fixed-size lists are
+// further axes. Lists (by offsets or views) are ranges of their items, an unknown dimension; a null list for which
+// there is a fill is one without items. Dates, times and durations are the integers that they are stored as. Other
+// types are UNIMPLEMENTED, by the name of the column.
 //
 // The producer is trusted as any code of the process is: its structs are checked for what can be seen of them, but
 // nothing tells how long its buffers are.
@@ -27,6 +28,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/element.h"
+#include "data/sources.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {
@@ -59,9 +61,17 @@ struct ArrowColumn {
   static base::Result<ArrowColumn> parse(const std::string &text);
 };
 
+/// The rows of a column in one batch.
+struct ArrowValues {
+  tensor::Tensor values;                              ///< [rows, ...], or of lists the items, [items, ...]
+  std::shared_ptr<const RowRanges> ranges = nullptr;  ///< of lists the items of each row; else null
+
+  int64_t rows() const { return ranges != nullptr ? static_cast<int64_t>(ranges->size()) : values.rows(); }
+};
+
 struct ArrowTable {
-  std::vector<ComponentSpec> columns;                ///< of one row
-  std::vector<std::vector<tensor::Tensor>> batches;  ///< for each batch a tensor for each column
+  std::vector<ComponentSpec> columns;             ///< of one row
+  std::vector<std::vector<ArrowValues>> batches;  ///< for each batch the rows of each column
 };
 
 /// Reads the stream to its end and releases it. No columns means all. INVALID_ARGUMENT for what is not Arrow, for a
@@ -72,8 +82,8 @@ base::Result<ArrowTable> read_arrow(ArrowStream &stream, const std::vector<Arrow
 /// A walk over the dataset as a stream of record batches. A dataset of batches gives one for each element, another one
 /// for every `batch_rows` elements. `out` is overwritten; errors leave it released. The token of the context ends a
 /// get_next() that waits.
-/// Fixed-size dimensions become fixed-size lists, dtype bytes large binary; numbers and texts are not copied.
-/// UNIMPLEMENTED for dimensions that differ and for bf16, by the name of the component.
+/// Fixed-size dimensions become fixed-size lists, unknown ones large lists, dtype bytes large binary. Numbers and texts
+/// are not copied, except out of elements whose shapes differ. UNIMPLEMENTED for bf16, by the name of the component.
 base::Status write_arrow(const DatasetRef &dataset, const IteratorContext &context, int64_t batch_rows,
                          ArrowArrayStream *out);
 

@@ -52,11 +52,93 @@ std::optional<int64_t> size_behind(std::string_view format, std::string_view pre
   return size;
 }
 
+/// Lists by their names, each with how it is told which items a list has.
+constexpr std::pair<std::string_view, ArrowLists> kLists[] = {
+    {"+l", ArrowLists::offsets32},
+    {"+L", ArrowLists::offsets64},
+    {"+vl", ArrowLists::views32},
+    {"+vL", ArrowLists::views64},
+};
+
+template <typename Integer>
+int64_t integer_at(const void *buffer, int64_t index) {
+  Integer value;
+  std::memcpy(&value, static_cast<const char *>(buffer) + index * int64_t{sizeof(value)}, sizeof(value));
+  return int64_t{value};
+}
+
+Result<Tensor> empty_tensor(DType dtype, const Shape &shape) {
+  if (dtype == DType::bytes) return tensor::make_bytes_tensor(shape, {});
+  return Tensor::allocate(dtype, shape);
+}
+
+// Which rows the items belong to that one reads of an array. Lists by views may leave items out, and nulls among these
+// are no affair of anybody.
+class ItemRows {
+ public:
+  explicit ItemRows(const RowRanges &lists) : lists_(lists) {}
+
+  /// The first row that has the item.
+  std::optional<int64_t> row_of(int64_t item) {
+    if (used_.empty()) join_lists();
+    const auto behind = std::upper_bound(used_.begin(), used_.end(), item,
+                                         [](int64_t value, const RowRange &range) { return value < range.begin; });
+    if (behind == used_.begin() || !has(behind[-1], item)) return std::nullopt;
+    const auto row = std::find_if(lists_.begin(), lists_.end(), [&](const RowRange &list) { return has(list, item); });
+    return row - lists_.begin();
+  }
+
+ private:
+  static bool has(const RowRange &range, int64_t item) {
+    return item >= range.begin && item < range.begin + range.count;
+  }
+
+  void join_lists() {
+    RowRanges sorted = lists_;
+    std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) { return a.begin < b.begin; });
+    for (const RowRange &list : sorted) {
+      if (used_.empty() || used_.back().begin + used_.back().count < list.begin) used_.push_back(list);
+      RowRange &last = used_.back();
+      last.count = std::max(last.count, list.begin + list.count - last.begin);
+    }
+  }
+
+  const RowRanges &lists_;
+  RowRanges used_;  // items of any list, in order, apart from each other
+};
+
 // One column of one batch on its way into a tensor.
 class ColumnReader {
  public:
-  ColumnReader(const ArrowColumn &column, const ArrowType &type, std::shared_ptr<const void> owner, int64_t first_row)
-      : column_(column), type_(type), owner_(std::move(owner)), first_row_(first_row) {}
+  // `items`: what is read are items of lists; then rows are items.
+  ColumnReader(const ArrowColumn &column, const ArrowType &type, std::shared_ptr<const void> owner, int64_t first_row,
+               ItemRows *items = nullptr)
+      : column_(column), type_(type), owner_(std::move(owner)), first_row_(first_row), items_(items) {}
+
+  // Lists alone: the items that each row has.
+  Result<RowRanges> read_lists(const ArrowArray &array, int64_t offset, int64_t rows) {
+    const bool by_views = *type_.lists == ArrowLists::views32 || *type_.lists == ArrowLists::views64;
+    TUTTI_TRY(check(array, by_views ? 3 : 2, offset, rows, 16));
+    if (by_views && rows > 0 && array.buffers[2] == nullptr)
+      return bad("the buffer of the lengths of its lists is NULL");
+    if (array.n_children != 1 || array.children == nullptr || array.children[0] == nullptr)
+      return bad("a list without a child");
+    TUTTI_ASSIGN(shape_, Shape::make({&rows, 1}));
+    rows_ = rows;
+    TUTTI_TRY(note_nulls(array, offset, rows));
+    const std::vector<bool> are_null = which_are_null();
+    RowRanges lists(static_cast<size_t>(rows));
+    for (int64_t i = 0; i < rows; ++i) {
+      // Under a null may stand anything.
+      if (are_null[static_cast<size_t>(i)]) continue;
+      const auto [begin, count] = list_at(array, array.offset + offset + i);
+      const int64_t length = array.children[0]->length;
+      if (begin < 0 || count < 0 || begin > length || count > length - begin)
+        return bad("list ", i, " has ", count, " items from item ", begin, " on, of ", length);
+      if (count > 0) lists[static_cast<size_t>(i)] = {begin, count};
+    }
+    return lists;
+  }
 
   Result<Tensor> read(const ArrowArray &array, int64_t offset, int64_t rows) {
     std::vector<int64_t> extents{rows};
@@ -78,7 +160,7 @@ class ColumnReader {
     TUTTI_TRY(check_values(*values, begin, count));
     TUTTI_TRY(note_nulls(*values, begin, count));
     begin += values->offset;
-    if (count == 0) return empty_tensor();
+    if (count == 0) return empty_tensor(type_.dtype, shape_);
     if (type_.index) return from_dictionary(*values, begin, count);
     switch (type_.layout) {
       case Layout::numbers:
@@ -103,9 +185,23 @@ class ColumnReader {
     return base::invalid_argument("Arrow column '", column_.name, "', batch at row ", first_row_, ": ", what...);
   }
 
-  Result<Tensor> empty_tensor() const {
-    if (type_.dtype == DType::bytes) return tensor::make_bytes_tensor(shape_, {});
-    return Tensor::allocate(type_.dtype, shape_);
+  // As the producer says it; of offsets that decrease the count is -1.
+  RowRange list_at(const ArrowArray &array, int64_t index) const {
+    const void *const starts = array.buffers[1];
+    const auto between = [](int64_t begin, int64_t end) {
+      return RowRange{begin, begin < 0 || end < begin ? -1 : end - begin};
+    };
+    switch (*type_.lists) {
+      case ArrowLists::offsets32:
+        return between(integer_at<int32_t>(starts, index), integer_at<int32_t>(starts, index + 1));
+      case ArrowLists::offsets64:
+        return between(integer_at<int64_t>(starts, index), integer_at<int64_t>(starts, index + 1));
+      case ArrowLists::views32:
+        return {integer_at<int32_t>(starts, index), integer_at<int32_t>(array.buffers[2], index)};
+      case ArrowLists::views64:
+        return {integer_at<int64_t>(starts, index), integer_at<int64_t>(array.buffers[2], index)};
+    }
+    return {-1, -1};
   }
 
   // `factor`: what an offset here is multiplied by.
@@ -148,8 +244,9 @@ class ColumnReader {
   }
 
   Status note_null(int64_t first, int64_t count, int64_t row) {
-    if (!column_.fill) {
-      return base::invalid_argument("Arrow column '", column_.name, "', row ", first_row_ + row,
+    const std::optional<int64_t> of = items_ != nullptr && !column_.fill ? items_->row_of(row) : row;
+    if (!column_.fill && of) {
+      return base::invalid_argument("Arrow column '", column_.name, "', row ", first_row_ + *of,
                                     ": the value is null, and no other is given for it, as in \"", column_.name,
                                     " = 0\"");
     }
@@ -183,8 +280,8 @@ class ColumnReader {
     if (nulls_.empty()) return tensor;
     const size_t size = tensor::size_bytes(type_.dtype);
     char value[8];
-    if (!write_number(*column_.fill, type_.dtype, value))
-      return bad("expected ", type_.dtype, " to fill nulls with, got ", base::quoted(*column_.fill));
+    if (!write_number(column_.fill.value_or("0"), type_.dtype, value))
+      return bad("expected ", type_.dtype, " to fill nulls with, got ", base::quoted(column_.fill.value_or("0")));
     auto *const target = static_cast<char *>(tensor.mutable_data());
     for (const auto &[first, count] : nulls_) {
       for (int64_t i = first; i < first + count; ++i)
@@ -196,15 +293,10 @@ class ColumnReader {
   template <typename Offset>
   Result<Tensor> texts(const ArrowArray &values, int64_t begin, int64_t count) const {
     const auto *const offsets = static_cast<const char *>(values.buffers[1]) + begin * int64_t{sizeof(Offset)};
-    const auto offset_at = [&](int64_t index) {
-      Offset offset;
-      std::memcpy(&offset, offsets + index * int64_t{sizeof(Offset)}, sizeof(offset));
-      return static_cast<int64_t>(offset);
-    };
     const auto *const data = static_cast<const char *>(values.buffers[2]);
     std::vector<std::string_view> all(static_cast<size_t>(count));
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t from = offset_at(i), to = offset_at(i + 1);
+      const int64_t from = integer_at<Offset>(offsets, i), to = integer_at<Offset>(offsets, i + 1);
       if (from < 0 || to < from) return bad("the offsets of its texts decrease");
       if (to > from && data == nullptr) return bad("the buffer of its texts is NULL");
       if (to > from) all[static_cast<size_t>(i)] = {data + from, static_cast<size_t>(to - from)};
@@ -321,7 +413,7 @@ class ColumnReader {
 
   Result<Tensor> texts_tensor(std::vector<std::string_view> all) const {
     for (const auto &[first, count] : nulls_)
-      std::fill_n(all.begin() + first, count, std::string_view(*column_.fill));
+      std::fill_n(all.begin() + first, count, column_.fill ? std::string_view(*column_.fill) : std::string_view());
     return tensor::make_bytes_tensor(shape_, std::span<const std::string_view>(all));
   }
 
@@ -329,12 +421,41 @@ class ColumnReader {
   const ArrowType &type_;
   const std::shared_ptr<const void> owner_;
   const int64_t first_row_;
+  ItemRows *const items_;
   int64_t rows_ = 0;
   Shape shape_;
   std::vector<std::pair<int64_t, int64_t>> nulls_;  // elements of the tensor to fill: first, count
 };
 
+// The items that lie from the first to the last that a list has.
+Result<ArrowValues> read_list_column(const ArrowColumn &column, const ArrowType &type, const ArrowArray &array,
+                                     const ArrowRows &rows, const std::shared_ptr<const void> &owner) {
+  TUTTI_ASSIGN(RowRanges lists,
+               ColumnReader(column, type, owner, rows.number).read_lists(array, rows.offset, rows.count));
+  int64_t first = std::numeric_limits<int64_t>::max(), end = 0;
+  for (const RowRange &list : lists) {
+    if (list.count == 0) continue;
+    first = std::min(first, list.begin);
+    end = std::max(end, list.begin + list.count);
+  }
+  first = std::min(first, end);
+  for (RowRange &list : lists)
+    list.begin = list.count == 0 ? 0 : list.begin - first;
+  ArrowType item = type;
+  item.lists.reset();
+  ItemRows items(lists);
+  ColumnReader reader(column, item, owner, rows.number, &items);
+  TUTTI_ASSIGN(Tensor values, reader.read(*array.children[0], first, end - first));
+  return ArrowValues{std::move(values), std::make_shared<const RowRanges>(std::move(lists))};
+}
+
 }  // namespace
+
+graph::Dims ArrowType::dims() const {
+  graph::Dims dims(extents.begin(), extents.end());
+  if (lists) dims.insert(dims.begin(), unknown_dim());
+  return dims;
+}
 
 Result<ArrowType> arrow_type_of(const ArrowSchema &schema, const std::string &column) {
   const std::string_view format = schema.format != nullptr ? schema.format : "";
@@ -343,7 +464,8 @@ Result<ArrowType> arrow_type_of(const ArrowSchema &schema, const std::string &co
   };
   if (schema.dictionary != nullptr) {
     TUTTI_ASSIGN(ArrowType values, arrow_type_of(*schema.dictionary, column));
-    if (values.index || !values.extents.empty()) return refuse("expected a dictionary of numbers or texts");
+    if (values.index || values.lists || !values.extents.empty())
+      return refuse("expected a dictionary of numbers or texts");
     const auto *const known =
         std::find_if(std::begin(kFormats), std::end(kFormats), [&](const auto &one) { return one.format == format; });
     const bool is_index = known != std::end(kFormats) && format.size() == 1 && tensor::is_integer(known->dtype);
@@ -357,19 +479,38 @@ Result<ArrowType> arrow_type_of(const ArrowSchema &schema, const std::string &co
   // Timestamps and durations, with a unit and a time zone behind.
   if (format.starts_with("ts") || format.starts_with("tD")) return ArrowType{DType::i64, Layout::numbers, 0, {}};
   if (const auto size = size_behind(format, "w:")) return ArrowType{DType::bytes, Layout::fixed_bytes, *size, {}};
+  const auto *const lists =
+      std::find_if(std::begin(kLists), std::end(kLists), [&](const auto &one) { return one.first == format; });
+  const bool is_list = lists != std::end(kLists);
   const std::optional<int64_t> extent = size_behind(format, "+w:");
-  if (!extent) return refuse("expected numbers, texts or fixed-size lists of them");
+  if (!is_list && !extent) return refuse("expected numbers, texts or lists of them");
   if (schema.n_children != 1 || schema.children == nullptr || schema.children[0] == nullptr)
     return base::invalid_argument("Arrow column '", column, "': a list without a child");
   TUTTI_ASSIGN(ArrowType inner, arrow_type_of(*schema.children[0], column));
-  inner.extents.insert(inner.extents.begin(), *extent);
+  if (inner.lists) return refuse("lists of differing length in lists; expected fixed-size lists as items");
+  if (is_list) {
+    inner.lists = lists->second;
+  } else {
+    inner.extents.insert(inner.extents.begin(), *extent);
+  }
   if (inner.extents.size() >= static_cast<size_t>(Shape::kMaxRank)) return refuse("too many lists in lists");
   return inner;
 }
 
-Result<Tensor> read_arrow_column(const ArrowColumn &column, const ArrowType &type, const ArrowArray &array,
-                                 const ArrowRows &rows, std::shared_ptr<const void> owner) {
-  return ColumnReader(column, type, std::move(owner), rows.number).read(array, rows.offset, rows.count);
+Result<ArrowValues> read_arrow_column(const ArrowColumn &column, const ArrowType &type, const ArrowArray &array,
+                                      const ArrowRows &rows, std::shared_ptr<const void> owner) {
+  if (type.lists) return read_list_column(column, type, array, rows, owner);
+  ColumnReader reader(column, type, std::move(owner), rows.number);
+  TUTTI_ASSIGN(Tensor values, reader.read(array, rows.offset, rows.count));
+  return ArrowValues{std::move(values)};
+}
+
+Result<ArrowValues> no_arrow_rows(const ArrowType &type) {
+  std::vector<int64_t> extents{0};
+  extents.insert(extents.end(), type.extents.begin(), type.extents.end());
+  TUTTI_ASSIGN(const Shape shape, Shape::make(extents));
+  TUTTI_ASSIGN(Tensor values, empty_tensor(type.dtype, shape));
+  return ArrowValues{std::move(values), type.lists ? std::make_shared<const RowRanges>() : nullptr};
 }
 
 }  // namespace tutti::impl::data

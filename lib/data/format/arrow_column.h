@@ -23,13 +23,19 @@ namespace tutti::impl::data {
 /// How a column's innermost values lie in memory.
 enum class ArrowLayout { numbers, bits, offsets32, offsets64, fixed_bytes, views };
 
+/// How lists of differing length say which items they have.
+enum class ArrowLists { offsets32, offsets64, views32, views64 };
+
 /// The type of a column.
 struct ArrowType {
   tensor::DType dtype;
   ArrowLayout layout;
-  int64_t value_bytes = 0;  ///< of fixed_bytes
-  std::vector<int64_t> extents;
+  int64_t value_bytes = 0;                            ///< of fixed_bytes
+  std::vector<int64_t> extents;                       ///< of a row, or of an item
   std::optional<tensor::DType> index = std::nullopt;  ///< of a dictionary, whose values have the layout
+  std::optional<ArrowLists> lists = std::nullopt;     ///< rows are lists of items
+
+  graph::Dims dims() const;  ///< of a row
 };
 
 /// INVALID_ARGUMENT and UNIMPLEMENTED by the name of the column.
@@ -42,10 +48,11 @@ struct ArrowRows {
   int64_t number = 0;
 };
 
-/// [rows, ...]. Memory of the array is used as long as the tensor lives, and keeps `owner`.
-base::Result<tensor::Tensor> read_arrow_column(const ArrowColumn &column, const ArrowType &type,
-                                               const ArrowArray &array, const ArrowRows &rows,
-                                               std::shared_ptr<const void> owner);
+/// Memory of the array is used as long as the tensor lives, and keeps `owner`.
+base::Result<ArrowValues> read_arrow_column(const ArrowColumn &column, const ArrowType &type, const ArrowArray &array,
+                                            const ArrowRows &rows, std::shared_ptr<const void> owner);
+/// The rows of a batch without rows.
+base::Result<ArrowValues> no_arrow_rows(const ArrowType &type);
 
 inline bool arrow_bit(const void *bits, int64_t index) {
   return ((static_cast<const unsigned char *>(bits)[index >> 3] >> (index & 7)) & 1) != 0;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Walks as Arrow streams. What the consumer holds (schemas, arrays, the stream) owns what it needs, each by itself.
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <new>
 #include <utility>
 
 #include "data/format/arrow.h"
+#include "data/joined_elements.h"
 #include "data/pipeline.h"
+#include "data/stage.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {
@@ -16,6 +18,7 @@ namespace tutti::impl::data {
 using base::Result;
 using base::Status;
 using tensor::DType;
+using tensor::Shape;
 using tensor::Tensor;
 
 namespace {
@@ -84,24 +87,25 @@ void emit(std::unique_ptr<SchemaNode> node, ArrowSchema *out) {
   out->private_data = node.release();
 }
 
-// `extents`: of the lists around the values.
-void emit_column(const std::string &name, DType dtype, std::span<const int64_t> extents, ArrowSchema *out) {
+// `dims`: of the lists around the values.
+void emit_column(const std::string &name, DType dtype, std::span<const graph::Dim> dims, ArrowSchema *out) {
   auto node = std::make_unique<SchemaNode>();
   node->name = name;
-  if (extents.empty()) {
+  if (dims.empty()) {
     node->format = format_of(dtype);
   } else {
-    node->format = base::concat("+w:", extents[0]);
+    node->format = dims[0].is_constant() ? base::concat("+w:", dims[0].constant()) : "+L";
     node->children.resize(1);
-    emit_column("item", dtype, extents.subspan(1), &node->children[0]);
+    emit_column("item", dtype, dims.subspan(1), &node->children[0]);
   }
   emit(std::move(node), out);
 }
 
 /// An array with what it points to.
 struct ArrayNode {
-  Tensor tensor;              // of the values
-  std::vector<uint8_t> bits;  // of booleans
+  Tensor tensor;                 // of the values
+  std::vector<uint8_t> bits;     // of booleans
+  std::vector<int64_t> offsets;  // of lists of differing length
   const void *buffers[3] = {};
   std::vector<ArrowArray> children;
   std::vector<ArrowArray *> pointers;
@@ -129,14 +133,43 @@ void emit(std::unique_ptr<ArrayNode> node, int64_t length, int64_t buffers, Arro
   out->private_data = node.release();
 }
 
-// The values of a tensor under the lists that its axes from `axis` on are; `length` of the outermost.
-void emit_column(const Tensor &tensor, int32_t axis, int64_t length, ArrowArray *out) {
-  auto node = std::make_unique<ArrayNode>();
-  if (axis < tensor.rank()) {
-    node->children.resize(1);
-    emit_column(tensor, axis + 1, length * tensor.shape()[axis], &node->children[0]);
-    return emit(std::move(node), length, 1, out);
+/// A component of the rows of one batch.
+struct ExportedColumn {
+  std::span<const graph::Dim> dims;  // of a row
+  std::vector<Shape> shapes;         // of each row, if dims are unknown
+  Tensor values;                     // of all rows, one behind the other
+};
+
+// Where the lists of an axis begin among their items, and where the last ends. A row has as many of them as the axes
+// before have items.
+std::vector<int64_t> offsets_of(const ExportedColumn &column, int32_t axis) {
+  std::vector<int64_t> offsets{0};
+  for (const Shape &shape : column.shapes) {
+    int64_t lists = 1;
+    for (int32_t before = 0; before < axis; ++before)
+      lists *= shape[before];
+    for (int64_t i = 0; i < lists; ++i)
+      offsets.push_back(offsets.back() + shape[axis]);
   }
+  return offsets;
+}
+
+// The values under the lists that the axes from `axis` on are; `length` of the outermost.
+void emit_column(const ExportedColumn &column, int32_t axis, int64_t length, ArrowArray *out) {
+  auto node = std::make_unique<ArrayNode>();
+  if (static_cast<size_t>(axis) < column.dims.size()) {
+    const graph::Dim &dim = column.dims[static_cast<size_t>(axis)];
+    node->children.resize(1);
+    if (dim.is_constant()) {
+      emit_column(column, axis + 1, length * dim.constant(), &node->children[0]);
+      return emit(std::move(node), length, 1, out);
+    }
+    node->offsets = offsets_of(column, axis);
+    node->buffers[1] = node->offsets.data();
+    emit_column(column, axis + 1, node->offsets.back(), &node->children[0]);
+    return emit(std::move(node), length, 2, out);
+  }
+  const Tensor &tensor = column.values;
   node->tensor = tensor;
   node->buffers[1] = tensor.data();
   int64_t buffers = 2;
@@ -174,10 +207,16 @@ int errno_of(const Status &status) {
   }
 }
 
+bool are_known(std::span<const graph::Dim> dims) {
+  return std::all_of(dims.begin(), dims.end(), [](const graph::Dim &dim) { return dim.is_constant(); });
+}
+
 /// One walk.
 class Exporter {
  public:
-  explicit Exporter(std::unique_ptr<Iterator> iterator) : iterator_(std::move(iterator)) {}
+  // `batch_rows`: of elements that are no batches; 0 = they are.
+  Exporter(std::unique_ptr<Iterator> iterator, int64_t batch_rows)
+      : iterator_(std::move(iterator)), batch_rows_(batch_rows) {}
 
   static void fill(std::unique_ptr<Exporter> exporter, ArrowArrayStream *out) {
     *out = {get_schema, get_next, get_last_error, release, exporter.release()};
@@ -219,42 +258,90 @@ class Exporter {
     root->format = "+s";
     const std::vector<ComponentSpec> &components = iterator_->spec().components;
     root->children.resize(components.size());
-    for (size_t i = 0; i < components.size(); ++i) {
-      std::vector<int64_t> extents;
-      for (size_t axis = 1; axis < components[i].dims.size(); ++axis)
-        extents.push_back(components[i].dims[axis].constant());
-      emit_column(components[i].name, components[i].dtype, extents, &root->children[i]);
-    }
+    for (size_t i = 0; i < components.size(); ++i)
+      emit_column(components[i].name, components[i].dtype, dims_of(components[i]), &root->children[i]);
     emit(std::move(root), out);
     return Status();
   }
 
   Status write_next(ArrowArray *out) {
     *out = {};
-    Element element;
-    TUTTI_ASSIGN(const bool more, iterator_->next(element));
+    int64_t rows = 0;
+    std::vector<ExportedColumn> columns;
+    TUTTI_ASSIGN(const bool more, batch_rows_ == 0 ? next_batch(columns, rows) : gather(columns, rows));
     if (!more) return Status();
     auto root = std::make_unique<ArrayNode>();
-    root->children.resize(element.components.size());
-    for (size_t i = 0; i < element.components.size(); ++i)
-      emit_column(element.components[i], 1, element.components[i].rows(), &root->children[i]);
-    emit(std::move(root), element.rows(), 1, out);
+    root->children.resize(columns.size());
+    for (size_t i = 0; i < columns.size(); ++i)
+      emit_column(columns[i], 0, rows, &root->children[i]);
+    emit(std::move(root), rows, 1, out);
     return Status();
   }
 
+  // Of a row.
+  std::span<const graph::Dim> dims_of(const ComponentSpec &component) const {
+    return std::span(component.dims).subspan(batch_rows_ == 0 ? 1 : 0);
+  }
+
+  Result<bool> next_batch(std::vector<ExportedColumn> &columns, int64_t &rows) {
+    Element batch;
+    TUTTI_ASSIGN(const bool more, iterator_->next(batch));
+    if (!more) return false;
+    rows = batch.rows();
+    for (size_t i = 0; i < batch.components.size(); ++i) {
+      ExportedColumn column{dims_of(iterator_->spec().components[i]), {}, std::move(batch.components[i])};
+      if (!are_known(column.dims)) column.shapes.assign(static_cast<size_t>(rows), column.values.shape().row_shape());
+      columns.push_back(std::move(column));
+    }
+    return true;
+  }
+
+  // As a batch does it (batch_stage.h): what is there when an interrupt comes stays, and an element that fails takes
+  // the others along.
+  Result<bool> gather(std::vector<ExportedColumn> &columns, int64_t &rows) {
+    for (bool over = false; taken_ < batch_rows_ && !over;) {
+      Element element;
+      const Result<bool> more = iterator_->next(element);
+      if (base::is_interrupt(more.status())) return more.status();
+      if (more.ok() && !*more) break;
+      ++taken_;
+      over = is_final(more.status());
+      keep_worst(error_, more.status());
+      if (error_.ok()) elements_.push_back(std::move(element));
+    }
+    taken_ = 0;
+    const std::vector<Element> elements = std::exchange(elements_, {});
+    TUTTI_TRY(std::exchange(error_, Status()));
+    rows = static_cast<int64_t>(elements.size());
+    if (rows == 0) return false;
+    for (size_t i = 0; i < iterator_->spec().components.size(); ++i) {
+      ExportedColumn column{dims_of(iterator_->spec().components[i]), {}, {}};
+      int64_t values = 0;
+      for (const Element &element : elements) {
+        column.shapes.push_back(element.components[i].shape());
+        values += element.components[i].elements();
+      }
+      TUTTI_ASSIGN(const Shape shape, Shape::make({&values, 1}));
+      TUTTI_ASSIGN(column.values, join_values(elements, i, shape));
+      columns.push_back(std::move(column));
+    }
+    return true;
+  }
+
   const std::unique_ptr<Iterator> iterator_;
+  const int64_t batch_rows_;
   std::string last_error_;
+  // The rows of a batch in the making:
+  int64_t taken_ = 0;
+  std::vector<Element> elements_;
+  Status error_;
 };
 
 Status check_exportable(const ElementSpec &spec) {
   for (const ComponentSpec &component : spec.components) {
-    const auto refuse = [&](std::string_view why) {
-      return base::unimplemented("component '", component.name, "' cannot be given as Arrow: ", why);
-    };
-    if (format_of(component.dtype) == nullptr) return refuse("it has no such type");
-    for (size_t axis = 1; axis < component.dims.size(); ++axis) {
-      if (!component.dims[axis].is_constant()) return refuse("its lists would differ in length");
-    }
+    if (format_of(component.dtype) == nullptr)
+      return base::unimplemented("component '", component.name, "' cannot be given as Arrow, which has no type ",
+                                 component.dtype);
   }
   return Status();
 }
@@ -264,13 +351,19 @@ Status check_exportable(const ElementSpec &spec) {
 Status write_arrow(const DatasetRef &dataset, const IteratorContext &context, int64_t batch_rows,
                    ArrowArrayStream *out) {
   *out = {};
+  const ElementSpec &spec = dataset->spec();
+  TUTTI_TRY(check_exportable(spec));
+  if (!spec.is_batched() && batch_rows < 1)
+    return base::invalid_argument("batch_rows: expected at least 1, got ", batch_rows);
+  const bool have_equal_shapes = std::all_of(spec.components.begin(), spec.components.end(),
+                                             [](const ComponentSpec &component) { return are_known(component.dims); });
   DatasetRef batches = dataset;
-  if (!dataset->spec().is_batched()) {
+  if (!spec.is_batched() && have_equal_shapes) {
     TUTTI_ASSIGN(batches, Pipeline(dataset).apply("batch", {{"batch_size", batch_rows}}).build());
   }
-  TUTTI_TRY(check_exportable(batches->spec()));
+  const int64_t to_gather = batches->spec().is_batched() ? 0 : batch_rows;
   TUTTI_ASSIGN(std::unique_ptr<Iterator> iterator, batches->make_iterator(context));
-  Exporter::fill(std::make_unique<Exporter>(std::move(iterator)), out);
+  Exporter::fill(std::make_unique<Exporter>(std::move(iterator), to_gather), out);
   return Status();
 }
 

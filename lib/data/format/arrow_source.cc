@@ -26,10 +26,12 @@ Result<DatasetRef> make_arrow(const ArrowParameters &parameters) {
   TUTTI_TRY(check(spec));
   TUTTI_TRY(set_roles(spec, parameters.labels, parameters.weights));
   std::vector<DatasetRef> datasets;
-  for (std::vector<tensor::Tensor> &batch : table.batches) {
+  for (std::vector<ArrowValues> &batch : table.batches) {
     std::vector<NamedTensor> named;
-    for (size_t i = 0; i < batch.size(); ++i)
-      named.push_back({spec.components[i].name, std::move(batch[i]), spec.components[i].role});
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const ComponentSpec &component = spec.components[i];
+      named.push_back({component.name, std::move(batch[i].values), component.role, std::move(batch[i].ranges)});
+    }
     TUTTI_ASSIGN(DatasetRef dataset, from_slices(std::move(named)));
     datasets.push_back(std::move(dataset));
   }

@@ -44,8 +44,13 @@ def through(reader, columns=(), batch_rows=1000):
 
 
 def expected(column):
-    """Texts come back as large binary, times as the integers they are."""
+    """Texts come back as large binary, lists as large lists, times as the integers they are."""
     kind = column.type
+    if pa.types.is_dictionary(kind):
+        return expected(column.dictionary_decode())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        return pa.array([[item.encode() if isinstance(item, str) else item for item in row] for row in column.to_pylist()],
+                        pa.large_list(expected(pa.array([], kind.value_type)).type))
     if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_fixed_size_binary(kind):
         return column.cast(pa.binary()).cast(pa.large_binary())
     if pa.types.is_date32(kind):
@@ -64,6 +69,12 @@ def table(rows):
     columns['z'] = pa.array([bytes([j % 256]) * (j % 4) for j in range(rows)], pa.binary())
     columns['w'] = pa.array([bytes([j % 256]) * 3 for j in range(rows)], pa.binary(3))
     columns['l'] = pa.array([[j, j + 1] for j in range(rows)], pa.list_(pa.float32(), 2))
+    for kind, make in enumerate([pa.list_, pa.large_list, pa.list_view, pa.large_list_view]):
+        columns[f'v{kind}'] = pa.array([[j + i for i in range(j % 4)] for j in range(rows)], make(pa.int32()))
+        columns[f'vs{kind}'] = pa.array([['ä' * i for i in range(j % 3)] for j in range(rows)], make(pa.string()))
+    columns['vb'] = pa.array([[i % 2 == 0 for i in range(j % 5)] for j in range(rows)], pa.list_(pa.bool_()))
+    columns['vl'] = pa.array([[[j, i] for i in range(j % 3)] for j in range(rows)], pa.list_(pa.list_(pa.int16(), 2)))
+    columns['D'] = pa.array(['abc'[j % 3] for j in range(rows)], pa.string()).dictionary_encode()
     columns['ll'] = pa.array([[[j, 1, 2], [3, 4, j]] for j in range(rows)], pa.list_(pa.list_(pa.int16(), 3), 2))
     columns['d'] = pa.array([datetime.date(2020, 1, 1 + j % 28) for j in range(rows)], pa.date32())
     columns['t'] = pa.array([datetime.datetime(2020, 1, 1, j % 24) for j in range(rows)], pa.timestamp('us'))
@@ -88,18 +99,20 @@ def main():
                     result.validate(full=True)
                     same(source, result)
     nulls = pa.table({'x': pa.array([1, None, 3], pa.int32()), 's': pa.array(['a', None, 'c']),
-                      'l': pa.array([[1, 2], None, [None, 4]], pa.list_(pa.int64(), 2))})
+                      'l': pa.array([[1, 2], None, [None, 4]], pa.list_(pa.int64(), 2)),
+                      'v': pa.array([[1, 2], None, [None, 4, 5]], pa.list_(pa.int64()))})
     for name in nulls.column_names:
         try:
             through(nulls.to_reader(), [name])
             raise AssertionError(name)
         except Failure as failure:
             assert f"column '{name}', row 1: the value is null" in str(failure), failure
-    filled = through(nulls.to_reader(), ['x = -1', 's = none', 'l = 9'])
+    filled = through(nulls.to_reader(), ['x = -1', 's = none', 'l = 9', 'v = 9'])
     assert filled['x'].to_pylist() == [1, -1, 3]
     assert filled['s'].to_pylist() == [b'a', b'none', b'c']
     assert filled['l'].to_pylist() == [[1, 2], [9, 9], [9, 4]], filled['l']
-    for bad in (pa.array([['a']]), pa.array([{'a': 1}]), pa.array(['a', 'a']).dictionary_encode(), pa.nulls(2)):
+    assert filled['v'].to_pylist() == [[1, 2], [], [9, 4, 5]], filled['v']
+    for bad in (pa.array([[['a']]]), pa.array([{'a': 1}]), pa.array([[{'a': 1}]]), pa.nulls(2)):
         try:
             through(pa.table({'bad': bad}).to_reader())
             raise AssertionError(bad.type)
