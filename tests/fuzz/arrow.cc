@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any record batches of a producer whose buffers are long enough are a table, or an error: formats, names, lengths,
-// offsets, nulls and children as they come. Every struct is released once. The input is the text of a column, too.
+// offsets, nulls and children as they come. Every struct is released once; rows lie where they can be looked at, and
+// what is read of a batch comes back from a stream of it. The input is the text of a column, too.
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "data/format/arrow.h"
+#include "data/sources.h"
+#include "tensor/bytes_tensor.h"
 
 using namespace tutti::impl;
 
@@ -35,6 +39,7 @@ int64_t alive = 0;
 
 constexpr size_t kBufferBytes = size_t{1} << 16;
 constexpr int64_t kMostRows = 20, kMostOffset = 9;
+constexpr size_t kListEntries = 64;
 constexpr int kDeepest = 3;
 
 struct Column {
@@ -67,14 +72,14 @@ void release(Struct *item) {
 
 std::unique_ptr<Column> make_column(Input &input, int depth) {
   static constexpr const char *formats[] = {
-      "c",     "C",  "s",    "S",   "i", "I",  "l",    "L",    "e",    "f",
-      "g",     "b",  "u",    "z",   "U", "Z",  "vu",   "vz",   "tdD",  "w:3",
-      "w:0",   "w:", "tsn:", "tDs", "n", "+s", "+w:2", "+w:0", "+w:1", "+w:99999999999999999",
-      "+w:-1", ""};
+      "c",     "C",  "s",    "S",   "i",   "I",  "l",    "L",    "e",    "f",
+      "g",     "b",  "u",    "z",   "U",   "Z",  "vu",   "vz",   "tdD",  "w:3",
+      "w:0",   "w:", "tsn:", "tDs", "n",   "+s", "+w:2", "+w:0", "+w:1", "+w:99999999999999999",
+      "+w:-1", "+l", "+L",   "+vl", "+vL", "+m", ""};
   auto column = std::make_unique<Column>();
   column->format = formats[input.byte() % (sizeof formats / sizeof *formats)];
   column->name = std::string(1, static_cast<char>('a' + input.byte() % 3));
-  const bool is_list = column->format.starts_with("+w") && input.byte() != 255;
+  const bool is_list = column->format.size() > 1 && column->format != "+s" && input.byte() != 255;
   if (is_list && depth < kDeepest) column->children.push_back(make_column(input, depth + 1));
   if (depth < kDeepest && input.byte() % 8 == 7) column->dictionary = make_column(input, depth + 1);
   return column;
@@ -121,19 +126,52 @@ void make_views(Input &input, void *buffer) {
   }
 }
 
+// Where lists begin and end, or how long they are: anywhere, mostly among the first items.
+template <typename Offset>
+void make_list_buffer(Input &input, bool grows, void *buffer) {
+  Offset at = 0;
+  for (size_t i = 0; i < kListEntries; ++i) {
+    const uint8_t step = input.byte();
+    at = static_cast<Offset>(grows && at >= 0 && at < 1024 ? at + step % 9 : step % 50);
+    if (step == 255) at = -5;
+    if (step == 254) at = std::numeric_limits<Offset>::max();
+    if (step == 253) at = std::numeric_limits<Offset>::min();
+    std::memcpy(static_cast<char *>(buffer) + i * sizeof at, &at, sizeof at);
+  }
+}
+
+void make_lists(Input &input, const std::string &format, Owner<ArrowArray> &owner) {
+  const bool is_large = format.back() == 'L', by_views = format.size() == 3;
+  for (size_t i = 1; i < owner.memory.size() && i < 3; ++i) {
+    if (is_large) {
+      make_list_buffer<int64_t>(input, !by_views, owner.memory[i].get());
+    } else {
+      make_list_buffer<int32_t>(input, !by_views, owner.memory[i].get());
+    }
+  }
+}
+
+int buffers_of(Input &input, const std::string &format) {
+  if (format[0] == 'v') return 3 + input.byte() % 3;
+  if (format.starts_with("+w")) return 1;
+  if (format.starts_with("+v")) return 3;
+  return format.find_first_of("uzUZ") == 0 ? 3 : 2;
+}
+
 void make_array(Input &input, const Column &column, int64_t rows, ArrowArray &array) {
   auto *const owner = new Owner<ArrowArray>;
   const bool is_text = column.format.find_first_of("uzUZ") == 0;
-  const bool is_list = !column.children.empty();
   const bool is_views = column.format[0] == 'v';
   const uint8_t odd = input.byte();
-  for (int i = 0; i < (is_views ? 3 + input.byte() % 3 : is_text ? 3 : is_list ? 1 : 2); ++i) {
+  for (int i = buffers_of(input, column.format); i > 0; --i) {
     owner->memory.push_back(std::make_unique<char[]>(kBufferBytes));
     std::memset(owner->memory.back().get(), odd, kBufferBytes);
     owner->buffers.push_back(owner->memory.back().get());
   }
   if (is_text && (column.format == "u" || column.format == "z")) make_offsets<int32_t>(input, owner->memory[1].get());
   if (is_text && (column.format == "U" || column.format == "Z")) make_offsets<int64_t>(input, owner->memory[1].get());
+  if (column.format == "+l" || column.format == "+L" || column.format.starts_with("+v"))
+    make_lists(input, column.format, *owner);
   if (is_views) {
     make_views(input, owner->memory[1].get());
     const int64_t sizes[] = {input.byte() * 150, kBufferBytes, 7};
@@ -210,6 +248,56 @@ void release_stream(ArrowArrayStream *stream) {
   --alive;
 }
 
+tensor::Tensor row_of(const data::ArrowValues &values, int64_t row) {
+  if (values.ranges == nullptr) return values.values.slice_rows(row, row + 1).value();
+  const data::RowRange range = (*values.ranges)[static_cast<size_t>(row)];
+  return values.values.slice_rows(range.begin, range.begin + range.count).value();
+}
+
+// Texts by themselves: what lies between them may differ.
+bool are_equal(const tensor::Tensor &a, const tensor::Tensor &b) {
+  if (a.dtype() != tensor::DType::bytes) return tensor::identical(a, b);
+  if (!(a.shape() == b.shape())) return false;
+  for (int64_t i = 0; i < a.elements(); ++i) {
+    if (tensor::bytes_at(a, i) != tensor::bytes_at(b, i)) return false;
+  }
+  return true;
+}
+
+// Rows of one batch through a stream.
+void check_again(const std::vector<data::ArrowValues> &batch, const std::vector<data::ComponentSpec> &specs) {
+  std::vector<data::NamedTensor> named;
+  for (size_t i = 0; i < batch.size(); ++i)
+    named.push_back({specs[i].name, batch[i].values, data::Role::feature, batch[i].ranges});
+  const auto dataset = data::from_slices(std::move(named));
+  if (!dataset.ok()) return;  // columns of one name
+  ArrowArrayStream stream;
+  const base::Status written = data::write_arrow(*dataset, {}, kMostRows * 2, &stream);
+  if (written.code() == base::Code::resource_exhausted || written.code() == base::Code::invalid_argument)
+    return;  // rows too large for a batch
+  if (!written.ok()) std::abort();
+  const auto again = data::read_arrow(*data::ArrowStream::take(&stream), {});
+  if (again.status().code() == base::Code::resource_exhausted) return;
+  if (!again.ok() || again->batches.size() != 1) std::abort();
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const data::ArrowValues &values = again->batches[0][i];
+    if (values.rows() != batch[i].rows() || !(again->columns[i].dims == specs[i].dims)) std::abort();
+    for (int64_t row = 0; row < values.rows(); ++row) {
+      if (!are_equal(row_of(values, row), row_of(batch[i], row))) std::abort();
+    }
+  }
+}
+
+void check_table(const data::ArrowTable &table) {
+  for (const std::vector<data::ArrowValues> &batch : table.batches) {
+    if (batch.size() != table.columns.size()) std::abort();
+    for (const data::ArrowValues &values : batch) {
+      if (values.rows() != batch[0].rows()) std::abort();
+    }
+    if (!batch.empty()) check_again(batch, table.columns);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -228,14 +316,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   {
     const auto taken = data::ArrowStream::take(&stream);
     const auto read = data::read_arrow(*taken, columns);
-    if (read.ok()) {
-      for (const std::vector<tensor::Tensor> &batch : read->batches) {
-        if (batch.size() != read->columns.size()) std::abort();
-        for (const tensor::Tensor &tensor : batch) {
-          if (tensor.rows() != batch[0].rows()) std::abort();
-        }
-      }
-    }
+    if (read.ok()) check_table(*read);
   }
   if (alive != 0) std::abort();
   return 0;
