@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every source through every transform that fits what it gives. Looked at are the elements (against a model of the
-// transform on the elements of the source alone), their spec and cardinality, walks with 1 to 8 threads, walks saved
-// and restored after every element, walks cancelled and left after every element, and that memory is given back.
+// Every source through every transform that fits what it gives. Looked at are the elements and errors (against a model
+// of the transform on the elements and errors of the source alone), their spec and cardinality, walks with 1 to 8
+// threads, walks saved and restored after every element, walks cancelled and left after every element, and that memory
+// is given back.
 #include "base/memory.h"
 #include "conformance/dataset_conformance.h"
 #include "data/format/arrow.h"
@@ -12,6 +13,7 @@
 #include "interpreting_runner.h"
 #include "sample_data.h"
 #include "sample_files.h"
+#include "transform_model.h"
 
 using namespace tutti::impl;
 using namespace tutti::testing;
@@ -22,8 +24,6 @@ using data::Pipeline;
 using tensor::Tensor;
 
 namespace {
-
-using Strings = std::vector<std::string>;
 
 // ---- sources ----
 
@@ -96,21 +96,33 @@ Source fed() {
           }};
 }
 
-Pipeline generated() {
+Pipeline generated(bool fails) {
   return Pipeline(data::from_generator(data::ElementSpec{{{"value", data::Role::feature, tensor::DType::i64, {}}}},
-                                       [](int64_t, int64_t index, Element &element) -> base::Result<bool> {
+                                       [fails](int64_t, int64_t index, Element &element) -> base::Result<bool> {
                                          if (index >= 8) return false;
+                                         if (fails && index % 4 == 1)
+                                           return base::out_of_range("number ", index, " is not to be had");
                                          TUTTI_ASSIGN(Tensor value, Tensor::scalar(index * index));
                                          element.components.push_back(std::move(value));
                                          return true;
                                        }));
 }
 
-Pipeline arrow_stream() {
+Pipeline arrow_stream(const Pipeline &rows) {
   ArrowArrayStream stream;
-  assert_ok(data::write_arrow(assert_ok_value(sample(9).build()), {}, 4, &stream));
+  assert_ok(data::write_arrow(assert_ok_value(rows.build()), {}, 4, &stream));
   Pipeline pipeline(data::SourceServices{nullptr, data::ArrowStream::take(&stream)});
   return std::move(pipeline.apply("arrow"));
+}
+
+// Lists of 0 to 4 words.
+Pipeline lists(int64_t rows) {
+  auto ranges = std::make_shared<data::RowRanges>();
+  for (int64_t i = 0; i < rows; ++i)
+    ranges->push_back({i, (2 * i) % 5});
+  const Tensor words =
+      assert_ok_value(tensor::make_bytes_tensor({rows + 4}, Strings(static_cast<size_t>(rows + 4), "word")));
+  return Pipeline(data::from_slices({{"words", words, data::Role::feature, ranges}, {"y", counted(rows)}}));
 }
 
 std::vector<Source> sources(const Files &files) {
@@ -139,8 +151,10 @@ std::vector<Source> sources(const Files &files) {
        }},
       {"range", [] { return range(10); }},
       {"range, forward only", [] { return forward_only(range(10)); }},
-      {"generator", generated},
-      {"arrow", arrow_stream},
+      {"generator", [] { return generated(false); }},
+      {"generator, failing", [] { return generated(true); }, true},
+      {"arrow", [] { return arrow_stream(sample(9)); }},
+      {"arrow, lists", [] { return arrow_stream(lists(7)); }},
       fed(),
       of_files("text_lines", {{"paths", paths("*.txt")}}),
       of_files("csv", {{"paths", paths("a.csv")}, {"columns", Strings{"name: bytes", "x: f32 = 0"}}}),
@@ -156,6 +170,7 @@ std::vector<Source> sources(const Files &files) {
       parsed("parse_example, rows", "records", {"x: f32[2]"}),
       parsed("parse_example", "records", {"words: bytes[?]", "x: f32[2]"}),
       parsed("parse_example, missing", "records", {"words: bytes[3]"}, true),
+      parsed("parse_example, damaged", "damaged", {"words: bytes[?]", "x: f32[2]"}, true),
   };
 }
 
@@ -164,8 +179,8 @@ std::vector<Source> sources(const Files &files) {
 struct Transform {
   const char *name;
   std::function<void(Pipeline &, const Source &)> apply;
-  // What comes of the source's elements; each is the beginning of one that comes. Not asked where elements fail.
-  std::function<Strings(const Strings &)> expected = nullptr;
+  // What comes of the source's elements and failures; each is the beginning of an element that comes, or a failure.
+  std::function<Strings(const Strings &)> expected;
   bool in_any_order = false;
   // Does it fit such elements? Nothing: any.
   std::function<bool(const data::Dataset &)> fits = nullptr;
@@ -268,34 +283,6 @@ data::TransformArguments doubling(const data::ElementSpec &spec) {
   return arguments;
 }
 
-Strings same(const Strings &all) { return all; }
-Strings first(const Strings &all, size_t count) {
-  return Strings(all.begin(), all.begin() + static_cast<int64_t>(std::min(count, all.size())));
-}
-Strings behind(const Strings &all, size_t count) {
-  return Strings(all.begin() + static_cast<int64_t>(std::min(count, all.size())), all.end());
-}
-Strings twice(Strings all) {
-  const Strings again = all;
-  all.insert(all.end(), again.begin(), again.end());
-  return all;
-}
-// Those at positions offset, offset + step, ...
-Strings each(const Strings &all, size_t offset, size_t step) {
-  Strings some;
-  for (size_t i = offset; i < all.size(); i += step)
-    some.push_back(all[i]);
-  return some;
-}
-Strings doubled(const Strings &all) {
-  Strings pairs;
-  for (const std::string &one : all)
-    pairs.insert(pairs.end(), {one, one});
-  return pairs;
-}
-// So many elements of any contents.
-Strings any(size_t count) { return Strings(count); }
-
 using Attributes = graph::Attributes;
 
 Transform plain(const char *name, const char *transform, Attributes attributes,
@@ -320,12 +307,16 @@ std::vector<Transform> choosing() {
        [](Pipeline &p, const Source &) {
          p.apply("filter_callback", {}, keeping([](int64_t index) { return index % 2 == 0; }));
        },
-       [](const Strings &all) { return each(all, 0, 2); }},
+       [](const Strings &all) { return chosen(all, [](size_t position) { return position % 2 == 0; }); }},
       {"take_while_callback",
        [](Pipeline &p, const Source &) {
          p.apply("take_while_callback", {}, keeping([](int64_t index) { return index < 5; }));
        },
-       [](const Strings &all) { return first(all, 5); }},
+       [](const Strings &all) {
+         const auto behind = std::find_if(all.begin() + static_cast<int64_t>(std::min<size_t>(5, all.size())),
+                                          all.end(), [](const std::string &one) { return !is_failure(one); });
+         return Strings(all.begin(), behind);
+       }},
       {"unique",
        [](Pipeline &p, const Source &) {
          p.apply("unique", {{"component", p.spec()->components[0].name}});
@@ -333,12 +324,16 @@ std::vector<Transform> choosing() {
        [](const Strings &all) {
          Strings seen;
          for (const std::string &one : all) {
-           if (std::find(seen.begin(), seen.end(), one) == seen.end()) seen.push_back(one);
+           if (is_failure(one) || std::find(seen.begin(), seen.end(), one) == seen.end()) seen.push_back(one);
          }
          return seen;
        },
        false, begins_with_a_text},
-      plain("ignore_errors", "ignore_errors", {}, same),
+      plain("ignore_errors", "ignore_errors", {},
+            [](Strings all) {
+              all.erase(std::remove_if(all.begin(), all.end(), is_failure), all.end());
+              return all;
+            }),
   };
 }
 
@@ -353,20 +348,20 @@ std::vector<Transform> ordering() {
       shuffle("shuffle, all", 100),
       {"shuffle, one at a time", [](Pipeline &p, const Source &) { p.shuffle(1); }, same},
       {"repeat", [](Pipeline &p, const Source &) { p.repeat(2); }, twice, false, nullptr, true},
-      {"concatenate", [](Pipeline &p, const Source &source) { p.apply("concatenate", {}, others(source)); }, twice,
-       false, nullptr, true},
-      {"interleave", [](Pipeline &p, const Source &source) { p.apply("interleave", {}, others(source)); }, doubled,
+      {"concatenate", [](Pipeline &p, const Source &source) { p.apply("concatenate", {}, others(source)); },
+       one_after_the_other, false, nullptr, true},
+      {"interleave", [](Pipeline &p, const Source &source) { p.apply("interleave", {}, others(source)); }, by_turns,
        false, nullptr, true},
       {"interleave, parallel",
        [](Pipeline &p, const Source &source) {
          p.apply("interleave", {{"parallelism", int64_t{2}}}, others(source));
        },
-       doubled, false, nullptr, true},
+       by_turns, false, nullptr, true},
       {"sample_from",
        [](Pipeline &p, const Source &source) {
          p.apply("sample_from", {{"weights", std::vector<double>{0.25, 0.75}}}, others(source));
        },
-       twice, true, nullptr, true},
+       one_after_the_other, true, nullptr, true},
       {"zip",
        [](Pipeline &p, const Source &) {
          data::TransformArguments arguments;
@@ -387,13 +382,13 @@ std::vector<Transform> ordering() {
          const Strings first{p.spec()->components[0].name};
          p.apply("select", {{"features", first}, {"labels", Strings{"again = " + first[0]}}});
        },
-       [](const Strings &all) { return any(all.size()); }},
+       any},
       {"select behind a batch",
        [](Pipeline &p, const Source &) {
          const Strings last{p.spec()->components.back().name};
          p.batch(2).apply("select", {{"features", last}}).apply("unbatch");
        },
-       [](const Strings &all) { return any(all.size()); }, false, has_known_shapes},
+       [](const Strings &all) { return any(batched_and_unbatched(all, 2)); }, false, has_known_shapes},
   };
 }
 
@@ -435,47 +430,48 @@ std::vector<Transform> buffering(const Files &files) {
        [](Pipeline &p, const Source &) {
          p.apply("map", {{"parallelism", int64_t{2}}}, doubling(*p.spec()));
        },
-       [](const Strings &all) { return any(all.size()); }, false, begins_with_numbers},
+       any, false, begins_with_numbers},
       {"scan_callback", [](Pipeline &p, const Source &) { p.apply("scan_callback", {}, counting()); }, same},
-      {"flat_map", [](Pipeline &p, const Source &) { p.apply("flat_map", {}, expanding()); },
-       [](const Strings &all) { return any(2 * all.size()); }},
+      {"flat_map", [](Pipeline &p, const Source &) { p.apply("flat_map", {}, expanding()); }, expanded},
       {"interleave_callback",
        [](Pipeline &p, const Source &) {
          p.apply("interleave_callback", {{"cycle_length", int64_t{3}}, {"parallelism", int64_t{2}}}, expanding());
        },
-       [](const Strings &all) { return any(2 * all.size()); }},
+       expanded_by_turns},
   };
 }
 
 std::vector<Transform> grouping() {
-  const auto groups = [](const Strings &all) { return any((all.size() + 2) / 3); };
+  const auto threes = [](const Strings &all) { return batches(all, 3, true); };
   return {
-      {"batch", [](Pipeline &p, const Source &) { p.batch(3); }, groups, false, has_known_shapes},
+      {"batch", [](Pipeline &p, const Source &) { p.batch(3); }, threes, false, has_known_shapes},
       {"batch, remainder dropped", [](Pipeline &p, const Source &) { p.batch(3, true); },
-       [](const Strings &all) { return any(all.size() / 3); }, false, has_known_shapes},
+       [](const Strings &all) { return batches(all, 3, false); }, false, has_known_shapes},
       {"padded_batch",
        [](Pipeline &p, const Source &) {
          p.apply("padded_batch", {{"batch_size", int64_t{3}}});
        },
-       groups},
+       threes},
       {"bucket_by_length",
        [](Pipeline &p, const Source &) {
          p.apply("bucket_by_length", {{"component", std::string("words")},
                                       {"boundaries", std::vector<int64_t>{3}},
                                       {"batch_sizes", std::vector<int64_t>{2, 2}}});
        },
-       nullptr, false, has_unknown_length},
-      {"unbatch", [](Pipeline &p, const Source &) { p.batch(3).apply("unbatch"); }, same, false, has_known_shapes},
+       bucketed, false, has_unknown_length},
+      {"unbatch", [](Pipeline &p, const Source &) { p.batch(3).apply("unbatch"); },
+       [](const Strings &all) { return batched_and_unbatched(all, 3); }, false, has_known_shapes},
       {"rebatch",
        [](Pipeline &p, const Source &) {
          p.batch(4).apply("rebatch", {{"batch_size", int64_t{3}}}).apply("unbatch");
        },
-       same, false, has_known_shapes},
+       [](const Strings &all) { return batched_and_unbatched(batched_and_unbatched(all, 4), 3); }, false,
+       has_known_shapes},
       {"window",
        [](Pipeline &p, const Source &) {
          p.apply("window", {{"size", int64_t{3}}, {"shift", int64_t{2}}, {"drop_remainder", true}});
        },
-       [](const Strings &all) { return any(all.size() < 3 ? 0 : (all.size() - 3) / 2 + 1); }, false, has_known_shapes},
+       [](const Strings &all) { return windows(all, 3, 2); }, false, has_known_shapes},
   };
 }
 
@@ -506,7 +502,8 @@ void check_model(const DatasetCase &one, const Transform &transform, const Strin
   if (expected.size() != got.size())
     fail_case(one, base::concat(expected.size(), " elements expected, ", got.size(), " came"));
   for (size_t i = 0; i < got.size(); ++i) {
-    if (got[i].compare(0, expected[i].size(), expected[i]) != 0)
+    const bool may_go_on = !is_failure(expected[i]) && !is_failure(got[i]);
+    if (may_go_on ? got[i].compare(0, expected[i].size(), expected[i]) != 0 : got[i] != expected[i])
       fail_case(one, base::concat("element ", i, " is ", got[i], ", expected ", expected[i]));
   }
 }
@@ -557,8 +554,7 @@ void check_pair(const Source &source, const Transform &transform) {
     transform.apply(pipeline, source);
     return DatasetInstance{pipeline.build(), source.opened};
   };
-  const Strings of_source = contents_of(alone);
-  if (transform.expected != nullptr && !source.fails) check_model(pair, transform, of_source);
+  check_model(pair, transform, contents_of(alone));
   const int64_t before = base::allocation_count().live_bytes;
   check_dataset_case(pair);
   check_walks(pair);
