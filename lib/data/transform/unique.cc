@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/keyed_hash.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
 #include "tensor/bytes_tensor.h"
@@ -88,7 +89,7 @@ class UniqueStage : public Stage {
   std::unique_ptr<Stage> input_;
   const size_t component_;
   const base::Ref<base::CancelToken> cancel_;
-  std::unordered_set<std::string> seen_;
+  std::unordered_set<std::string, base::KeyedHash> seen_;
   std::string text_;
   int64_t read_ = 0;    // elements of the input
   int64_t resume_ = 0;  // how many a restored walk had read
