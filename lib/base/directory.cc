@@ -48,7 +48,7 @@ Status remove_entry(int parent, const std::string &name, const std::string &path
   if (::unlinkat(parent, name.c_str(), 0) == 0) return Status();
   // Linux says EISDIR for a directory, POSIX EPERM.
   if (errno != EISDIR && errno != EPERM) return file_error("cannot remove", path);
-  if (depth > kDeepestTree) return failed_precondition("cannot remove ", quoted(path, 400), ": nested too deep");
+  if (depth > kDeepestTree) return failed_precondition("cannot remove ", base::quoted(path, 400), ": nested too deep");
   const int file = ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   TUTTI_ASSIGN(const Directory directory, read_directory(file, path));
   TUTTI_ASSIGN(const std::vector<std::string> names, names_in(directory.get(), path));
@@ -102,7 +102,7 @@ Status sync_directory(const std::string &path) {
 }
 
 Status rename_synced(const std::string &from, const std::string &to) {
-  if (rename_call(from, to) != 0) return file_error(concat("cannot rename ", quoted(from, 400), " to"), to);
+  if (rename_call(from, to) != 0) return file_error(concat("cannot rename ", base::quoted(from, 400), " to"), to);
   const std::string old_parent = parent_directory(from), new_parent = parent_directory(to);
   TUTTI_TRY(sync_directory(new_parent));
   return old_parent == new_parent ? Status() : sync_directory(old_parent);
@@ -128,7 +128,8 @@ bool is_plain_name(std::string_view name) {
 
 Result<std::string> child_path(std::string_view directory, std::string_view name) {
   if (!is_plain_name(name)) {
-    return invalid_argument("expected a plain file name in ", quoted(directory, 400), ", got ", quoted(name, 400));
+    return invalid_argument("expected a plain file name in ", base::quoted(directory, 400), ", got ",
+                            base::quoted(name, 400));
   }
   return concat(directory, directory.ends_with('/') ? "" : "/", name);
 }

@@ -33,12 +33,12 @@ Result<struct stat> status_of_file(const FileDescriptor &file, const std::string
 Result<int64_t> regular_size(const FileDescriptor &file, const std::string &path) {
   TUTTI_ASSIGN(const struct stat information, status_of_file(file, path));
   if (!S_ISREG(information.st_mode))
-    return failed_precondition("cannot open ", quoted(path, 400), ": not a plain file");
+    return failed_precondition("cannot open ", base::quoted(path, 400), ": not a plain file");
   return static_cast<int64_t>(information.st_size);
 }
 
 Status too_large(const std::string &path, int64_t max_bytes) {
-  return resource_exhausted("file ", quoted(path, 400), " is larger than the limit of ", max_bytes, " bytes");
+  return resource_exhausted("file ", base::quoted(path, 400), " is larger than the limit of ", max_bytes, " bytes");
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ Result<RandomAccessFile> RandomAccessFile::open(const std::string &path) {
 }
 
 Result<size_t> RandomAccessFile::read_at(int64_t offset, void *data, size_t size) const {
-  if (offset < 0) return out_of_range("cannot read ", quoted(path_, 400), " at offset ", offset);
+  if (offset < 0) return out_of_range("cannot read ", base::quoted(path_, 400), " at offset ", offset);
   size_t used = 0;
   while (used < size) {
     const ssize_t got = ::pread(file_.get(), static_cast<char *>(data) + used, std::min(size - used, size_t{1} << 30),
@@ -118,7 +118,7 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
     // Left over from a process of the same number that died.
     if (errno != EEXIST) return file_error("cannot create", partial);
   }
-  return already_exists("cannot create ", quoted(path, 400), ": too many partial files beside it");
+  return already_exists("cannot create ", base::quoted(path, 400), ": too many partial files beside it");
 }
 
 AtomicFile::~AtomicFile() {
@@ -134,7 +134,7 @@ Status AtomicFile::append(const void *data, size_t size) {
 
 Status AtomicFile::commit() {
   TUTTI_TRY(failure_);
-  if (file_.get() < 0) return failed_precondition("file ", quoted(path_, 400), " was committed before");
+  if (file_.get() < 0) return failed_precondition("file ", base::quoted(path_, 400), " was committed before");
   failure_ = sync_file(file_.get(), partial_path_);
   TUTTI_TRY(failure_);
   if (rename_call(partial_path_, path_) != 0) return failure_ = file_error("cannot put into place", path_);

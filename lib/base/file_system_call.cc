@@ -69,7 +69,7 @@ int rename_call(const std::string &from, const std::string &to) {
 
 Status file_error(std::string_view action, const std::string &path) {
   const int error_number = errno;
-  return status_from_errno(error_number, concat(action, " ", quoted(path, 400))).with_detail("path", path);
+  return status_from_errno(error_number, concat(action, " ", base::quoted(path, 400))).with_detail("path", path);
 }
 
 Status write_all(int file, const void *data, size_t size, const std::string &path) {

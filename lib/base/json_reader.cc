@@ -88,7 +88,7 @@ bool JsonReader::has(std::string_view key) const {
 Result<JsonReader> JsonReader::get(std::string_view key) const {
   if (!json_->is_object()) return wrong("object");
   const Json *found = json_->find(key);
-  if (found == nullptr) return not_found(path_, ": key ", quoted(key), " is missing");
+  if (found == nullptr) return not_found(path_, ": key ", base::quoted(key), " is missing");
   return JsonReader(*found, concat(path_, ".", key));
 }
 
@@ -117,7 +117,7 @@ Status JsonReader::only_keys(std::vector<std::string> known) const {
     for (const std::string &key : known)
       found = found || key == member.first;
     if (!found)
-      return invalid_argument(path_, ": unknown key ", quoted(member.first), did_you_mean(member.first, known));
+      return invalid_argument(path_, ": unknown key ", base::quoted(member.first), did_you_mean(member.first, known));
   }
   return Status();
 }

@@ -141,7 +141,7 @@ std::string quoted(std::string_view bytes) {
 
 std::string value_text(const Tensor &tensor, int64_t index) {
   const auto at = static_cast<size_t>(index);
-  if (is_bytes(tensor)) return quoted(bytes_at(tensor, index));
+  if (is_bytes(tensor)) return tool::quoted(bytes_at(tensor, index));
   if (tensor.dtype() == TUTTI_DTYPE_I64) return std::to_string(tensor.data<int64_t>()[at]);
   if (tensor.dtype() == TUTTI_DTYPE_U64) return std::to_string(tensor.data<uint64_t>()[at]);
   std::vector<double> numbers;

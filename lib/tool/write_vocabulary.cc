@@ -56,7 +56,7 @@ Written write_lines(const DatasetRequest &request, const TextCounts &found) {
     if (count < request.least || (request.most > 0 && i >= request.most)) continue;
     const std::string_view text = bytes_at(found.texts, i);
     if (text.find('\n') != std::string_view::npos || (!text.empty() && text.back() == '\r')) {
-      throw std::runtime_error("a vocabulary has one text per line, but " + quoted(text) +
+      throw std::runtime_error("a vocabulary has one text per line, but " + tool::quoted(text) +
                                " has line ends; split it by --map, as with bytes_tokenize");
     }
     file.write(text);
