@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The `tutti` command: looks into what tutti reads and wrote. Exit status 0 = done, 1 = it failed, 2 = wrong arguments.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -19,16 +20,22 @@ void print_usage(std::FILE *to) {
                tutti::tool::kInspectPlanUsage);
 }
 
+// In any place, as people ask for it.
+bool asks_for_help(const std::vector<std::string> &arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const std::string &word) { return word == "--help" || word == "-h"; });
+}
+
 int run(const std::vector<std::string> &arguments) {
   const auto is = [&](size_t index, const char *word) { return index < arguments.size() && arguments[index] == word; };
-  if (is(0, "inspect") && is(1, "plan")) return tutti::tool::inspect_plan({arguments.begin() + 2, arguments.end()});
-  if (is(0, "dataset")) return tutti::tool::dataset_command({arguments.begin() + 1, arguments.end()});
-  if (is(0, "version")) {
-    std::printf("%s\n", tutti_version());
+  if (is(0, "help") || asks_for_help(arguments)) {
+    print_usage(stdout);
     return EXIT_SUCCESS;
   }
-  if (is(0, "help") || is(0, "--help")) {
-    print_usage(stdout);
+  if (is(0, "inspect") && is(1, "plan")) return tutti::tool::inspect_plan({arguments.begin() + 2, arguments.end()});
+  if (is(0, "dataset")) return tutti::tool::dataset_command({arguments.begin() + 1, arguments.end()});
+  if (is(0, "version") || is(0, "--version")) {
+    std::printf("%s\n", tutti_version());
     return EXIT_SUCCESS;
   }
   if (arguments.empty()) throw tutti::tool::UsageError{"which command?"};

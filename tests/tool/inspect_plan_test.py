@@ -91,6 +91,8 @@ class InspectPlan(unittest.TestCase):
     def test_version_and_help(self):
         self.assertRegex(tutti('version').stdout, r'^\d+\.\d+\.\d+\n$')
         self.assertIn('inspect plan', tutti('help').stdout)
+        for words in [['--help'], ['dataset', 'vocabulary', '--help'], ['inspect', 'plan', '-h']]:
+            self.assertIn('inspect plan', tutti(*words).stdout)
 
 
 if __name__ == '__main__':
