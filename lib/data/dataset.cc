@@ -165,7 +165,6 @@ bool runs_own_code_only(const Dataset &dataset) {
                                                "shuffle",
                                                "skip",
                                                "slices",
-                                               "split",
                                                "take",
                                                "take_while",
                                                "tensors",

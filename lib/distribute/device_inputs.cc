@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/memory.h"
+
 namespace tutti::impl::distribute {
 
 using base::Result;
@@ -11,9 +13,9 @@ using base::Status;
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
-int64_t round_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t aligned(int64_t bytes) {
+  return static_cast<int64_t>(base::round_up(static_cast<size_t>(bytes), base::kAlignment));
+}
 
 int64_t row_bytes(const data::Element &element, int32_t component) {
   const tensor::Tensor &tensor = element.components[static_cast<size_t>(component)];
@@ -99,7 +101,7 @@ void DeviceInputs::reserve_staging(const Target &target, Batch &batch, Batch *tw
   for (int32_t p = 0; p < parts_; ++p) {
     const RowRange range = share_of_rows(rows, target.first_contributor + p, contributors_);
     for (const int32_t component : binding.components())
-      bytes += round_up(range.rows() * row_bytes(element, component));
+      bytes += aligned(range.rows() * row_bytes(element, component));
   }
   for (Batch *const one : {&batch, twin}) {
     if (one == nullptr || one->staging.size_bytes() >= bytes) continue;
@@ -116,7 +118,7 @@ const void *DeviceInputs::stage(Batch &batch, const void *rows, int64_t bytes) {
   if (bytes == 0 || batch.staging.size_bytes() - batch.staged < bytes) return rows;
   std::byte *const to = batch.staging.data() + batch.staged;
   std::memcpy(to, rows, static_cast<size_t>(bytes));
-  batch.staged += round_up(bytes);
+  batch.staged += aligned(bytes);
   staged_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return to;
 }

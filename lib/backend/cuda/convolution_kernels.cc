@@ -113,19 +113,12 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
 
 // ---- cuDNN ----
 
-/// Bytes of tensors, x, kernel and y, one behind the other, each aligned, and their sum.
-std::array<int64_t, 4> trial_offsets(const ConvolutionShape &shape) {
-  const auto element = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
-  std::array<int64_t, 4> offsets{};
-  size_t i = 0;
-  for (const auto *dims : {&shape.x, &shape.kernel, &shape.y}) {
-    int64_t bytes = element;
-    for (const int64_t dim : *dims)
-      bytes *= dim;
-    offsets[i + 1] = offsets[i] + (bytes + 255) / 256 * 256;
-    ++i;
-  }
-  return offsets;
+/// Bytes of x, kernel and y.
+std::array<int64_t, 3> tensor_bytes(const ConvolutionShape &shape) {
+  const auto bytes = [&](const std::array<int64_t, 4> &dims) {
+    return dims[0] * dims[1] * dims[2] * dims[3] * static_cast<int64_t>(tensor::size_bytes(shape.dtype));
+  };
+  return {bytes(shape.x), bytes(shape.kernel), bytes(shape.y)};
 }
 
 /// A convolution with its plan for each GPU that it ran on. The first is made when the node is compiled; GPUs of one
@@ -197,7 +190,7 @@ class Convolution {
       names.push_back(plan.name());
       scratch = std::max(scratch, plan.scratch_bytes());
     }
-    const std::array<int64_t, 4> at = trial_offsets(shape_);
+    const std::array<int64_t, 4> at = gpu::trial_offsets(tensor_bytes(shape_));
     const size_t best =
         trials.fastest(what, names, at[3] + scratch, [&](size_t i, char *memory, cudaStream_t stream) -> Status {
           TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(device.handle, stream), "choosing a stream"));

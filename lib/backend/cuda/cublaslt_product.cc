@@ -53,21 +53,14 @@ std::string text_of(const ProductShape &shape) {
 }
 
 /// Offsets of a, b, y, the addend, the bias and the scratch memory when they lie one behind the other, then the end.
-std::array<int64_t, 7> trial_offsets(const ProductShape &shape, int64_t scratch_bytes) {
+std::array<int64_t, 7> offsets_of(const ProductShape &shape, int64_t scratch_bytes) {
   const auto factor = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
   const auto result = static_cast<int64_t>(tensor::size_bytes(shape.result_dtype()));
   const int64_t last = shape.batches - 1;
   const int64_t y_bytes = (last * shape.y_step + shape.m * shape.n) * result;
-  const int64_t bytes[] = {(last * shape.a_step + shape.m * shape.k) * factor,
-                           (last * shape.b_step + shape.k * shape.n) * factor,
-                           y_bytes,
-                           shape.has_addend ? y_bytes : 0,
-                           shape.has_bias ? shape.n * result : 0,
-                           scratch_bytes};
-  std::array<int64_t, 7> offsets{};
-  for (size_t i = 0; i < std::size(bytes); ++i)
-    offsets[i + 1] = offsets[i] + (bytes[i] + 255) / 256 * 256;
-  return offsets;
+  return gpu::trial_offsets(std::array<int64_t, 6>{
+      (last * shape.a_step + shape.m * shape.k) * factor, (last * shape.b_step + shape.k * shape.n) * factor, y_bytes,
+      shape.has_addend ? y_bytes : 0, shape.has_bias ? shape.n * result : 0, scratch_bytes});
 }
 
 bool fits(const ProductShape &shape) {
@@ -160,7 +153,7 @@ void CublasLtProduct::try_all(cublasLtHandle_t handle, std::span<const cublasLtM
     names.push_back(base::concat("estimate ", i));
     most_scratch = std::max(most_scratch, algorithms[i].workspaceSize);
   }
-  const std::array<int64_t, 7> at = trial_offsets(shape_, static_cast<int64_t>(most_scratch));
+  const std::array<int64_t, 7> at = offsets_of(shape_, static_cast<int64_t>(most_scratch));
   const std::string shape = base::concat("cublaslt ", lt_.cublasLtGetVersion(), " ", text_of(shape_));
   take(algorithms[trials.fastest(shape, names, at[6], [&](size_t i, char *memory, cudaStream_t stream) {
     take(algorithms[i]);

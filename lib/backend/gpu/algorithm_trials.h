@@ -17,6 +17,8 @@
 #ifndef TUTTI_BACKEND_GPU_ALGORITHM_TRIALS_H_
 #define TUTTI_BACKEND_GPU_ALGORITHM_TRIALS_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -25,6 +27,7 @@
 
 #include "backend/gpu/runtime.h"
 #include "backend/plan_cache.h"
+#include "base/memory.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::gpu {
@@ -34,6 +37,15 @@ struct TrialMemory {
   std::function<base::Result<void *>(int64_t bytes)> allocate;
   std::function<void(void *memory, int64_t bytes)> release;
 };
+
+/// Where operands of so many bytes lie in the memory of a trial, one behind the other, each aligned to 256; the end.
+template <size_t count>
+std::array<int64_t, count + 1> trial_offsets(const std::array<int64_t, count> &bytes) {
+  std::array<int64_t, count + 1> offsets{};
+  for (size_t i = 0; i < count; ++i)
+    offsets[i + 1] = offsets[i] + static_cast<int64_t>(base::round_up(static_cast<size_t>(bytes[i]), 256));
+  return offsets;
+}
 
 class AlgorithmTrials {
  public:

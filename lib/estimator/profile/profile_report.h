@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a trace says, in numbers: how busy each device was, what steps waited for, which layers cost how
-// much. Counted is the time from the first to the last traced step, less what a full ring has forgotten.
+// What a trace says, in numbers: how busy each device was, what steps waited for, which layers cost how much. Counted
+// is the time from the first to the last traced step, less what a full ring has forgotten.
 //
 //   {"seconds", "steps",
 //    "devices":  [{"device", "utilisation", "idle", "kernels"}, ...],                        shares of the seconds
