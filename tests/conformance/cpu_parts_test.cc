@@ -147,6 +147,133 @@ std::vector<OpCase> convolution_cases() {
   return cases;
 }
 
+// ---- chains: convolutions and normalisations in turns, forward and back ----
+
+/// Dims of a unit: images, a 3x3 convolution by channel, a 1x1 convolution.
+struct UnitDims {
+  int64_t rows, size, in, out;
+};
+
+/// The graph's inputs by name.
+struct UnitInputs {
+  graph::ValueId x, dy;
+  graph::ValueId kernel[2], scale[2], offset[2], mean[2], variance[2];
+  graph::ValueId count;
+
+  explicit UnitInputs(const GraphBuilder::Values &v)
+      : x(v[0]),
+        dy(v[1]),
+        kernel{v[2], v[3]},
+        scale{v[4], v[5]},
+        offset{v[6], v[7]},
+        mean{v[8], v[9]},
+        variance{v[10], v[11]},
+        count(v[12]) {}
+  static std::vector<conformance::Operand> operands(const UnitDims &d) {
+    using conformance::Operand;
+    const auto channels = [](int64_t n, double low, double high) { return Operand{DType::f32, {n}, low, high}; };
+    return {{DType::f32, {d.rows, d.size, d.size, d.in}, -1, 1},
+            {DType::f32, {d.rows, d.size, d.size, d.out}, -1, 1},
+            {DType::f32, {3, 3, 1, d.in}, -1, 1},
+            {DType::f32, {1, 1, d.in, d.out}, -0.5, 0.5},
+            channels(d.in, 0.5, 1.5),
+            channels(d.out, 0.5, 1.5),
+            channels(d.in, -1, 1),
+            channels(d.out, -1, 1),
+            channels(d.in, -1, 1),
+            channels(d.out, -1, 1),
+            channels(d.in, 0.5, 2),
+            channels(d.out, 0.5, 2),
+            {DType::f64, {}, 50, 60}};
+  }
+};
+
+/// Attributes of the convolutions of a unit.
+struct UnitAttributes {
+  graph::Attributes forward[2], input_gradient[2], kernel_gradient[2];
+
+  explicit UnitAttributes(const UnitDims &d) {
+    const ShapeDims image{d.rows, d.size, d.size, d.in};
+    const ShapeDims kernels[2] = {{3, 3, 1, d.in}, {1, 1, d.in, d.out}};
+    for (int i = 0; i < 2; ++i) {
+      forward[i] = {{"padding", std::string("same")}, {"groups", i == 0 ? d.in : int64_t{1}}};
+      input_gradient[i] = kernel_gradient[i] = forward[i];
+      input_gradient[i].emplace("input_dims", graph::to_dims(image));
+      kernel_gradient[i].emplace("kernel_dims", graph::to_dims(kernels[i]));
+    }
+  }
+};
+
+/// Normalised by statistics of the batch; everything that training wants.
+GraphBuilder::Values training_unit(GraphBuilder &b, const UnitInputs &in, const UnitAttributes &how) {
+  const graph::Attributes epsilon{{"epsilon", 0.01}};
+  graph::ValueId y[2], z[2];
+  GraphBuilder::Values norm[2], gradient[2];
+  for (int i = 0; i < 2; ++i) {
+    y[i] = b.op("conv2d", {i == 0 ? in.x : z[0], in.kernel[i]}, how.forward[i]);
+    norm[i] = b.op_n("batch_norm_training", {y[i], in.scale[i], in.offset[i]}, epsilon);
+    z[i] = b.unary("relu", norm[i][0]);
+  }
+  graph::ValueId dz = in.dy;
+  GraphBuilder::Values results = {z[1], norm[0][1], norm[0][2], norm[1][1], norm[1][2]};
+  for (int i : {1, 0}) {
+    const graph::ValueId masked = b.op("relu_gradient", {dz, z[i]});
+    gradient[i] = b.op_n("batch_norm_training_gradient", {masked, y[i], in.scale[i], norm[i][1], norm[i][2]}, epsilon);
+    dz = b.op("conv2d_input_gradient", {gradient[i][0], in.kernel[i]}, how.input_gradient[i]);
+    results.push_back(b.op("conv2d_kernel_gradient", {i == 0 ? in.x : z[0], gradient[i][0]}, how.kernel_gradient[i]));
+    results.insert(results.end(), {gradient[i][1], gradient[i][2]});
+  }
+  results.push_back(dz);
+  return results;
+}
+
+/// Normalised by statistics that are given, as those of several replicas are, with the sums they are made of.
+GraphBuilder::Values global_unit(GraphBuilder &b, const UnitInputs &in, const UnitAttributes &how) {
+  const graph::Attributes epsilon{{"epsilon", 0.01}};
+  graph::ValueId y[2], z[2];
+  GraphBuilder::Values results;
+  for (int i = 0; i < 2; ++i) {
+    y[i] = b.op("conv2d", {i == 0 ? in.x : z[0], in.kernel[i]}, how.forward[i]);
+    const auto sums = b.op_n("batch_norm_moments", {y[i]});
+    results.insert(results.end(), sums.begin(), sums.end());
+    z[i] = b.unary(
+        "relu", b.op("batch_norm_inference", {y[i], in.scale[i], in.offset[i], in.mean[i], in.variance[i]}, epsilon));
+  }
+  graph::ValueId dz = in.dy;
+  for (int i : {1, 0}) {
+    const graph::ValueId masked = b.op("relu_gradient", {dz, z[i]});
+    const auto sums = b.op_n("batch_norm_gradient_moments", {masked, y[i], in.mean[i]});
+    results.insert(results.end(), sums.begin(), sums.end());
+    const graph::ValueId dy =
+        b.op("batch_norm_gradient_apply",
+             {masked, y[i], in.scale[i], in.mean[i], in.variance[i], sums[0], sums[1], in.count}, epsilon);
+    dz = b.op("conv2d_input_gradient", {dy, in.kernel[i]}, how.input_gradient[i]);
+    results.push_back(b.op("conv2d_kernel_gradient", {i == 0 ? in.x : z[0], dy}, how.kernel_gradient[i]));
+  }
+  results.push_back(dz);
+  return results;
+}
+
+std::vector<OpCase> chain_cases() {
+  std::vector<OpCase> cases;
+  for (const UnitDims &d : {UnitDims{2, 6, 16, 32}, {3, 5, 32, 16}, {7, 4, 16, 16}, {5, 7, 10, 12}, {9, 3, 48, 32}}) {
+    const UnitAttributes how(d);
+    const auto unit = [&](const char *name,
+                          GraphBuilder::Values (*build)(GraphBuilder &, const UnitInputs &, const UnitAttributes &)) {
+      cases.push_back(
+          {name,
+           UnitInputs::operands(d),
+           {},
+           [=](GraphBuilder &b, const GraphBuilder::Values &inputs) { return build(b, UnitInputs(inputs), how); },
+           1e-3,
+           2e-3});
+    };
+    unit("chain of a unit, with gradients", training_unit);
+    unit("chain of a unit, with gradients and given statistics", global_unit);
+  }
+  return cases;
+}
+
 }  // namespace
 
 int main() {
@@ -171,6 +298,7 @@ int main() {
       family("losses", conformance::loss_cases),
       family("training", conformance::training_cases),
       family("convolutions", convolution_cases),
+      family("chains", chain_cases),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -116,6 +116,42 @@ Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, 
   return make();
 }
 
+bool suits_stage(const ConvolutionCandidate &candidate, const Parts &parts) {
+  // Every part reads the whole kernel: it has to stay in the second-level cache, and to be used often enough.
+  constexpr int64_t kMostKernelElements = 256 << 10;
+  constexpr int64_t kFewestPositions = 64;
+  // The gradient of every part is added to that of others: little beside the images that need not be fetched.
+  constexpr int64_t kFewestImageElements = 4;
+  const ConvolutionFamily &family = *candidate.family;
+  const ConvolutionShape &s = candidate.request.shape;
+  if (family.transforms_kernels || family.cuts_itself || family.rounds_factors || family.is_last_resort ||
+      is_empty(s)) {
+    return false;
+  }
+  if (cut_everything.load(std::memory_order_relaxed)) return true;
+  const int64_t kernel = s.kernel_height * s.kernel_width * s.in_channels / s.groups * s.out_channels;
+  const int64_t images = s.rows / parts.count();
+  const int64_t in = images * s.in_height * s.in_width * s.in_channels;
+  const int64_t positions = images * s.out_height * s.out_width;
+  if (kernel > kMostKernelElements || positions < kFewestPositions) return false;
+  return candidate.request.pass != ConvolutionPass::kernel_gradient ||
+         in + positions * s.out_channels >= kFewestImageElements * kernel;
+}
+
+Result<ConvolutionPlanPointer> make_stage_plan(const ConvolutionCandidate &candidate, const std::string &layout,
+                                               const ConvolutionEpilogue &epilogue, const Parts &parts) {
+  ConvolutionRequest request = candidate.request;
+  request.epilogue = epilogue;
+  request.image_parts = parts.count();
+  const auto make = [&](const std::string &kernel_layout) {
+    request.kernel_layout = kernel_layout;
+    return make_convolution_parts(request, candidate.family->transforms_kernels, candidate.family->make);
+  };
+  if (layout.empty()) return make("any");
+  Result<ConvolutionPlanPointer> plan = make(layout);
+  return plan.ok() || request.pass == ConvolutionPass::forward ? std::move(plan) : make("any");
+}
+
 Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads) {
   base::Status last = base::unimplemented("there is no way to do this convolution");
   for (ConvolutionCandidate &candidate : convolution_candidates(shape, ConvolutionPass::forward, level, threads)) {

@@ -69,6 +69,12 @@ std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape 
 /// The candidate's plan with the kernel in `layout` if that works, else as suits it best ("any").
 base::Result<ConvolutionPlanPointer> make_plan(const ConvolutionCandidate &candidate, const std::string &layout,
                                                const ConvolutionEpilogue &epilogue);
+/// Is the convolution about as fast in parts of images (image_stage.h)?
+bool suits_stage(const ConvolutionCandidate &candidate, const Parts &parts);
+/// The same as a stage of these parts. An error where that cannot be, or for a forward pass not with the kernel in
+/// `layout` ("" = any): it was chosen for that.
+base::Result<ConvolutionPlanPointer> make_stage_plan(const ConvolutionCandidate &candidate, const std::string &layout,
+                                                     const ConvolutionEpilogue &epilogue, const Parts &parts);
 
 /// The first candidate of the forward pass of which there is a plan.
 base::Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads);

@@ -36,7 +36,8 @@ struct Piece {
   PlanPointer plan;
 };
 
-int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr int64_t kLine = 64;
+int64_t round_up(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 int64_t flops_of(const ConvolutionShape &s) {
   return 2 * s.rows * s.out_height * s.out_width * s.out_channels * (s.in_channels / s.groups) * s.kernel_height *
@@ -104,6 +105,7 @@ class Cutter {
     const std::string asked = request_.kernel_layout;
     std::vector<Piece> pieces = cut();
     if (pieces.size() > 1 && make_plans(pieces).ok()) return pieces;
+    if (request_.image_parts > 0) return base::unimplemented("the convolution cannot be cut into parts of images");
     request_.kernel_layout = asked;
     pieces.assign(1, Piece(s));
     TUTTI_TRY(make_plans(pieces));
@@ -114,6 +116,7 @@ class Cutter {
   std::vector<Piece> cut() {
     const ConvolutionShape &s = request_.shape;
     if (!can_share_images(s.in_channels, s.out_channels)) return {};
+    if (request_.image_parts > 0) return cut_images(s, Parts::exactly(s.rows, request_.image_parts, threads_));
     if (request_.pass == ConvolutionPass::forward && s.rows < threads_) {
       std::vector<Piece> pieces = cut_inside_images();
       if (pieces.size() > 1) return pieces;
@@ -229,12 +232,13 @@ const tutti_backend_host &quiet_host() {
 /// Where the scratch of a thread and the partial gradients lie in the scratch of the whole.
 struct ScratchPlan {
   int32_t threads = 1;
-  int64_t thread_bytes = 0;
+  int64_t thread_bytes = 0;                  ///< of a library, and a gradient that is added to that of its group
+  int64_t own_at = 0;                        ///< where that gradient lies in them
   int64_t kernel_bytes = 0, bias_bytes = 0;  ///< of one partial gradient; 0 = there are none
-  int64_t partials = 0;
+  int64_t partials = 0;                      ///< the sums of all groups but the first
 
   int64_t total() const { return threads * thread_bytes + partials * (kernel_bytes + bias_bytes); }
-  /// Of piece i = 1, 2, ...
+  /// Of group i = 1, 2, ...
   int64_t kernel_at(int64_t i) const { return threads * thread_bytes + (i - 1) * (kernel_bytes + bias_bytes); }
   int64_t bias_at(int64_t i) const { return kernel_at(i) + kernel_bytes; }
 };
@@ -245,11 +249,11 @@ class PartsState final : public KernelState {
   std::vector<int32_t> codes;
 };
 
-class PartsKernel final : public Kernel {
+class PartsKernel final : public ImageStage {
  public:
-  PartsKernel(const std::vector<Piece> &pieces, const ScratchPlan &scratch, const ConvolutionBuffers &buffers,
-              int64_t kernel_floats, int32_t threads)
-      : pieces_(pieces), scratch_(scratch), buffers_(buffers) {
+  PartsKernel(const Parts &parts, const Parts &groups, const std::vector<Piece> &pieces, const ScratchPlan &scratch,
+              const ConvolutionBuffers &buffers, int64_t kernel_floats, int32_t threads)
+      : ImageStage(parts, groups), pieces_(pieces), scratch_(scratch), buffers_(buffers) {
     ConvolutionBuffers own = kPartBuffers;
     if (buffers.bias < 0) own.bias = -1;
     for (const Piece &piece : pieces)
@@ -266,11 +270,12 @@ class PartsKernel final : public Kernel {
     return std::unique_ptr<KernelState>(std::move(state));
   }
 
-  int32_t run(const RunContext &context, KernelState *kernel_state) const override {
-    auto &state = static_cast<PartsState &>(*kernel_state);
-    context.for_each(static_cast<int32_t>(pieces_.size()),
-                     [&](int32_t part, int32_t thread) { run_piece(context, state, part, thread); });
-    for (int32_t code : state.codes) {
+  void run_part(const RunContext &context, KernelState *state, const ImagePart &part) const override {
+    run_piece(context, static_cast<PartsState &>(*state), part);
+    if (scratch_.own_at > 0 && !part.first) add_to_group(context, part);
+  }
+  int32_t end(const RunContext &context, KernelState *state) const override {
+    for (int32_t code : static_cast<const PartsState &>(*state).codes) {
       if (code != 0) return context.fail(base::internal_error("a part of a convolution failed with code ", code));
     }
     if (scratch_.partials > 0) add_partials(context);
@@ -282,18 +287,31 @@ class PartsKernel final : public Kernel {
     return buffers_.scratch < 0 ? nullptr : static_cast<char *>(context.buffers[buffers_.scratch]);
   }
 
-  void run_piece(const RunContext &context, PartsState &state, int32_t part, int32_t thread) const {
-    const auto at = static_cast<size_t>(part);
+  char *thread_scratch(const RunContext &context, int32_t thread) const {
+    return buffers_.scratch < 0 ? nullptr : scratch(context) + thread * scratch_.thread_bytes;
+  }
+  /// Where the gradient of a group is summed up.
+  float *group_kernel(const RunContext &context, int32_t group) const {
+    if (group == 0 || scratch_.kernel_bytes == 0) return context.out(buffers_.kernel);
+    return reinterpret_cast<float *>(scratch(context) + scratch_.kernel_at(group));
+  }
+  void add_to_group(const RunContext &context, const ImagePart &part) const {
+    add_to(reinterpret_cast<const float *>(thread_scratch(context, part.thread) + scratch_.own_at),
+           group_kernel(context, part.group), kernel_sums_.items());
+  }
+
+  void run_piece(const RunContext &context, PartsState &state, const ImagePart &part) const {
+    const auto at = static_cast<size_t>(part.part);
     const Piece &piece = pieces_[at];
-    const bool partial = scratch_.partials > 0 && part > 0;
+    const bool partial = scratch_.kernel_bytes > 0 && part.group > 0;
     const auto pointer = [&](BufferId id, int64_t floats) -> void * {
       return id < 0 ? nullptr : context.out(id) + floats;
     };
-    void *buffers[] = {pointer(buffers_.input, piece.input),
-                       partial ? scratch(context) + scratch_.kernel_at(part) : pointer(buffers_.kernel, piece.kernel),
-                       partial ? scratch(context) + scratch_.bias_at(part) : pointer(buffers_.bias, piece.bias),
-                       pointer(buffers_.output, piece.output),
-                       buffers_.scratch < 0 ? nullptr : scratch(context) + thread * scratch_.thread_bytes};
+    void *kernel = group_kernel(context, part.group) + piece.kernel;
+    if (scratch_.own_at > 0 && !part.first) kernel = thread_scratch(context, part.thread) + scratch_.own_at;
+    void *buffers[] = {pointer(buffers_.input, piece.input), kernel,
+                       partial ? scratch(context) + scratch_.bias_at(part.group) : pointer(buffers_.bias, piece.bias),
+                       pointer(buffers_.output, piece.output), thread_scratch(context, part.thread)};
     RunContext own = context;
     own.buffers = buffers;
     own.host = &quiet_host();
@@ -329,7 +347,13 @@ class PartsPlan final : public ConvolutionPlan {
   static Result<PlanPointer> make(const ConvolutionRequest &request, std::vector<Piece> pieces) {
     auto plan = std::make_shared<PartsPlan>();
     plan->threads_ = request.threads;
-    plan->implementation_ = base::concat(pieces[0].plan->implementation(), ":parts=", pieces.size());
+    // Stages know their parts by images, others by number.
+    const auto count = static_cast<int32_t>(pieces.size());
+    plan->parts_ = Parts::exactly(request.image_parts > 0 ? request.shape.rows : count, count, request.threads);
+    plan->is_stage_ = request.image_parts > 0;
+    plan->groups_ = plan->is_stage_ ? groups_of(plan->parts_) : Parts::exactly(count, count, request.threads);
+    plan->implementation_ = pieces[0].plan->implementation();
+    if (!plan->is_stage_) plan->implementation_ += base::concat(":parts=", pieces.size());
     ScratchPlan &scratch = plan->scratch_;
     scratch.threads = std::min(request.threads, static_cast<int32_t>(pieces.size()));
     for (const Piece &piece : pieces)
@@ -339,8 +363,12 @@ class PartsPlan final : public ConvolutionPlan {
       TUTTI_ASSIGN(const int64_t bytes,
                    kernel_storage_bytes(pieces[0].plan->kernel_layout(),
                                         {s.kernel_height, s.kernel_width, s.in_channels / s.groups, s.out_channels}));
-      scratch.partials = static_cast<int64_t>(pieces.size()) - 1;
+      scratch.partials = plan->groups_.count() - 1;
       scratch.kernel_bytes = round_up(bytes);
+      if (plan->groups_.count() < count) {
+        scratch.own_at = std::max<int64_t>(scratch.thread_bytes, kLine);
+        scratch.thread_bytes = scratch.own_at + scratch.kernel_bytes;
+      }
       scratch.bias_bytes = request.epilogue.bias ? round_up(s.out_channels * kFloatBytes) : 0;
       plan->kernel_floats_ = bytes / kFloatBytes;
     }
@@ -351,12 +379,20 @@ class PartsPlan final : public ConvolutionPlan {
   const std::string &implementation() const override { return implementation_; }
   const std::string &kernel_layout() const override { return pieces_[0].plan->kernel_layout(); }
   int64_t scratch_bytes() const override { return scratch_.total(); }
-  std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const override {
-    return std::make_unique<PartsKernel>(pieces_, scratch_, buffers, kernel_floats_, threads_);
+  std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const override { return make_kernel(buffers); }
+  bool is_stage() const override { return is_stage_; }
+  std::unique_ptr<ImageStage> stage(const ConvolutionBuffers &buffers) const override {
+    return is_stage_ ? make_kernel(buffers) : nullptr;
   }
 
  private:
+  std::unique_ptr<PartsKernel> make_kernel(const ConvolutionBuffers &buffers) const {
+    return std::make_unique<PartsKernel>(parts_, groups_, pieces_, scratch_, buffers, kernel_floats_, threads_);
+  }
+
   std::string implementation_;
+  Parts parts_, groups_;
+  bool is_stage_ = false;
   std::vector<Piece> pieces_;
   ScratchPlan scratch_;
   int64_t kernel_floats_ = 0;
@@ -368,7 +404,7 @@ class PartsPlan final : public ConvolutionPlan {
 Result<std::shared_ptr<const ConvolutionPlan>> make_convolution_parts(const ConvolutionRequest &request,
                                                                       bool transforms_kernel,
                                                                       const ConvolutionMaker &make_one) {
-  if (request.threads <= 1) return make_one(request);
+  if (request.threads <= 1 && request.image_parts == 0) return make_one(request);
   TUTTI_ASSIGN(std::vector<Piece> pieces, Cutter(request, transforms_kernel, make_one).run());
   if (pieces.size() == 1) return pieces[0].plan;
   return PartsPlan::make(request, std::move(pieces));

@@ -8,7 +8,8 @@
 //   input_gradient    by images; the same.
 //   kernel_gradient   by images: partial gradients, added up in order.
 //
-// What is too small, or cannot be cut, stays whole. Immutable once made.
+// What is too small, or cannot be cut, stays whole. With request.image_parts a convolution is cut into just so many
+// parts of images, whatever the threads: a stage (image_stage.h). Immutable once made.
 #ifndef TUTTI_BACKEND_CPU_CONVOLUTION_PARTS_H_
 #define TUTTI_BACKEND_CPU_CONVOLUTION_PARTS_H_
 
@@ -24,8 +25,9 @@ namespace tutti::impl::backend::cpu {
 using ConvolutionMaker =
     std::function<base::Result<std::shared_ptr<const ConvolutionPlan>>(const ConvolutionRequest &)>;
 
-/// A plan for request.threads threads. `transforms_kernel`: each part works on the whole kernel first, so there should
-/// be no more than needed. Scratch is needed for each thread, and for all but one partial gradient.
+/// A plan for request.threads threads; UNIMPLEMENTED where image_parts are asked for and cannot be had.
+/// `transforms_kernel`: each part works on the whole kernel first, so there should be no more than needed. Scratch is
+/// needed for each thread, and for all but one partial gradient.
 base::Result<std::shared_ptr<const ConvolutionPlan>> make_convolution_parts(const ConvolutionRequest &request,
                                                                             bool transforms_kernel,
                                                                             const ConvolutionMaker &make_one);

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/cpu/image_stage.h"
 #include "backend/cpu/kernel.h"
 #include "base/status.h"
 
@@ -59,6 +60,7 @@ struct ConvolutionRequest {
   bool bf16 = false;          ///< factors are rounded to bfloat16 in every run; sums and the result are f32
   bool repeatable = false;    ///< ask for a deterministic implementation
   int32_t threads = 1;        ///< for make_convolution_parts (convolution_parts.h); libraries are given one
+  int32_t image_parts = 0;    ///< for the same: cut the images into so many parts, as for a stage; 0 = as suits it
 };
 
 /// Buffers of one convolution: `input` is x or its gradient, and so on.
@@ -80,6 +82,9 @@ class ConvolutionPlan {
   virtual const std::string &kernel_layout() const = 0;
   virtual int64_t scratch_bytes() const = 0;
   virtual std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const = 0;
+  virtual bool is_stage() const { return false; }
+  /// As a stage; null unless it is one, because image_parts were asked for.
+  virtual std::unique_ptr<ImageStage> stage(const ConvolutionBuffers &) const { return nullptr; }
 };
 
 /// Bytes of a kernel [height, width, channels / groups, filters] in a layout; an error for a name that is none.

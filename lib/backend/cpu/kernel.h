@@ -64,12 +64,21 @@ class Parts {
       : items_(items),
         count_(threads <= 1 ? 1 : most(items, grain, threads, parts_per_thread)),
         threads_(std::clamp(threads, 1, count_)) {}
+  /// So many parts, whatever the threads.
+  static Parts exactly(int64_t items, int32_t count, int32_t threads) {
+    Parts parts;
+    parts.items_ = items;
+    parts.count_ = count;
+    parts.threads_ = std::clamp(threads, 1, count);
+    return parts;
+  }
 
   int64_t items() const { return items_; }
   int32_t count() const { return count_; }
   /// How many threads can work at once: scratch is needed for so many.
   int32_t threads() const { return threads_; }
   Range operator[](int32_t part) const { return {items_ * part / count_, items_ * (part + 1) / count_}; }
+  friend bool operator==(const Parts &, const Parts &) = default;
 
  private:
   static int32_t most(int64_t items, int64_t grain, int32_t threads, int32_t parts_per_thread) {

@@ -6,6 +6,7 @@
 #ifndef TUTTI_BACKEND_CPU_LOWER_H_
 #define TUTTI_BACKEND_CPU_LOWER_H_
 
+#include <optional>
 #include <vector>
 
 #include "backend/cpu/dnnl_product.h"
@@ -33,6 +34,11 @@ std::vector<ProductRequest> product_questions(const LoweredGraph &graph);
 bool lower_convolution(Lowering &l, const Group &group);
 bool lower_input_gradient(Lowering &l, const graph::Node &node);
 bool lower_kernel_gradient(Lowering &l, const Group &group);
+/// The parts in which the image may be read by a convolution, or the gradient of one, that is a stage (image_stage.h);
+/// none where there is no such convolution.
+std::optional<Parts> parts_of_next_convolution(const Lowering &l, graph::ValueId image);
+/// Do only convolutions, and gradients of them, read the image, all of which may be stages of these parts?
+bool only_stages_read(const Lowering &l, graph::ValueId image, const Parts &parts);
 /// The layout in which a convolution wants its kernel; "" = row-major.
 std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan &fusion, const ImageLayouts &images,
                                     int32_t step);
@@ -40,8 +46,10 @@ std::string preferred_kernel_layout(const LoweredGraph &graph, const FusionPlan 
 // lower_normalization.cc
 /// For the kernel gradient at `step`, which reads `image`: emits the normalisation that made it once more, without its
 /// statistics, where that takes little time beside the gradient. So the image takes no memory between its convolution
-/// and that.
-void normalize_again(Lowering &l, graph::ValueId image, int32_t step);
+/// and that. `parts`: of the chain in which the gradient is a stage, which the normalisation joins before it.
+void normalize_again(Lowering &l, graph::ValueId image, int32_t step, const std::optional<Parts> &parts);
+/// Is the image, or gradient, read next by a normalisation, or the gradient of one, for its sums?
+bool feeds_sums(const Lowering &l, graph::ValueId image);
 bool lower_batch_norm(Lowering &l, const Group &group);
 bool lower_batch_norm_gradient(Lowering &l, const Group &group);
 bool lower_batch_norm_inference(Lowering &l, const Group &group);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/batch_norm.h"
 #include "backend/cpu/channel_parts.h"
 #include "backend/cpu/lower.h"
-#include "backend/cpu/simd_norm.h"
 #include "backend/cpu/simd_reduce.h"
 
 namespace tutti::impl::backend::cpu {
@@ -14,99 +13,14 @@ using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
 
-namespace {
-
-bool all_f32(const Lowering &l, const Node &node, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (!l.is_f32(node.inputs[i])) return false;
-  }
-  return true;
-}
-
-/// The layout an image is taken in: the one it lies in, if channels can be walked there.
-std::string_view image_layout(const Lowering &l, ValueId x) {
-  return l.layout_of(x) == kBlocked16 ? kBlocked16 : std::string_view();
-}
-
-ChannelShape shape_of(const LoweredValue &x, std::string_view layout) {
-  const int64_t channels = x.dims.back();
-  if (layout == kBlocked16) return ChannelShape::blocked(x.dims[0], x.dims[1] * x.dims[2], channels);
-  return ChannelShape::plain(channels > 0 ? x.elements / channels : 0, channels);
-}
-
-/// Places for numbers of each channel in one piece of scratch.
-struct ChannelScratch {
-  BufferId buffer = -1;
-  int64_t channels = 0;
-
-  static ChannelScratch make(Lowering &l, int64_t channels) {
-    return {l.scratch(channels * (2 * static_cast<int64_t>(sizeof(double)) + 5 * static_cast<int64_t>(sizeof(float)))),
-            channels};
-  }
-  double *doubles(const RunContext &c, int64_t index) const {
-    return static_cast<double *>(c.buffers[buffer]) + index * channels;
-  }
-  float *floats(const RunContext &c, int64_t index) const {
-    return reinterpret_cast<float *>(doubles(c, 2)) + index * channels;
-  }
-};
-
-void statistics_of(int64_t channels, double count, const double *sum, const double *squares, float *mean,
-                   float *variance) {
-  for (int64_t i = 0; i < channels; ++i) {
-    const double average = sum[i] / count;
-    mean[i] = static_cast<float>(average);
-    variance[i] = static_cast<float>(std::fmax(squares[i] / count - average * average, 0.0));
-  }
-}
-
-/// y = x * a + b: the same numbers wherever they are computed, so that a mask made again is the same mask.
-void fold_statistics(int64_t channels, const float *scale, const float *offset, const float *mean,
-                     const float *variance, double epsilon, float *a, float *b) {
-  for (int64_t i = 0; i < channels; ++i) {
-    const double factor = static_cast<double>(scale[i]) / std::sqrt(static_cast<double>(variance[i]) + epsilon);
-    a[i] = static_cast<float>(factor);
-    if (b != nullptr) {
-      b[i] = static_cast<float>(static_cast<double>(offset[i]) - static_cast<double>(mean[i]) * factor);
-    }
-  }
-}
-
-/// What follows a normalisation in its group.
-struct Following {
-  ValueId other = kNoValue;
-  bool relu = false;
-  ValueId y = kNoValue;
-};
-
-Following following_nodes(const Lowering &l, const Group &group) {
-  Following following;
-  following.y = l.graph().step(group.steps.front()).outputs[0];
-  for (size_t i = 1; i < group.steps.size(); ++i) {
-    const Node &node = l.graph().step(group.steps[i]);
-    if (node.op == "add") following.other = node.inputs[0] == following.y ? node.inputs[1] : node.inputs[0];
-    following.relu |= node.op == "relu";
-    following.y = node.outputs[0];
-  }
-  return following;
-}
-
-std::string name_of(const char *what, const Following &following) {
-  std::string name = std::string("simd:") + what;
-  if (following.other != kNoValue) name += "+add";
-  if (following.relu) name += "+relu";
-  return name;
-}
-
-}  // namespace
-
 bool lower_batch_norm(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.front());
   const LoweredValue &value = l.value(node.inputs[0]);
   if (!all_f32(l, node, 3) || value.elements == 0) return false;
-  const Following following = following_nodes(l, group);
+  if (lower_batch_norm_as_stages(l, group)) return true;
+  const NormalizationTail following = NormalizationTail::of(l, group);
   const std::string_view layout = image_layout(l, node.inputs[0]);
-  const ChannelShape shape = shape_of(value, layout);
+  const ChannelShape shape = channel_shape(value, layout);
   const ChannelGroups groups = ChannelGroups::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
   const BufferId x = l.read(node.inputs[0], layout);
@@ -117,7 +31,7 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
   const BufferId mean = l.write(node.outputs[1]), variance = l.write(node.outputs[2]);
   const ChannelScratch scratch = ChannelScratch::make(l, groups.channels());
   const BufferId sums = l.scratch(groups.parts().scratch_bytes());
-  l.emit(name_of("batch_norm", following), [=, relu = following.relu](const RunContext &c) {
+  l.emit(following.name("batch_norm"), [=, relu = following.relu](const RunContext &c) {
     double *sum = scratch.doubles(c, 0), *squares = scratch.doubles(c, 1);
     float *a = scratch.floats(c, 0), *b = scratch.floats(c, 1);
     groups.for_each([&](int64_t channel, int64_t at) {
@@ -133,12 +47,6 @@ bool lower_batch_norm(Lowering &l, const Group &group) {
 }
 
 namespace {
-
-struct NormalizationBuffers {
-  BufferId x, scale, offset, mean, variance;
-  BufferId other;  ///< added behind it, -1 = nothing
-  BufferId y;
-};
 
 /// Emits a normalisation by statistics that are there.
 void emit_normalization(Lowering &l, const std::string &name, const ChannelShape &shape, bool relu, double epsilon,
@@ -183,7 +91,7 @@ int64_t multiplications_per_element(const Lowering &l, ValueId image, const Node
 
 }  // namespace
 
-void normalize_again(Lowering &l, ValueId image, int32_t step) {
+void normalize_again(Lowering &l, ValueId image, int32_t step, const std::optional<Parts> &parts) {
   // Making an element again took 0.8 ns where a thread makes 65 multiplications in one: 3 % of what the three
   // passes of such a convolution take.
   constexpr int64_t kWorth = 512;
@@ -191,44 +99,48 @@ void normalize_again(Lowering &l, ValueId image, int32_t step) {
   const Group *group = producer < 0 ? nullptr : l.fusion().group_of(producer);
   if (group == nullptr || group->kind != GroupKind::batch_norm || l.value(image).dims.size() != 4) return;
   const Node &node = l.graph().step(group->steps.front());
-  const Following following = following_nodes(l, *group);
+  const NormalizationTail following = NormalizationTail::of(l, *group);
   const std::string layout = l.layout_of(image);
   const bool is_plain = node.op == "batch_norm_training" && following.other == kNoValue && following.y == image;
   if (!is_plain || l.layout_of(node.inputs[0]) != layout || !only_this_gradient_reads(l, image, step) ||
       !is_gradient_to_come(l, node.inputs[0], l.fusion().group_of(step)->emit_at) ||
-      multiplications_per_element(l, image, l.graph().step(step)) < kWorth) {
+      (!parts && multiplications_per_element(l, image, l.graph().step(step)) < kWorth)) {
     return;
   }
-  const ChannelShape shape = shape_of(l.value(image), layout);
+  const ChannelShape shape = channel_shape(l.value(image), layout);
   const BufferId x = l.read(node.inputs[0], layout), scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
   const BufferId mean = l.read(node.outputs[1]), variance = l.read(node.outputs[2]);
   const BufferId y = l.write_again(image, layout);
-  emit_normalization(l, name_of("batch_norm_again", following), shape, following.relu, number(node, "epsilon"),
-                     {x, scale, offset, mean, variance, -1, y});
+  const NormalizationBuffers buffers{x, scale, offset, mean, variance, -1, y};
+  const std::string name = following.name("batch_norm_again");
+  const double epsilon = number(node, "epsilon");
+  if (parts) return emit_normalization_stage(l, name, node.inputs[0], *parts, following.relu, epsilon, buffers);
+  emit_normalization(l, name, shape, following.relu, epsilon, buffers);
 }
 
 bool lower_batch_norm_inference(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.front());
   const LoweredValue &value = l.value(node.inputs[0]);
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
-  const Following following = following_nodes(l, group);
+  const NormalizationTail following = NormalizationTail::of(l, group);
   const std::string_view layout = image_layout(l, node.inputs[0]);
-  const ChannelShape shape = shape_of(value, layout);
+  const ChannelShape shape = channel_shape(value, layout);
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
   const BufferId mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
   const BufferId other = following.other == kNoValue ? -1 : l.read(following.other, layout);
   const ValueId overwrite[] = {node.inputs[0], following.other};
   const BufferId y = l.write(following.y, layout, overwrite);
-  emit_normalization(l, name_of("batch_norm_inference", following), shape, following.relu, number(node, "epsilon"),
+  emit_normalization(l, following.name("batch_norm_inference"), shape, following.relu, number(node, "epsilon"),
                      {x, scale, offset, mean, variance, other, y});
   return true;
 }
 
 bool lower_batch_norm_moments(Lowering &l, const Node &node) {
   if (!l.is_f32(node.inputs[0])) return false;
+  if (lower_moments_as_stage(l, node)) return true;
   const std::string_view layout = image_layout(l, node.inputs[0]);
-  const ChannelShape shape = shape_of(l.value(node.inputs[0]), layout);
+  const ChannelShape shape = channel_shape(l.value(node.inputs[0]), layout);
   const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId sum = l.write(node.outputs[0]), squares = l.write(node.outputs[1]);
@@ -239,38 +151,15 @@ bool lower_batch_norm_moments(Lowering &l, const Node &node) {
   return true;
 }
 
-namespace {
-
-/// What the mask of a fused relu_gradient is made of: y = x * a + b of the normalisation before the relu.
-struct MaskInputs {
-  BufferId scale = -1, offset = -1, mean = -1, variance = -1;
-  double epsilon = 0;
-
-  static MaskInputs of(Lowering &l, const Node &relu_gradient) {
-    const Node &relu = l.graph().step(l.fusion().producer(relu_gradient.inputs[1]));
-    const Node &norm = l.graph().step(l.fusion().producer(relu.inputs[0]));
-    const bool given = norm.op == "batch_norm_inference";
-    return {l.read(norm.inputs[1]), l.read(norm.inputs[2]), l.read(given ? norm.inputs[3] : norm.outputs[1]),
-            l.read(given ? norm.inputs[4] : norm.outputs[2]), number(norm, "epsilon")};
-  }
-  /// For so many channels from a first one.
-  ChannelMask fold(const RunContext &c, int64_t first, int64_t channels, float *a, float *b) const {
-    fold_statistics(channels, c.in(scale) + first, c.in(offset) + first, c.in(mean) + first, c.in(variance) + first,
-                    epsilon, a, b);
-    return {a, b};
-  }
-};
-
-}  // namespace
-
 bool lower_batch_norm_gradient_moments(Lowering &l, const Node &node) {
   if (!all_f32(l, node, 3)) return false;
+  if (lower_gradient_moments_as_stage(l, node)) return true;
   const std::string_view layout = image_layout(l, node.inputs[1]);
-  const ChannelShape shape = shape_of(l.value(node.inputs[1]), layout);
+  const ChannelShape shape = channel_shape(l.value(node.inputs[1]), layout);
   const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const int32_t mask_step = l.fusion().waiting_mask(node.inputs[0]);
   const bool masked = mask_step >= 0;
-  const MaskInputs mask = masked ? MaskInputs::of(l, l.graph().step(mask_step)) : MaskInputs{};
+  const MaskInputs mask = masked ? MaskInputs::read(l, l.graph().step(mask_step)) : MaskInputs{};
   const BufferId dy = l.read(masked ? l.graph().step(mask_step).inputs[0] : node.inputs[0], layout);
   const BufferId x = l.read(node.inputs[1], layout), mean = l.read(node.inputs[2]);
   const BufferId sum_dy = l.write(node.outputs[0]), sum_dy_xc = l.write(node.outputs[1]);
@@ -286,41 +175,18 @@ bool lower_batch_norm_gradient_moments(Lowering &l, const Node &node) {
   return true;
 }
 
-namespace {
-
-/// slope and shift of channel_gradient_apply from the sums; a = scale / sqrt(variance + epsilon).
-void fold_gradient(int64_t channels, double count, const float *variance, double epsilon, const float *a,
-                   const double *sum_dy, const double *sum_dy_xc, float *slope, float *shift) {
-  for (int64_t i = 0; i < channels; ++i) {
-    const double factor = static_cast<double>(a[i]);
-    const double r2 = 1.0 / (static_cast<double>(variance[i]) + epsilon);
-    slope[i] = static_cast<float>(-factor * r2 * sum_dy_xc[i] / count);
-    shift[i] = static_cast<float>(-factor * sum_dy[i] / count);
-  }
-}
-
-void gradients_of_parameters(int64_t channels, const float *variance, double epsilon, const double *sum_dy,
-                             const double *sum_dy_xc, float *dscale, float *doffset) {
-  for (int64_t i = 0; i < channels; ++i) {
-    const double r = 1.0 / std::sqrt(static_cast<double>(variance[i]) + epsilon);
-    dscale[i] = static_cast<float>(sum_dy_xc[i] * r);
-    doffset[i] = static_cast<float>(sum_dy[i]);
-  }
-}
-
-}  // namespace
-
 bool lower_batch_norm_gradient(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.back());
   const LoweredValue &value = l.value(node.inputs[1]);
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
+  if (lower_batch_norm_gradient_as_stages(l, group)) return true;
   const Node &head = l.graph().step(group.steps.front());
   const bool masked = group.steps.size() > 1;
   const std::string_view layout = image_layout(l, node.inputs[1]);
-  const ChannelShape shape = shape_of(value, layout);
+  const ChannelShape shape = channel_shape(value, layout);
   const ChannelGroups groups = ChannelGroups::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
-  const MaskInputs mask = masked ? MaskInputs::of(l, head) : MaskInputs{};
+  const MaskInputs mask = masked ? MaskInputs::read(l, head) : MaskInputs{};
   const ValueId gradient = head.inputs[0];
   const BufferId dy = l.read(gradient, layout), x = l.read(node.inputs[1], layout);
   const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
@@ -352,13 +218,14 @@ bool lower_batch_norm_gradient_apply(Lowering &l, const Group &group) {
   const Node &node = l.graph().step(group.steps.back());
   const LoweredValue &value = l.value(node.inputs[1]);
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
+  if (lower_gradient_apply_as_stage(l, group)) return true;
   const Node &head = l.graph().step(group.steps.front());
   const bool masked = group.steps.size() > 1;
   const std::string_view layout = image_layout(l, node.inputs[1]);
-  const ChannelShape shape = shape_of(value, layout);
+  const ChannelShape shape = channel_shape(value, layout);
   const ChannelParts parts = ChannelParts::make(shape, l.threads());
   const double epsilon = number(node, "epsilon");
-  const MaskInputs mask = masked ? MaskInputs::of(l, head) : MaskInputs{};
+  const MaskInputs mask = masked ? MaskInputs::read(l, head) : MaskInputs{};
   const ValueId gradient = head.inputs[0];
   const BufferId dy = l.read(gradient, layout), x = l.read(node.inputs[1], layout);
   const BufferId scale = l.read(node.inputs[2]), mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);

@@ -49,8 +49,15 @@ BufferId Lowering::add_buffer(Location location, int64_t bytes) {
   return static_cast<BufferId>(list_.buffers.size() - 1);
 }
 
-void Lowering::touch(BufferId buffer) {
-  if (buffer >= 0) touched_.push_back(buffer);
+void Lowering::touch(BufferId buffer, bool writes) {
+  if (buffer < 0) return;
+  const auto known =
+      std::find_if(touched_.begin(), touched_.end(), [&](const BufferUse &use) { return use.buffer == buffer; });
+  if (known == touched_.end()) {
+    touched_.push_back({buffer, writes});
+  } else {
+    known->writes |= writes;
+  }
 }
 
 std::string Lowering::layout_of(ValueId id) const {
@@ -76,24 +83,24 @@ BufferId Lowering::read(ValueId id, std::string_view layout) {
   auto &copies = copies_[static_cast<size_t>(id)];
   for (const Copy &copy : copies) {
     if (copy.layout == layout) {
-      touch(copy.buffer);
+      touch(copy.buffer, false);
       return copy.buffer;
     }
   }
   const Copy from = copies[0];
   if (is_same_memory(value(id), from.layout, layout)) {
     copies.push_back({std::string(layout), from.buffer});
-    touch(from.buffer);
+    touch(from.buffer, false);
     return from.buffer;
   }
   const int64_t bytes = storage_bytes(value(id), layout);
   const BufferId to = add_buffer({Place::workspace, 0, 0}, bytes);
-  std::vector<BufferId> pending;
+  std::vector<BufferUse> pending;
   pending.swap(touched_);
   reorder(id, from.buffer, from.layout, to, layout);
   touched_.swap(pending);
   copies_[static_cast<size_t>(id)].push_back({std::string(layout), to});
-  touch(to);
+  touch(to, false);
   return to;
 }
 
@@ -165,35 +172,66 @@ BufferId Lowering::scratch(int64_t bytes) {
 }
 
 BufferId Lowering::repeat(ValueId id, int64_t bytes, std::function<void(const void *from, void *to)> make) {
-  std::vector<BufferId> pending;
+  std::vector<BufferUse> pending;
   pending.swap(touched_);
   const BufferId from = read(id);
   const BufferId to = scratch(bytes);
   emit("broadcast", [=, make = std::move(make)](const RunContext &c) { make(c.buffers[from], c.buffers[to]); });
   touched_.swap(pending);
-  touch(to);
+  touch(to, false);
   return to;
 }
 
-void Lowering::emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel> kernel) {
-  const auto number = static_cast<int32_t>(list_.calls.size());
+Call Lowering::new_call(std::string_view kernel_name) {
   const Node &node = graph_.step(step_);
-  Call call{std::move(kernel), node.scope_name, node.op, std::string(kernel_name), std::move(written_layout_)};
-  std::sort(touched_.begin(), touched_.end());
-  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-  for (BufferId id : touched_) {
-    BufferInfo &buffer = list_.buffers[static_cast<size_t>(id)];
-    buffer.first = std::min(buffer.first, number);
-    buffer.last = std::max(buffer.last, number);
-    call.bytes += buffer.bytes;
+  Call call;
+  call.node = node.scope_name;
+  call.op = node.op;
+  call.kernel_name = kernel_name;
+  call.layout = std::exchange(written_layout_, {});
+  call.uses = std::exchange(touched_, {});
+  return call;
+}
+
+void Lowering::emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel> kernel) {
+  list_.append(new_call(kernel_name), std::move(kernel));
+}
+
+std::optional<Parts> Lowering::image_parts(int64_t rows, int64_t elements) const {
+  // Half of a usual second-level cache.
+  constexpr int64_t kElements = 128 << 10;
+  // Enough for several threads to have something to do; fewer are in a cache anyway.
+  constexpr int64_t kFewest = 8;
+  const bool everything = cut_everything.load(std::memory_order_relaxed);
+  const int64_t images = everything ? 1 : std::max<int64_t>(1, kElements / std::max<int64_t>(elements, 1));
+  const int64_t count = std::min<int64_t>((rows + images - 1) / images, Team::kMostParts);
+  if (count < (everything ? 2 : kFewest)) return std::nullopt;
+  return Parts::exactly(rows, static_cast<int32_t>(count), threads());
+}
+
+bool Lowering::is_in_chain(ValueId image) const {
+  return has_place(image) && chain_uses(copies_[static_cast<size_t>(image)][0].buffer);
+}
+
+bool Lowering::chain_uses(BufferId buffer) const {
+  const Call *chain = list_.open_chain();
+  if (chain == nullptr) return false;
+  return std::any_of(chain->uses.begin(), chain->uses.end(),
+                     [&](const BufferUse &use) { return use.buffer == buffer && use.image_bytes > 0; });
+}
+
+void Lowering::emit_stage(std::string_view kernel_name, std::span<const ImageUse> images,
+                          std::unique_ptr<ImageStage> stage) {
+  Call call = new_call(kernel_name);
+  for (BufferUse &use : call.uses) {
+    for (const ImageUse &image : images)
+      if (image.buffer == use.buffer) use.image_bytes = image.bytes;
   }
-  touched_.clear();
-  written_layout_.clear();
-  list_.calls.push_back(std::move(call));
+  list_.append_stage(std::move(call), std::move(stage));
 }
 
 void Lowering::copy(BufferId from, BufferId to, int64_t bytes, std::string_view kernel_name) {
-  touch(from);
+  touch(from, false);
   touch(to);
   emit_ranges(kernel_name, bytes, kPartElements * static_cast<int64_t>(sizeof(float)),
               [=](const RunContext &c, Range r) {
@@ -203,12 +241,34 @@ void Lowering::copy(BufferId from, BufferId to, int64_t bytes, std::string_view 
               });
 }
 
+bool Lowering::reorder_in_chain(const LoweredValue &image, BufferId from, std::string_view from_layout, BufferId to,
+                                std::string_view to_layout) {
+  const bool to_blocks = to_layout == kBlocked16;
+  if ((!to_blocks && from_layout != kBlocked16) || !chain_uses(from)) return false;
+  const int64_t rows = image.dims[0], elements = image.elements / rows, channels = image.dims[3];
+  const int64_t bytes = elements * static_cast<int64_t>(sizeof(float));
+  const auto nothing = [](const RunContext &) {};
+  emit_stage(
+      base::concat("reorder:", from_layout, "->", to_layout), open_chain_parts(), {{from, bytes}, {to, bytes}}, nothing,
+      [=](const RunContext &c, Range images, int32_t) {
+        const int64_t at = images.begin * elements;
+        (to_blocks ? to_blocked : from_blocked)(images.size(), elements / channels, channels, c.in(from) + at,
+                                                c.out(to) + at);
+      },
+      nothing);
+  return true;
+}
+
 void Lowering::reorder(ValueId id, BufferId from, std::string_view from_layout, BufferId to,
                        std::string_view to_layout) {
   ++list_.reorders;
   std::string pending = std::exchange(written_layout_, std::string(to_layout));
-  touch(from);
+  touch(from, false);
   touch(to);
+  if (reorder_in_chain(value(id), from, from_layout, to, to_layout)) {
+    written_layout_ = std::move(pending);
+    return;
+  }
   auto kernel = make_reorder(value(id), from_layout, to_layout, from, to, threads());
   if (!kernel.ok()) {
     if (status_.ok()) status_ = kernel.status().wrap(describe(graph_.step(step_)));
@@ -413,6 +473,7 @@ void Lowering::keep_state_results(ValueId id) {
 }
 
 void Lowering::plan_workspace() {
+  list_.finish();
   std::vector<MemoryBlock> blocks;
   std::vector<BufferId> ids;
   for (size_t i = 0; i < list_.buffers.size(); ++i) {

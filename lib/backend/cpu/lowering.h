@@ -21,14 +21,17 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "backend/cpu/call_chains.h"
 #include "backend/cpu/fusion.h"
 #include "backend/cpu/image_layouts.h"
+#include "backend/cpu/image_stage.h"
 #include "backend/cpu/kernel.h"
 #include "backend/executable.h"
 #include "backend/lowered_graph.h"
@@ -39,37 +42,6 @@ namespace tutti::impl::backend::cpu {
 
 /// Images [rows, height, width, channels] stored as [rows, channels / 16, height, width, 16].
 inline constexpr std::string_view kBlocked16 = "nChw16c";
-
-/// A place in memory with its time of use in calls.
-struct BufferInfo {
-  Location location;
-  int64_t bytes = 0;
-  int32_t first = INT32_MAX;
-  int32_t last = -1;
-  int32_t uses_left = 0;  ///< by nodes not lowered yet, of all values that lie here
-};
-
-/// One kernel call, or an external node (kernel null).
-struct Call {
-  std::unique_ptr<Kernel> kernel;
-  std::string node;
-  std::string op;
-  std::string kernel_name;
-  std::string layout;  ///< of what it computes
-  int64_t bytes = 0;   ///< of all memory that it reads and writes
-};
-
-/// The result: what Executable runs.
-struct CallList {
-  std::vector<Call> calls;
-  std::vector<BufferInfo> buffers;
-  std::vector<int32_t> external_calls;  ///< positions in `calls`
-  std::vector<ExternalDescription> externals;
-  int64_t workspace_bytes = 0;
-  int64_t workspace_lower_bound = 0;
-  int32_t fallbacks = 0;
-  int32_t reorders = 0;
-};
 
 class Lowering {
  public:
@@ -109,8 +81,10 @@ class Lowering {
   BufferId write_again(graph::ValueId id, std::string_view layout);
   /// Emits a reorder unless a value that was just computed lies in `layout`: it is now taken to have been computed so.
   void prefer(graph::ValueId id, std::string_view layout);
-  /// Memory for the next emit alone.
+  /// Memory for the next emit alone, and for those that are told of it by use().
   BufferId scratch(int64_t bytes);
+  /// The next emit uses a buffer that was asked for before, and writes it perhaps.
+  void use(BufferId buffer) { touch(buffer); }
   /// Emits a call of its own that makes `bytes` of memory from a row-major value; counts as read by the next emit.
   BufferId repeat(graph::ValueId id, int64_t bytes, std::function<void(const void *from, void *to)> make);
   /// `id` is the same memory as `source` (identity, reshape).
@@ -138,6 +112,29 @@ class Lowering {
     }
   }
   void emit_kernel(std::string_view kernel_name, std::unique_ptr<Kernel> kernel);
+
+  // ---- stages (image_stage.h) ----
+  /// A buffer that a part of images uses these images of it alone.
+  struct ImageUse {
+    BufferId buffer = -1;
+    int64_t bytes = 0;  ///< of each image
+  };
+  /// The parts in which a chain does `rows` images, so many elements being read and written for each by a stage: as
+  /// many images as fit into a cache. None where there is too little to be worth while.
+  std::optional<Parts> image_parts(int64_t rows, int64_t elements) const;
+  /// Of the chain that may be joined; there must be one.
+  const Parts &open_chain_parts() const { return list_.open_chain()->chain->parts(); }
+  /// Does a stage that may be joined use the images of this value?
+  bool is_in_chain(graph::ValueId image) const;
+  void emit_stage(std::string_view kernel_name, std::span<const ImageUse> images, std::unique_ptr<ImageStage> stage);
+  /// From begin(context), run(context, images, part) and end(context).
+  template <typename Begin, typename Run, typename End>
+  void emit_stage(std::string_view kernel_name, const Parts &parts, std::initializer_list<ImageUse> images, Begin begin,
+                  Run run, End end) {
+    emit_stage(
+        kernel_name, std::span(images.begin(), images.size()),
+        std::make_unique<FunctionStage<Begin, Run, End>>(parts, std::move(begin), std::move(run), std::move(end)));
+  }
   void count_fallback() { ++list_.fallbacks; }
 
   /// Storage bytes and layout of the state entry that a value is read from or written to as a whole, or whose gradient
@@ -168,9 +165,14 @@ class Lowering {
   void plan_workspace();
   void finish_uses(const std::vector<int32_t> &steps);
   BufferId add_buffer(Location location, int64_t bytes);
-  void touch(BufferId buffer);
+  void touch(BufferId buffer, bool writes = true);
+  Call new_call(std::string_view kernel_name);
   void set_primary(graph::ValueId id, std::string_view layout, BufferId buffer);
   BufferId overwritable(std::span<const graph::ValueId> candidates, std::string_view layout, int64_t bytes) const;
+  /// Does a stage of the chain that may be joined use the buffer image by image?
+  bool chain_uses(BufferId buffer) const;
+  bool reorder_in_chain(const LoweredValue &image, BufferId from, std::string_view from_layout, BufferId to,
+                        std::string_view to_layout);
   void reorder(graph::ValueId id, BufferId from, std::string_view from_layout, BufferId to, std::string_view to_layout);
   void copy(BufferId from, BufferId to, int64_t bytes, std::string_view kernel_name);
 
@@ -182,7 +184,7 @@ class Lowering {
   std::map<graph::ValueId, std::vector<Pin>> pins_;  // by value that a kernel computes
   std::vector<char> write_done_;                     // by step
   std::vector<char> output_done_;                    // by output
-  std::vector<BufferId> touched_;                    // by the call being put together
+  std::vector<BufferUse> touched_;                   // by the call being put together
   std::string written_layout_;                       // by the call being put together
   std::vector<graph::ValueId> entry_reads_;          // values of state_read nodes
   int32_t step_ = 0;                                 // being lowered
