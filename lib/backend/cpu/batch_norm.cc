@@ -97,9 +97,9 @@ std::string NormalizationTail::name(std::string_view what) const {
 MaskInputs MaskInputs::read(Lowering &l, const Node &relu_gradient) {
   const Node &relu = l.graph().step(l.fusion().producer(relu_gradient.inputs[1]));
   const Node &norm = l.graph().step(l.fusion().producer(relu.inputs[0]));
-  const bool given = norm.op == "batch_norm_inference";
-  return {l.read(norm.inputs[1]), l.read(norm.inputs[2]), l.read(given ? norm.inputs[3] : norm.outputs[1]),
-          l.read(given ? norm.inputs[4] : norm.outputs[2]), number(norm, "epsilon")};
+  const StatisticsOf statistics(norm);
+  return {l.read(norm.inputs[1]), l.read(norm.inputs[2]), l.read(statistics.mean), l.read(statistics.variance),
+          number(norm, "epsilon")};
 }
 
 ChannelMask MaskInputs::fold(const RunContext &c, int64_t first, int64_t channels, float *a, float *b) const {

@@ -55,6 +55,15 @@ void fold_gradient(int64_t channels, double count, const float *variance, double
 void gradients_of_parameters(int64_t channels, const float *variance, double epsilon, const double *sum_dy,
                              const double *sum_dy_xc, float *dscale, float *doffset);
 
+/// The statistics by which a batch_norm_training makes its result, or a batch_norm_inference.
+struct StatisticsOf {
+  graph::ValueId mean, variance;
+
+  explicit StatisticsOf(const graph::Node &norm)
+      : mean(norm.op == "batch_norm_inference" ? norm.inputs[3] : norm.outputs[1]),
+        variance(norm.op == "batch_norm_inference" ? norm.inputs[4] : norm.outputs[2]) {}
+};
+
 /// What follows a normalisation in its group.
 struct NormalizationTail {
   graph::ValueId other = graph::kNoValue;  ///< is added

@@ -61,12 +61,16 @@ void emit_normalization(Lowering &l, const std::string &name, const ChannelShape
 }
 
 /// Is the gradient of the normalisation still to come, so that all it was made of is still there?
-bool is_gradient_to_come(const Lowering &l, ValueId x, int32_t now) {
-  for (int32_t use : l.fusion().uses(x)) {
+bool is_gradient_to_come(const Lowering &l, const Node &norm, int32_t now) {
+  const StatisticsOf statistics(norm);
+  for (int32_t use : l.fusion().uses(norm.inputs[0])) {
     const Node &node = l.graph().step(use);
     const Group *group = l.fusion().group_of(use);
-    if (node.op == "batch_norm_training_gradient" && node.inputs[1] == x && group != nullptr)
+    const bool is_gradient = node.op == "batch_norm_training_gradient" || node.op == "batch_norm_gradient_apply";
+    if (is_gradient && group != nullptr && node.inputs[1] == norm.inputs[0] && node.inputs[3] == statistics.mean &&
+        node.inputs[4] == statistics.variance) {
       return group->emit_at > now;
+    }
   }
   return false;
 }
@@ -101,15 +105,16 @@ void normalize_again(Lowering &l, ValueId image, int32_t step, const std::option
   const Node &node = l.graph().step(group->steps.front());
   const NormalizationTail following = NormalizationTail::of(l, *group);
   const std::string layout = l.layout_of(image);
-  const bool is_plain = node.op == "batch_norm_training" && following.other == kNoValue && following.y == image;
+  const bool is_plain = following.other == kNoValue && following.y == image;
   if (!is_plain || l.layout_of(node.inputs[0]) != layout || !only_this_gradient_reads(l, image, step) ||
-      !is_gradient_to_come(l, node.inputs[0], l.fusion().group_of(step)->emit_at) ||
+      !is_gradient_to_come(l, node, l.fusion().group_of(step)->emit_at) ||
       (!parts && multiplications_per_element(l, image, l.graph().step(step)) < kWorth)) {
     return;
   }
   const ChannelShape shape = channel_shape(l.value(image), layout);
   const BufferId x = l.read(node.inputs[0], layout), scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
-  const BufferId mean = l.read(node.outputs[1]), variance = l.read(node.outputs[2]);
+  const StatisticsOf statistics(node);
+  const BufferId mean = l.read(statistics.mean), variance = l.read(statistics.variance);
   const BufferId y = l.write_again(image, layout);
   const NormalizationBuffers buffers{x, scale, offset, mean, variance, -1, y};
   const std::string name = following.name("batch_norm_again");
@@ -124,15 +129,21 @@ bool lower_batch_norm_inference(Lowering &l, const Group &group) {
   if (!all_f32(l, node, 5) || value.elements == 0) return false;
   const NormalizationTail following = NormalizationTail::of(l, group);
   const std::string_view layout = image_layout(l, node.inputs[0]);
-  const ChannelShape shape = channel_shape(value, layout);
   const BufferId x = l.read(node.inputs[0], layout);
   const BufferId scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
   const BufferId mean = l.read(node.inputs[3]), variance = l.read(node.inputs[4]);
   const BufferId other = following.other == kNoValue ? -1 : l.read(following.other, layout);
   const ValueId overwrite[] = {node.inputs[0], following.other};
   const BufferId y = l.write(following.y, layout, overwrite);
-  emit_normalization(l, following.name("batch_norm_inference"), shape, following.relu, number(node, "epsilon"),
-                     {x, scale, offset, mean, variance, other, y});
+  const NormalizationBuffers buffers{x, scale, offset, mean, variance, other, y};
+  const std::string name = following.name("batch_norm_inference");
+  const double epsilon = number(node, "epsilon");
+  const auto parts = value.dims.size() == 4 ? parts_of_next_convolution(l, following.y) : std::nullopt;
+  if (parts) {
+    emit_normalization_stage(l, name, node.inputs[0], *parts, following.relu, epsilon, buffers);
+  } else {
+    emit_normalization(l, name, channel_shape(value, layout), following.relu, epsilon, buffers);
+  }
   return true;
 }
 
