@@ -12,6 +12,8 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd-inl.h"
+#include "backend/cpu/simd_gemm_tile-inl.h"
+#include "backend/cpu/simd_gemm_update-inl.h"
 #include "backend/cpu/simd_panel-inl.h"
 #include "backend/cpu/simd_update-inl.h"
 
@@ -19,19 +21,11 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
-using Full = FloatTag;
-using Vec = FloatVec;
 
-// Panels of B are two vectors wide. The block of B (kBlockK x kBlockN) stays in the second-level cache, the tile of A
-// in the first.
-constexpr int64_t kBlockK = 256;
-constexpr int64_t kBlockN = 512;
 // Up to so many rows B is read where it lies.
 constexpr int64_t kDirectRows = 128;
 // Up to so many rows of a B whose columns run along memory, panels are turned when they are wanted.
 constexpr int64_t kTurnedDepth = 1024;
-// Rows of C that stay in registers with two vectors of columns each.
-constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
 // Rows of A whose distance is a power of two fall into the same sets of the first-level cache; copied ones do not.
 constexpr int64_t kCopyGap = 16;
@@ -44,221 +38,6 @@ constexpr int64_t kPackedTiles = 4;
 
 // Scratch for a packed tile of A, with room for a vector behind it.
 constexpr int64_t kTileFloats = kTileRows * kCopyStride + 64;
-
-// Memory that will be wanted soon, a panel wide: brought nearer while the sums of a tile are made, a row of it for each
-// column of A.
-struct Ahead {
-  const float *from = nullptr;
-  int64_t rows = 0;
-  int64_t row = 0;  // distance
-};
-constexpr int kAheads = 1 + kUpdateSlots;
-
-// What one tile works on; `a` is addressed by strides so that it may be packed or not.
-struct Tile {
-  const float *HWY_RESTRICT a;
-  int64_t a_row;
-  int64_t a_column;
-  const float *HWY_RESTRICT b;  // k rows of `vectors` vectors, packed or not
-  int64_t b_row;
-  float *c;
-  int64_t c_row;
-  int64_t k;
-  int64_t columns;  // valid columns of the panel
-  bool load;        // start from what C holds
-  bool last;        // apply the epilogue
-  bool plain;       // whole vectors, nothing to load, nothing to apply
-  Ahead ahead[kAheads];
-  const float *bias;
-  bool relu;
-  const float *mask;
-};
-
-// What follows the product, on the tile's sums, which lie row by row. It may start from what C holds.
-HWY_NOINLINE void finish_tile(const Tile &tile, const float *sums, int rows, int vectors) {
-  const Full d;
-  const int64_t lanes = float_lanes();
-  for (int64_t column = 0; column < tile.columns; column += lanes) {
-    const int64_t count = HWY_MIN(lanes, tile.columns - column);
-    const bool biased = tile.last && tile.bias != nullptr;
-    const Vec bias = biased ? load_first(d, tile.bias + column, count) : hn::Zero(d);
-    for (int r = 0; r < rows; ++r) {
-      const int64_t at = r * tile.c_row + column;
-      Vec sum = hn::Load(d, sums + r * vectors * lanes + column);
-      if (tile.load) sum = hn::Add(sum, load_first(d, tile.c + at, count));
-      if (biased) sum = hn::Add(sum, bias);
-      // max(x, 0) would turn NaN into 0 or not depending on the operands' order.
-      if (tile.last && tile.relu) sum = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(d)), sum);
-      if (tile.last && tile.mask != nullptr)
-        sum = hn::IfThenElseZero(hn::Gt(load_first(d, tile.mask + at, count), hn::Zero(d)), sum);
-      if (count == lanes) {
-        hn::StoreU(sum, d, tile.c + at);
-      } else {
-        store_first(d, sum, tile.c + at, count);
-      }
-    }
-  }
-}
-
-// Rows of A by four pointers: few enough for registers, and the rows between are one or two distances away.
-template <bool kPacked>
-struct TileRows {
-  static constexpr int kNear = 3;
-  const float *HWY_RESTRICT starts[4];
-  int64_t distance;
-  int64_t step;
-
-  explicit HWY_INLINE TileRows(const Tile &tile) : distance(tile.a_row), step(tile.a_column) {
-    for (int i = 0; i < 4; ++i)
-      starts[i] = tile.a + i * kNear * distance;
-  }
-  HWY_INLINE float operator[](int r) const { return starts[r / kNear][r % kNear * distance]; }
-  HWY_INLINE void advance() {
-    for (int i = 0; i < 4; ++i)
-      starts[i] += step;
-  }
-};
-
-// Packed rows are neighbours.
-template <>
-struct TileRows<true> {
-  const float *HWY_RESTRICT start;
-  int64_t step;
-
-  explicit HWY_INLINE TileRows(const Tile &tile) : start(tile.a), step(tile.a_column) {}
-  HWY_INLINE float operator[](int r) const { return start[r]; }
-  HWY_INLINE void advance() { start += step; }
-};
-
-// One column of A times one row of the panel of B.
-template <int kRows, int kVectors, typename Rows>
-HWY_INLINE void add_product(const Rows &rows, const float *HWY_RESTRICT b, Vec (&sums)[kRows][kVectors]) {
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  Vec columns[kVectors];
-  TUTTI_UNROLL
-  for (int v = 0; v < kVectors; ++v)
-    columns[v] = hn::LoadU(d, b + v * lanes);
-  TUTTI_UNROLL
-  for (int r = 0; r < kRows; ++r) {
-    const Vec value = hn::Set(d, rows[r]);
-    TUTTI_UNROLL
-    for (int v = 0; v < kVectors; ++v)
-      sums[r][v] = hn::MulAdd(value, columns[v], sums[r][v]);
-  }
-}
-
-// One nest of loops, so that the sums stay in registers: what there is nothing to bring nearer for brings nearer what
-// is near.
-template <int kRows, int kVectors, bool kPacked>
-HWY_INLINE void add_products(const Tile &tile, Vec (&sums)[kRows][kVectors]) {
-  const int64_t lanes = float_lanes();
-  TileRows<kPacked> rows(tile);
-  const float *HWY_RESTRICT b = tile.b;
-  const int64_t b_row = tile.b_row;
-  int64_t left = tile.k;
-  for (int i = 0; left > 0; ++i) {
-    const Ahead part = i < kAheads ? tile.ahead[i] : Ahead{tile.b, left, 0};
-    const float *ahead = part.from;
-    const int64_t count = HWY_MIN(left, part.rows);
-    left -= count;
-    for (int64_t p = 0; p < count; ++p) {
-      for (int v = 0; v < kVectors; ++v)
-        __builtin_prefetch(ahead + v * lanes);
-      ahead += part.row;
-      add_product<kRows, kVectors>(rows, b, sums);
-      rows.advance();
-      b += b_row;
-    }
-  }
-}
-
-template <int kRows, int kVectors, bool kPacked = false>
-HWY_NOINLINE void run_tile(const Tile &tile) {
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  Vec sums[kRows][kVectors];
-  TUTTI_UNROLL
-  for (int r = 0; r < kRows; ++r) {
-    TUTTI_UNROLL
-    for (int v = 0; v < kVectors; ++v)
-      sums[r][v] = hn::Zero(d);
-  }
-  add_products<kRows, kVectors, kPacked>(tile, sums);
-  HWY_ALIGN float unfinished[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
-  float *to = tile.plain ? tile.c : unfinished;
-  const int64_t row = tile.plain ? tile.c_row : kVectors * lanes;
-  TUTTI_UNROLL
-  for (int r = 0; r < kRows; ++r) {
-    TUTTI_UNROLL
-    for (int v = 0; v < kVectors; ++v)
-      hn::StoreU(sums[r][v], d, to + r * row + v * lanes);
-  }
-  if (!tile.plain) finish_tile(tile, unfinished, kRows, kVectors);
-}
-
-// Vectors of columns for so many rows when B needs no packing.
-HWY_INLINE int64_t wide_vectors(int64_t rows) {
-  constexpr int64_t kRegisters = kTileRows * 2;
-  return rows * 8 <= kRegisters ? 8 : rows * 4 <= kRegisters ? 4 : 2;
-}
-
-void run_few_rows(int64_t rows, int64_t vectors, const Tile &tile) {
-  if (vectors == 8) {
-    if (rows == 1) return run_tile<1, 8>(tile);
-    if constexpr (kTileRows > 6) {
-      return rows == 2 ? run_tile<2, 8>(tile) : run_tile<3, 8>(tile);
-    }
-  }
-  if (rows == 2) return run_tile<2, 4>(tile);
-  if (rows == 3) return run_tile<3, 4>(tile);
-  if constexpr (kTileRows > 6) {
-    return rows == 4 ? run_tile<4, 4>(tile) : rows == 5 ? run_tile<5, 4>(tile) : run_tile<6, 4>(tile);
-  }
-}
-
-template <int kVectors, bool kPacked = false>
-void run_rows(int64_t rows, const Tile &tile) {
-  switch (rows) {
-    case 1:
-      return run_tile<1, kVectors, kPacked>(tile);
-    case 2:
-      return run_tile<2, kVectors, kPacked>(tile);
-    case 3:
-      return run_tile<3, kVectors, kPacked>(tile);
-    case 4:
-      return run_tile<4, kVectors, kPacked>(tile);
-    case 5:
-      return run_tile<5, kVectors, kPacked>(tile);
-    case 6:
-      return run_tile<6, kVectors, kPacked>(tile);
-    default:
-      break;
-  }
-  if constexpr (kTileRows > 6) {
-    switch (rows) {
-      case 7:
-        return run_tile<7, kVectors, kPacked>(tile);
-      case 8:
-        return run_tile<8, kVectors, kPacked>(tile);
-      case 9:
-        return run_tile<9, kVectors, kPacked>(tile);
-      case 10:
-        return run_tile<10, kVectors, kPacked>(tile);
-      case 11:
-        return run_tile<11, kVectors, kPacked>(tile);
-      case 12:
-        return run_tile<12, kVectors, kPacked>(tile);
-      default:
-        break;
-    }
-  }
-}
-
-HWY_INLINE void run_rows_of(int64_t rows, int64_t vectors, const Tile &tile) {
-  if (vectors == 1) return run_rows<1>(rows, tile);
-  tile.a_row == 1 ? run_rows<2, true>(rows, tile) : run_rows<2>(rows, tile);
-}
 
 // A tile of A, k x rows.
 HWY_INLINE void pack_tile(const float *HWY_RESTRICT a, int64_t a_row, int64_t a_column, int64_t k, int64_t rows,
@@ -411,28 +190,20 @@ struct BlockRun {
 // One block of columns of a gradient, each tile of which updates its part of the variable.
 template <typename Step>
 void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arrays) {
-  HWY_ALIGN float gradient[kTileRows * 2 * HWY_MAX_BYTES / sizeof(float)];
-  const int64_t c_row = run.s.c_row;
+  HWY_ALIGN float gradients[2][kTileRows * 2 * HWY_MAX_BYTES / sizeof(float)];
+  GradientTiles<Step> gradient(step, arrays, run.s.c_row, gradients[0], gradients[1]);
   for (int64_t row = 0; row < run.s.m; row += run.tile_rows) {
     const int64_t rows = HWY_MIN(run.tile_rows, run.s.m - row);
     Tile tile = run.tile_of(row);
     run.place_rows(row, rows, tile);
-    tile.c = gradient;
-    tile.plain = true;
     for (int64_t column = 0; column < run.block.width;) {
       const int64_t vectors = run.vectors_at(column, rows);
       run.place_columns(column, vectors, tile);
-      tile.c_row = vectors * float_lanes();
-      const int64_t at = row * c_row + run.block.n0 + column;
-      tile.ahead[0] = {arrays.weight + at, rows, c_row};
-      for (int slot = 0; slot < Step::kSlots; ++slot)
-        tile.ahead[slot + 1] = {arrays.slots[slot] + at, rows, c_row};
-      run_rows_of(rows, vectors, tile);
-      for (int64_t r = 0; r < rows; ++r)
-        apply_step(step, tile.columns, OneGradient{gradient + r * tile.c_row}, arrays, at + r * c_row);
-      column += tile.c_row;
+      gradient.add(tile, rows, vectors, row * run.s.c_row + run.block.n0 + column);
+      column += vectors * float_lanes();
     }
   }
+  gradient.finish();
 }
 
 void run_block(const GemmShape &s, const Block &block, const float *a, float *c, const GemmEpilogue &epilogue,
@@ -510,7 +281,9 @@ void multiply(const GemmShape &s, const float *a, const float *b, float *c, cons
 void multiply_and_update(const GemmShape &s, const float *a, const float *b, const UpdateRule &rule,
                          const UpdateArrays &arrays, float *scratch) {
   float *panels = scratch + kPackedTiles * kTileFloats;
-  const int64_t tiles = (s.m + kTileRows - 1) / kTileRows, tile_rows = (s.m + tiles - 1) / tiles;
+  // Only whole tiles are updated beside products, so there are as many of these as can be.
+  const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
+  const int64_t tile_rows = kUpdatesBesideProducts ? HWY_MIN(s.m, int64_t{kTileRows}) : (s.m + tiles - 1) / tiles;
   const GemmEpilogue nothing;
   for (int64_t n0 = 0; n0 < s.n; n0 += kBlockN) {
     const Block block{0, s.k, n0, HWY_MIN(kBlockN, s.n - n0)};

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <variant>
 
 #include "backend/cpu/simd-inl.h"
@@ -104,37 +105,59 @@ struct MomentumStep {
   }
 };
 
-// The reciprocal of an infinite number or of a root of a finite one, to about a unit in the last place, by one of
-// Newton's iterations: the root that comes before keeps the divider busy.
-HWY_INLINE FloatVec reciprocal(FloatVec x) {
-  const FloatVec start = hn::ApproximateReciprocal(x);
-  const FloatVec better = hn::MulAdd(start, hn::NegMulAdd(x, start, broadcast(1.0f)), start);
-  return hn::IfThenZeroElse(hn::Eq(x, broadcast(HUGE_VALF)), better);
-}
-
-// With c = 1 - beta2^t, rate * first / (sqrt(square / c) + epsilon) is rate * sqrt(c) * first / (sqrt(square) +
-// epsilon * sqrt(c)): fewer operations on vectors.
+// With c = 1 - beta2^t, rate * first / (sqrt(square / c) + epsilon) is first / (sqrt(square) * scale + epsilon / rate)
+// where scale is 1 / (rate * sqrt(c)): few operations on vectors. In parts, for those who do something else meanwhile.
 struct AdamStep {
   static constexpr int kSlots = 2;
-  FloatVec rest1, rest2, epsilon, rate, decay;
+  FloatVec rest1, rest2, scale, epsilon, decay;
+  FloatVec one = broadcast(1.0f), largest = broadcast(std::numeric_limits<float>::max());  // in memory, like the others
 
   explicit HWY_INLINE AdamStep(const AdamRule &rule)
       : rest1(broadcast(rule.rest1)),
         rest2(broadcast(rule.rest2)),
-        epsilon(broadcast(rule.epsilon / std::sqrt(rule.second_correction))),
-        rate(broadcast(rule.learning_rate * rule.first_correction / std::sqrt(rule.second_correction))),
-        decay(broadcast(1.0f - rule.learning_rate * rule.weight_decay)) {}
+        decay(broadcast(1.0f - rule.learning_rate * rule.weight_decay)) {
+    const float inverse = 1.0f / (rule.learning_rate * rule.first_correction);
+    const bool moves = !std::isinf(inverse);  // a rate of 0 makes the denominator infinite
+    scale = broadcast(moves ? inverse * std::sqrt(rule.second_correction) : 1.0f);
+    epsilon = broadcast(moves ? inverse * rule.epsilon : HUGE_VALF);
+  }
+
+  // What the weight needs of the slots.
+  struct Moments {
+    FloatVec first, square;
+  };
 
   template <typename Memory>
-  HWY_INLINE void apply(Memory memory, FloatVec g, const UpdateArrays &at, int64_t i, int64_t count) const {
+  HWY_INLINE Moments move_slots(Memory memory, FloatVec g, const UpdateArrays &at, int64_t i, int64_t count) const {
     const FloatVec old_first = memory.load(at.slots[0] + i, count), old_square = memory.load(at.slots[1] + i, count);
     const FloatVec first = hn::MulAdd(rest1, hn::Sub(g, old_first), old_first);
     const FloatVec square = hn::MulAdd(rest2, hn::MulSub(g, g, old_square), old_square);
-    const FloatVec step = hn::Mul(first, reciprocal(hn::Add(hn::Sqrt(square), epsilon)));
     memory.store(first, at.slots_out[0] + i, count);
     memory.store(square, at.slots_out[1] + i, count);
-    memory.store(hn::NegMulAdd(rate, step, hn::Mul(memory.load(at.weight + i, count), decay)), at.weight_out + i,
-                 count);
+    return {first, square};
+  }
+
+  // The reciprocal of a number below 2^126 or an infinite one, to about a unit in the last place, by one of Newton's
+  // iterations: the root that comes before keeps the divider busy. That of infinity is 0, which infinity times 0 in the
+  // iteration would turn into NaN.
+  HWY_INLINE FloatVec reciprocal(FloatVec x) const {
+    const FloatVec start = hn::ApproximateReciprocal(x);
+    return hn::MulAdd(start, hn::NegMulAdd(hn::Min(x, largest), start, one), start);
+  }
+
+  HWY_INLINE FloatVec denominator(FloatVec square) const { return hn::MulAdd(hn::Sqrt(square), scale, epsilon); }
+
+  template <typename Memory>
+  HWY_INLINE void move_weight(Memory memory, FloatVec first, FloatVec denominator, const UpdateArrays &at, int64_t i,
+                              int64_t count) const {
+    const FloatVec step = hn::Mul(first, reciprocal(denominator));
+    memory.store(hn::MulSub(memory.load(at.weight + i, count), decay, step), at.weight_out + i, count);
+  }
+
+  template <typename Memory>
+  HWY_INLINE void apply(Memory memory, FloatVec g, const UpdateArrays &at, int64_t i, int64_t count) const {
+    const Moments moments = move_slots(memory, g, at, i, count);
+    move_weight(memory, moments.first, denominator(moments.square), at, i, count);
   }
 };
 

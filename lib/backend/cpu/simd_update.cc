@@ -18,8 +18,10 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 
 void run_update(const UpdateRule &rule, int64_t n, const float *const *gradients, int32_t gradient_count,
-                const UpdateArrays &arrays) {
-  with_step(rule, [&](const auto &step) HWY_ATTR {
+                const UpdateArrays &where) {
+  with_step(rule, [&](const auto &given) HWY_ATTR {
+    const auto step = given;  // nothing that is stored can change the copies: they stay in registers
+    const UpdateArrays arrays = where;
     if (gradient_count == 1) return apply_step(step, n, OneGradient{gradients[0]}, arrays, 0);
     if (gradient_count == 2) return apply_step(step, n, SumOfTwoGradients{gradients[0], gradients[1]}, arrays, 0);
     apply_step(step, n, SumOfGradients{gradients, gradient_count}, arrays, 0);

@@ -4,6 +4,7 @@
 // sizes around the vector lengths. Arrays end at the end of their allocation, so a sanitizer sees a step too far.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "backend/cpu/simd_elementwise.h"
@@ -347,44 +348,123 @@ void adam_steps_are_quotients_of_any_size(void **) {
   });
 }
 
-/// The gradient of a dense layer's kernel, x'·dy, and the update with it: in one, and one after the other.
-void gradient_and_update_agree(const UpdateRule &rule, int64_t rows, int64_t inputs, int64_t outputs) {
-  GemmShape shape;
-  shape.m = inputs, shape.n = outputs, shape.k = rows;
-  shape.a_row = 1, shape.a_column = inputs, shape.b_row = outputs, shape.c_row = outputs;
-  const std::vector<float> x = noise(rows * inputs, 1), dy = noise(rows * outputs, 2);
-  std::vector<float> scratch(static_cast<size_t>(gemm_scratch_floats(shape)) + 16);
-  void *aligned = scratch.data();
-  size_t space = scratch.size() * sizeof(float);
-  auto *at = static_cast<float *>(std::align(64, 1, aligned, space));
-  const int64_t n = inputs * outputs;
-  std::vector<float> gradient(static_cast<size_t>(n));
-  gemm(shape, x.data(), dy.data(), gradient.data(), {}, at);
-  std::vector<float> together[3], apart[3];
-  for (size_t i = 0; i < 3; ++i) {
-    together[i] = noise(n, 3 + static_cast<int>(i));
-    for (float &value : together[i])
-      value = std::fabs(value);
-    apart[i] = together[i];
+/// A weight and two slots, positive, with values that nothing may touch behind them.
+struct Variable {
+  std::vector<float> arrays[3];
+
+  explicit Variable(int64_t n) {
+    for (size_t i = 0; i < 3; ++i) {
+      arrays[i] = noise(n + kBehind, 3 + i);
+      for (float &value : arrays[i])
+        value = std::fabs(value);
+    }
   }
-  const auto arrays = [](std::vector<float>(&v)[3]) {
-    return UpdateArrays{v[0].data(), {v[1].data(), v[2].data()}, v[0].data(), {v[1].data(), v[2].data()}};
-  };
-  update(rule, n, gradient.data(), arrays(apart));
-  gemm_update(shape, x.data(), dy.data(), rule, arrays(together), at);
-  for (size_t i = 0; i < 3; ++i)
-    assert_memory_equal(together[i].data(), apart[i].data(), apart[i].size() * sizeof(float));
+  static constexpr int64_t kBehind = 5;
+
+  UpdateArrays in_place() { return to(*this); }
+  UpdateArrays to(Variable &out) {
+    return {arrays[0].data(),
+            {arrays[1].data(), arrays[2].data()},
+            out.arrays[0].data(),
+            {out.arrays[1].data(), out.arrays[2].data()}};
+  }
+  void expect_same(const Variable &other) const {
+    for (size_t i = 0; i < 3; ++i)
+      assert_memory_equal(arrays[i].data(), other.arrays[i].data(), arrays[i].size() * sizeof(float));
+  }
+};
+
+struct GradientCase {
+  int64_t rows, inputs, outputs;
+  int64_t gap = 0;  // elements between rows of the variable that are none of it
+  bool in_place = true;
+  bool x_turned = false;  // columns of x' run along memory, not rows
+};
+
+/// The gradient of a dense layer's kernel, x'·dy, and the update with it: in one, and one after the other.
+void gradient_and_update_agree(const UpdateRule &rule, const GradientCase &q) {
+  GemmShape shape;
+  shape.m = q.inputs, shape.n = q.outputs, shape.k = q.rows;
+  shape.a_row = q.x_turned ? q.rows : 1, shape.a_column = q.x_turned ? 1 : q.inputs;
+  shape.b_row = q.outputs, shape.c_row = q.outputs + q.gap;
+  const std::vector<float> x = noise(q.rows * q.inputs, 1), dy = noise(q.rows * q.outputs, 2);
+  const Scratch scratch(gemm_scratch_floats(shape));
+  const int64_t n = q.inputs * shape.c_row;
+  std::vector<float> gradient(static_cast<size_t>(n));
+  gemm(shape, x.data(), dy.data(), gradient.data(), {}, scratch.memory.get());
+  Variable together(n), apart(n);
+  for (int64_t row = 0; row < q.inputs; ++row) {
+    UpdateArrays at = apart.in_place();
+    const int64_t first = row * shape.c_row;
+    at = {at.weight + first,
+          {at.slots[0] + first, at.slots[1] + first},
+          at.weight_out + first,
+          {at.slots_out[0] + first, at.slots_out[1] + first}};
+    update(rule, q.outputs, gradient.data() + first, at);
+  }
+  if (q.in_place) {
+    gemm_update(shape, x.data(), dy.data(), rule, together.in_place(), scratch.memory.get());
+    together.expect_same(apart);
+  } else {
+    Variable out(n);
+    gemm_update(shape, x.data(), dy.data(), rule, together.to(out), scratch.memory.get());
+    out.expect_same(apart);
+    together.expect_same(Variable(n));
+  }
 }
+
+const UpdateRule kRules[] = {SgdRule{0.1f, 0.01f}, MomentumRule{0.1f, 0.9f, 0.01f, true},
+                             MomentumRule{0.1f, 0.9f, 0, false}, AdamRule::at(0.01, 0.9, 0.999, 1e-8, 0.1, 3),
+                             AdamRule::at(0, 0.9, 0.999, 1e-8, 0, 3)};
 
 void gradients_update_at_once(void **) {
   on_all_targets([] {
-    const UpdateRule rules[] = {SgdRule{0.1f, 0.01f}, MomentumRule{0.1f, 0.9f, 0.01f, true},
-                                AdamRule::at(0.01, 0.9, 0.999, 1e-8, 0.1, 3)};
-    for (const UpdateRule &rule : rules) {
-      for (const int64_t rows : {1, 7, 64, 256}) {
+    for (const UpdateRule &rule : kRules) {
+      for (const int64_t rows : {1, 3, 7, 39, 40, 43, 64, 256}) {
         for (const auto &[inputs, outputs] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {25, 33}, {100, 600}})
-          gradient_and_update_agree(rule, rows, inputs, outputs);
+          gradient_and_update_agree(rule, {rows, inputs, outputs});
       }
+    }
+  });
+}
+
+/// Tiles that wait for their update: one, two, several; with smaller ones before, between and behind.
+void waiting_tiles_are_updated_once(void **) {
+  on_all_targets([] {
+    for (const UpdateRule &rule : kRules) {
+      for (const int64_t inputs : {12, 13, 24, 36, 59}) {
+        for (const int64_t outputs : {32, 40, 64, 70, 96, 97})
+          gradient_and_update_agree(rule, {48, inputs, outputs});
+      }
+      for (int64_t rows = 1; rows <= 96; ++rows)
+        gradient_and_update_agree(rule, {rows, 25, 72});
+      gradient_and_update_agree(rule, {64, 24, 1100});
+      gradient_and_update_agree(rule, {64, 26, 96, 7});
+      gradient_and_update_agree(rule, {64, 26, 96, 0, false});
+      gradient_and_update_agree(rule, {64, 26, 96, 3, true, true});
+    }
+  });
+}
+
+/// Of a rate of 0 the weight stays what it is; a NaN in a gradient or a slot reaches it; an infinite root moves
+/// nothing.
+void adam_keeps_what_is_not_finite(void **) {
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  on_all_targets([&] {
+    const int64_t n = 40;
+    const std::vector<float> g(n, 0.5f);
+    for (const float rate : {0.0f, 0.01f}) {
+      const AdamRule rule = AdamRule::at(static_cast<double>(rate), 0.9, 0.999, 1e-8, 0, 3);
+      std::vector<float> w(n, 2.0f), m(n, 0.25f), v(n, 1.0f);
+      std::vector<float> gradient = g;
+      gradient[1] = nan, m[2] = nan, v[3] = nan;
+      gradient[4] = 1e30f;  // whose square is infinite
+      gradient[5] = m[5] = v[5] = 0;
+      update(rule, n, gradient.data(), {w.data(), {m.data(), v.data()}, w.data(), {m.data(), v.data()}});
+      for (const size_t i : {1, 2, 3})
+        assert_true(std::isnan(w[i]));
+      assert_true(v[4] == infinity && w[4] == 2.0f && w[5] == 2.0f);
+      assert_true((w[0] == 2.0f) == (rate == 0));
     }
   });
 }
@@ -421,6 +501,8 @@ int main() {
       cmocka_unit_test(pools_agree),
       cmocka_unit_test(adam_steps_are_quotients_of_any_size),
       cmocka_unit_test(gradients_update_at_once),
+      cmocka_unit_test(waiting_tiles_are_updated_once),
+      cmocka_unit_test(adam_keeps_what_is_not_finite),
       cmocka_unit_test(losses_agree),
       cmocka_unit_test(updates_agree),
       cmocka_unit_test(updates_add_up),
