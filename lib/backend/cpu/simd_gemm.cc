@@ -260,8 +260,75 @@ void multiply_turned(const GemmShape &s, const float *a, const float *b, float *
   }
 }
 
+#if TUTTI_TURNS_SQUARES
+// Columns of C that are made together as rows of the turned product: whole tiles and whole squares.
+constexpr int64_t kTurnedColumns = 96;
+
+// Where there is less to turn then, such a product with whole panels of rows is computed as the turned one, columns of
+// B times rows of A: A is turned instead of B, and the result. Each element is the same sum.
+bool turns_result(const GemmShape &s) {
+  return turns_panels(s) && s.m % (2 * float_lanes()) == 0 && s.m * (s.k + s.n) < s.k * s.n;
+}
+
+// Rows i0 .. of C, as wide as a panel, from the rows j0 .. of the turned product.
+void finish_turned(const GemmShape &s, const float *turned, const Block &block, int64_t i0, float *c,
+                   const GemmEpilogue &epilogue) {
+  const int64_t lanes = float_lanes(), width = 2 * lanes;
+  HWY_ALIGN float rows[kSquare * kSquare * 2];
+  for (int64_t i = 0; i < width; i += lanes) {
+    for (int64_t j = 0; j < block.width; j += width) {
+      turn_square(turned + j * width + i, width, rows, width);
+      turn_square(turned + (j + lanes) * width + i, width, rows + lanes, width);
+      const int64_t at = (i0 + i) * s.c_row + block.n0 + j;
+      Tile tile{};
+      tile.c = c + at;
+      tile.c_row = s.c_row;
+      tile.columns = HWY_MIN(width, block.width - j);
+      tile.load = block.k0 > 0 || s.accumulate;
+      tile.last = block.k0 + block.depth == s.k;
+      tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + j;
+      tile.relu = epilogue.relu;
+      tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
+      finish_tile(tile, rows, static_cast<int>(lanes), 2);
+    }
+  }
+}
+
+void multiply_turned_result(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                            float *scratch) {
+  const int64_t width = 2 * float_lanes();
+  float *turned = scratch, *panels = scratch + kTurnedColumns * width;
+  std::memset(turned, 0, static_cast<size_t>(kTurnedColumns * width) * sizeof(float));
+  Tile tile{};
+  tile.a_row = s.b_column;
+  tile.a_column = 1;
+  tile.b_row = tile.c_row = tile.columns = width;
+  tile.plain = true;
+  for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += kBlockK) {
+    tile.k = HWY_MIN(kBlockK, s.k - k0);
+    for (int64_t i = 0; i < s.m; i += width)
+      pack_columns(a + i * s.a_row + k0, s.a_row, tile.k, width, width, panels + i * tile.k);
+    for (int64_t j0 = 0; j0 < s.n; j0 += kTurnedColumns) {
+      const Block block{k0, tile.k, j0, HWY_MIN(kTurnedColumns, s.n - j0)};
+      for (int64_t i = 0; i < s.m; i += width) {
+        tile.b = panels + i * tile.k;
+        for (int64_t j = 0; j < block.width; j += kTileRows) {
+          tile.a = b + (j0 + j) * s.b_column + k0;
+          tile.c = turned + j * width;
+          run_rows<2>(HWY_MIN(int64_t{kTileRows}, block.width - j), tile);
+        }
+        finish_turned(s, turned, block, i, c, epilogue);
+      }
+    }
+  }
+}
+#endif
+
 void multiply(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
               float *scratch) {
+#if TUTTI_TURNS_SQUARES
+  if (turns_result(s)) return multiply_turned_result(s, a, b, c, epilogue, scratch);
+#endif
   if (turns_panels(s)) return multiply_turned(s, a, b, c, epilogue, scratch);
   float *a_tile = scratch;
   float *panels = scratch + kPackedTiles * kTileFloats;
@@ -296,6 +363,9 @@ void multiply_and_update(const GemmShape &s, const float *a, const float *b, con
 int64_t scratch_floats(const GemmShape &s) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+#if TUTTI_TURNS_SQUARES
+  if (turns_result(s)) return kTurnedColumns * 2 * lanes + s.m * HWY_MIN(s.k, kBlockK);
+#endif
   if (turns_panels(s)) return kPackedTiles * kTileFloats + kBlockK * 2 * lanes + s.m * (s.k + kCopyGap);
   const int64_t width = (HWY_MIN(s.n, kBlockN) + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
   return kPackedTiles * kTileFloats + HWY_MIN(s.k, kBlockK) * width;

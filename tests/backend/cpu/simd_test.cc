@@ -74,6 +74,37 @@ void products_agree(void **) {
       check_gemm(m, 140, 512, false, true, After::epilogue);
     check_gemm(26, 70, 256, false, true, After::accumulate);
     check_gemm(26, 70, 1030, false, true, After::epilogue);
+    // Whole panels of rows: the turned product.
+    for (int64_t m : {16, 32, 64, 96, 128}) {
+      for (int64_t n : {70, 96, 130, 300}) {
+        for (int64_t k : {100, 256, 300}) {
+          for (const After mode : {After::nothing, After::accumulate, After::epilogue})
+            check_gemm(m, n, k, false, true, mode);
+        }
+      }
+    }
+  });
+}
+
+/// The same bits whatever m is, and with it the way that the product is computed.
+void rows_do_not_depend_on_their_number(void **) {
+  on_all_targets([] {
+    const int64_t m = 64, n = 200, k = 300;
+    const std::vector<float> a = noise(m * k, 1), b = noise(k * n, 2), bias = noise(n, 3), mask = noise(m * n, 4);
+    for (const bool b_turned : {false, true}) {
+      GemmShape shape{m, n, k, k, 1, b_turned ? 1 : n, b_turned ? k : 1, n, false};
+      const GemmEpilogue after{bias.data(), true, mask.data()};
+      const Scratch scratch(gemm_scratch_floats(shape));
+      std::vector<float> all(static_cast<size_t>(m * n));
+      gemm(shape, a.data(), b.data(), all.data(), after, scratch.memory.get());
+      for (const int64_t rows : {1, 2, 5, 11, 16, 32, 63}) {
+        shape.m = rows;
+        const Scratch own(gemm_scratch_floats(shape));
+        std::vector<float> some(static_cast<size_t>(rows * n));
+        gemm(shape, a.data(), b.data(), some.data(), after, own.memory.get());
+        assert_memory_equal(some.data(), all.data(), some.size() * sizeof(float));
+      }
+    }
   });
 }
 
@@ -494,6 +525,7 @@ void random_bits_agree(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(products_agree),
+      cmocka_unit_test(rows_do_not_depend_on_their_number),
       cmocka_unit_test(an_empty_sum_is_zero),
       cmocka_unit_test(chains_agree),
       cmocka_unit_test(reductions_agree),
