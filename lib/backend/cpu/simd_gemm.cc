@@ -314,6 +314,9 @@ void multiply_turned_result(const GemmShape &s, const float *a, const float *b, 
         tile.b = panels + i * tile.k;
         for (int64_t j = 0; j < block.width; j += kTileRows) {
           tile.a = b + (j0 + j) * s.b_column + k0;
+          // The next columns of B, where they lie one behind the other.
+          const int64_t next = HWY_MAX(int64_t{0}, HWY_MIN(int64_t{kTileRows}, s.n - j0 - j - kTileRows));
+          if (s.b_column == tile.k) tile.ahead[0] = {tile.a + kTileRows * tile.k, next * tile.k / width, width};
           tile.c = turned + j * width;
           run_rows<2>(HWY_MIN(int64_t{kTileRows}, block.width - j), tile);
         }

@@ -129,10 +129,11 @@ struct AdamStep {
 
   template <typename Memory>
   HWY_INLINE Moments move_slots(Memory memory, FloatVec g, const UpdateArrays &at, int64_t i, int64_t count) const {
-    const FloatVec old_first = memory.load(at.slots[0] + i, count), old_square = memory.load(at.slots[1] + i, count);
+    const FloatVec old_first = memory.load(at.slots[0] + i, count);
     const FloatVec first = hn::MulAdd(rest1, hn::Sub(g, old_first), old_first);
-    const FloatVec square = hn::MulAdd(rest2, hn::MulSub(g, g, old_square), old_square);
     memory.store(first, at.slots_out[0] + i, count);
+    const FloatVec old_square = memory.load(at.slots[1] + i, count);
+    const FloatVec square = hn::MulAdd(rest2, hn::MulSub(g, g, old_square), old_square);
     memory.store(square, at.slots_out[1] + i, count);
     return {first, square};
   }
