@@ -2,19 +2,15 @@
 //
 // Convolutions by cuDNN. A convolution of one pixel is a matrix product of pixels and filters, and is done as one.
 #include <algorithm>
-#include <chrono>
-#include <map>
-#include <mutex>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "backend/cuda/cudnn_convolution.h"
 #include "backend/cuda/device_transpose.h"
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
+#include "backend/cuda/planned_convolution.h"
 #include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::cuda {
@@ -113,119 +109,23 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
 
 // ---- cuDNN ----
 
-/// Bytes of x, kernel and y.
-std::array<int64_t, 3> tensor_bytes(const ConvolutionShape &shape) {
-  const auto bytes = [&](const std::array<int64_t, 4> &dims) {
-    return dims[0] * dims[1] * dims[2] * dims[3] * static_cast<int64_t>(tensor::size_bytes(shape.dtype));
-  };
-  return {bytes(shape.x), bytes(shape.kernel), bytes(shape.y)};
-}
-
-/// A convolution with its plan for each GPU that it ran on. The first is made when the node is compiled; GPUs of one
-/// kind get equal plans.
-class Convolution {
- public:
-  Convolution(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits)
-      : shape_(shape), pass_(pass), limits_(limits) {}
-
-  const ConvolutionShape &shape() const { return shape_; }
-  /// The plan for a GPU, or null; later ones are of the engine and within the memory of the first. With `trials` that
-  /// is the fastest, else cuDNN's first choice.
-  Result<const CudnnPlan *> plan_for(const Handles &handles, const DeviceHandles::Use &use,
-                                     gpu::AlgorithmTrials *trials = nullptr) {
-    const std::lock_guard guard(mutex_);
-    const auto found = plans_.find(handles->ordinal());
-    if (found != plans_.end()) return &found->second.plan;
-    const Cudnn *const cudnn = handles->cudnn(use);
-    if (cudnn == nullptr) return static_cast<const CudnnPlan *>(nullptr);
-    CudnnDevice device;
-    device.handle = handles->cudnn_handle();
-    TUTTI_ASSIGN(std::vector<CudnnPlan> plans, trials == nullptr ? find_plans(*cudnn, device, {1, engine_name_})
-                                                                 : find_fastest(*cudnn, device, *trials));
-    if (plans.empty()) return static_cast<const CudnnPlan *>(nullptr);
-    CudnnPlan &plan = plans.front();
-    limits_.most_scratch = std::min(limits_.most_scratch, plan.scratch_bytes());
-    engine_name_ = plan.name();
-    return &plans_.emplace(handles->ordinal(), PlanOnDevice{handles, std::move(plan)}).first->second.plan;
-  }
-
-  /// Puts the convolution on the frame's stream.
-  Status issue(const Frame &frame, const std::array<void *, 3> &tensors, void *scratch) {
-    TUTTI_ASSIGN(const Handles handles, DeviceHandles::of_current_device());
-    const DeviceHandles::Use use(*handles);
-    TUTTI_ASSIGN(const CudnnPlan *const plan, plan_for(handles, use));
-    if (plan == nullptr) return base::internal_error("cuDNN has no plan for a convolution on this device");
-    const Cudnn &cudnn = *handles->cudnn(use);
-    TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(handles->cudnn_handle(), frame.stream()), "choosing a stream"));
-    return plan->execute(handles->cudnn_handle(), kConvolutionUids, tensors, scratch);
-  }
-
- private:
-  struct PlanOnDevice {
-    Handles handles;  // outlive the plan
-    CudnnPlan plan;
-  };
-
-  /// The plan of that name, or where there is none the best that cuDNN has.
-  Result<std::vector<CudnnPlan>> find_plans(const Cudnn &cudnn, const CudnnDevice &device, const CudnnWish &wish) {
-    TUTTI_ASSIGN(std::vector<CudnnPlan> plans, plan_convolution(cudnn, device, shape_, pass_, limits_, wish));
-    if (!plans.empty() || wish.name.empty()) return plans;
-    return plan_convolution(cudnn, device, shape_, pass_, limits_, {wish.most, ""});
-  }
-
-  /// The fastest plan in front.
-  Result<std::vector<CudnnPlan>> find_fastest(const Cudnn &cudnn, const CudnnDevice &device,
-                                              gpu::AlgorithmTrials &trials) {
-    const std::string what = base::concat("cudnn ", cudnn.cudnnGetVersion(), " ", describe(shape_, pass_, limits_));
-    const std::optional<std::string> known = trials.known(what);
-    if (known) return find_plans(cudnn, device, {1, *known});
-    const auto start = std::chrono::steady_clock::now();
-    const size_t most = trials.may_measure() ? gpu::AlgorithmTrials::kMostCandidates : 1;
-    TUTTI_ASSIGN(std::vector<CudnnPlan> plans, find_plans(cudnn, device, {most, ""}));
-    trials.spend(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    if (plans.empty()) return plans;
-    std::vector<std::string> names;
-    int64_t scratch = 0;
-    for (const CudnnPlan &plan : plans) {
-      names.push_back(plan.name());
-      scratch = std::max(scratch, plan.scratch_bytes());
-    }
-    const std::array<int64_t, 4> at = gpu::trial_offsets(tensor_bytes(shape_));
-    const size_t best =
-        trials.fastest(what, names, at[3] + scratch, [&](size_t i, char *memory, cudaStream_t stream) -> Status {
-          TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(device.handle, stream), "choosing a stream"));
-          return plans[i].execute(device.handle, kConvolutionUids, {memory + at[0], memory + at[1], memory + at[2]},
-                                  memory + at[3]);
-        });
-    if (best > 0) std::swap(plans[0], plans[best]);
-    return plans;
-  }
-
-  const ConvolutionShape shape_;
-  const ConvolutionPass pass_;
-  std::mutex mutex_;
-  CudnnLimits limits_;
-  std::string engine_name_;  // of the first; "" = none yet
-  std::map<int32_t, PlanOnDevice> plans_;
-};
-
 /// The kernel in cuDNN's order lies at the beginning of the scratch memory, cuDNN's own memory behind it.
 struct ConvolutionScratch {
   int64_t kernel = 0, own = 0;
 };
 
 struct PreparedConvolution {
-  std::shared_ptr<Convolution> convolution;  // null: cuDNN has nothing
+  std::shared_ptr<PlannedConvolution> convolution;  // null: cuDNN has nothing
   ConvolutionScratch scratch;
 };
 
-Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
-                                    ConvolutionPass pass) {
+Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handles, const ConvolutionWork &work) {
+  const ConvolutionShape &shape = work.shape;
   CudnnLimits limits;
   limits.most_scratch = kMostScratch;
   limits.allows_tensor_cores = shape.dtype != DType::f32 || request.lowered.allows_bf16();
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
-  auto convolution = std::make_shared<Convolution>(shape, pass, limits);
+  auto convolution = std::make_shared<PlannedConvolution>(work, limits);
   const DeviceHandles::Use use(*handles);
   TUTTI_ASSIGN(const CudnnPlan *const plan, convolution->plan_for(handles, use, request.trials));
   if (plan == nullptr) return PreparedConvolution();
@@ -250,14 +150,13 @@ Status to_filters_last(const ConvolutionShape &shape, void *to, const void *from
                    "launching a transposition");
 }
 
-Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
-                            ConvolutionPass pass) {
-  if (request.tail != nullptr) return Kernel();
-  TUTTI_ASSIGN(const PreparedConvolution prepared, prepare(request, handles, shape, pass));
+Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, const ConvolutionWork &work) {
+  TUTTI_ASSIGN(const PreparedConvolution prepared, prepare(request, handles, work));
   if (prepared.convolution == nullptr) return Kernel();
-  return Kernel([pass, prepared](const Frame &frame) -> Status {
-    Convolution &convolution = *prepared.convolution;
-    const ConvolutionShape &shape = convolution.shape();
+  return Kernel([prepared](const Frame &frame) -> Status {
+    PlannedConvolution &convolution = *prepared.convolution;
+    const ConvolutionShape &shape = convolution.work().shape;
+    const ConvolutionPass pass = convolution.work().pass;
     void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel);
     void *const own = frame.scratch_as<char>(prepared.scratch.own);
     void *const first = const_cast<void *>(frame.input(0)), *const second = const_cast<void *>(frame.input(1));
@@ -269,6 +168,22 @@ Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, cons
     if (pass == ConvolutionPass::forward) return convolution.issue(frame, {first, kernel, frame.output(0)}, own);
     return convolution.issue(frame, {frame.output(0), kernel, first}, own);
   });
+}
+
+/// The convolution with the bias of the node and the tail of the request; empty where there are none, too.
+Result<Kernel> cudnn_kernel_with_tail(KernelRequest &request, const Handles &handles, ConvolutionWork work) {
+  const bool has_bias = request.has_input(2);
+  if (work.shape.dtype == DType::f64 || (!has_bias && request.tail == nullptr)) return Kernel();
+  std::optional<TailOperand> bias;
+  if (has_bias) bias = TailOperand{request.input(2).dtype, gpu::EpilogueAccess::column, 2};
+  const gpu::Epilogue *const epilogue = request.tail == nullptr ? nullptr : &request.tail->epilogue;
+  std::optional<CudnnTail> tail = read_tail(epilogue == nullptr ? work.shape.dtype : epilogue->dtype, bias, epilogue,
+                                            static_cast<int32_t>(request.input_count()));
+  if (!tail) return Kernel();
+  work.tail = std::move(*tail);
+  TUTTI_ASSIGN(Kernel kernel, cudnn_kernel(request, handles, work));
+  if (kernel && has_bias) request.kernel_name += "_bias";
+  return kernel;
 }
 
 // ---- bias ----
@@ -304,22 +219,32 @@ Kernel with_bias(Kernel convolution, gpu::ElementProgram program) {
   };
 }
 
+/// Without what follows.
 Result<Kernel> make_kernel(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
                            ConvolutionPass pass) {
   if (is_empty(shape)) return Kernel();
   return is_product(shape) ? product_kernel(request, handles, shape, pass)
-                           : cudnn_kernel(request, handles, shape, pass);
+                           : cudnn_kernel(request, handles, {shape, pass});
+}
+
+/// With what follows, or empty.
+Result<Kernel> make_kernel_with_tail(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
+                                     ConvolutionPass pass) {
+  if (is_empty(shape)) return Kernel();
+  if (!is_product(shape)) return cudnn_kernel_with_tail(request, handles, {shape, pass});
+  // A bias of the node's own is added behind all else.
+  return request.has_input(2) || request.tail == nullptr ? Kernel() : product_kernel(request, handles, shape, pass);
 }
 
 }  // namespace
 
 Result<Kernel> make_conv2d(KernelRequest &request, const Handles &handles) {
-  // A bias of the node's own is added behind all else.
-  if (request.tail != nullptr && request.has_input(2)) return Kernel();
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
   const ConvolutionShape shape = shape_of(attributes, request, request.input(0), request.input(1), y);
-  TUTTI_ASSIGN(Kernel kernel, make_kernel(request, handles, shape, ConvolutionPass::forward));
+  TUTTI_ASSIGN(Kernel kernel, make_kernel_with_tail(request, handles, shape, ConvolutionPass::forward));
+  if (kernel || request.tail != nullptr) return kernel;
+  TUTTI_ASSIGN(kernel, make_kernel(request, handles, shape, ConvolutionPass::forward));
   if (!kernel || !request.has_input(2)) return kernel;
   return with_bias(std::move(kernel), bias_program(y));
 }
@@ -327,7 +252,8 @@ Result<Kernel> make_conv2d(KernelRequest &request, const Handles &handles) {
 Result<Kernel> make_conv2d_input_gradient(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dInputGradientAttributes::from(request.node));
   const ConvolutionShape shape = shape_of(attributes, request, request.output(0), request.input(1), request.input(0));
-  return make_kernel(request, handles, shape, ConvolutionPass::input_gradient);
+  return request.tail == nullptr ? make_kernel(request, handles, shape, ConvolutionPass::input_gradient)
+                                 : make_kernel_with_tail(request, handles, shape, ConvolutionPass::input_gradient);
 }
 
 Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request, const Handles &handles) {

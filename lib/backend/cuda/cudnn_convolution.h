@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions of images NHWC as operations of cuDNN's graph interface.
+// Convolutions of images NHWC, and what follows them, as operations of cuDNN's graph interface.
 //
 // cuDNN's engines for NHWC want kernels as [filters, height, width, channels / groups]; tutti's are [height, width,
 // channels / groups, filters], which is the transposed matrix.
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/cuda/cudnn_plan.h"
+#include "backend/cuda/cudnn_tail.h"
 #include "base/status.h"
 #include "tensor/dtype.h"
 
@@ -37,16 +38,24 @@ struct ConvolutionShape {
 int64_t padding_behind(int64_t input, int64_t output, int64_t window, int64_t stride, int64_t dilation,
                        int64_t pad_before);
 
-/// Names of the tensors in a plan: x or its gradient, kernel or its gradient, y or its gradient.
-inline constexpr std::array<int64_t, 3> kConvolutionUids = {1, 2, 3};
+/// One pass, and what follows it.
+struct ConvolutionWork {
+  ConvolutionShape shape;
+  ConvolutionPass pass = ConvolutionPass::forward;
+  CudnnTail tail = {};
+};
 
-/// None where cuDNN does not take the convolution.
+/// Names of the tensors in a plan: x or its gradient, kernel or its gradient, y or its gradient, the operands of the
+/// tail, its constants. What follows a pass is stored in place of its result.
+std::vector<int64_t> tensor_uids(const CudnnTail &tail);
+
+/// None where cuDNN does not take the convolution, or not with what follows it.
 base::Result<std::vector<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnDevice &device,
-                                                      const ConvolutionShape &shape, ConvolutionPass pass,
-                                                      const CudnnLimits &limits, const CudnnWish &wish = {});
+                                                      const ConvolutionWork &work, const CudnnLimits &limits,
+                                                      const CudnnWish &wish = {});
 
 /// "forward bf16 x 16x56x56x64 ...": what times of engines depend on.
-std::string describe(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits);
+std::string describe(const ConvolutionWork &work, const CudnnLimits &limits);
 
 }  // namespace tutti::impl::backend::cuda
 

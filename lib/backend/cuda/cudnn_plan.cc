@@ -109,15 +109,21 @@ class CudnnSearch {
   std::vector<CudnnPlan> plans_;
 };
 
-Result<std::vector<CudnnPlan>> CudnnPlan::find(const Cudnn &cudnn, const CudnnDevice &device,
-                                               std::vector<CudnnDescriptor> parts, const CudnnLimits &limits,
-                                               const CudnnWish &wish) {
-  CudnnDescriptor graph(cudnn, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts.back());
-  if (device.handle != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, device.handle);
+Result<std::vector<CudnnPlan>> CudnnPlan::find(const Cudnn &cudnn, const CudnnDevice &device, CudnnGraph graph,
+                                               const CudnnLimits &limits, const CudnnWish &wish) {
+  std::vector<CudnnDescriptor> parts = std::move(graph.parts);
+  std::vector<cudnnBackendDescriptor_t> operations;
+  for (CudnnDescriptor &operation : graph.operations) {
+    operations.push_back(operation.pointer());
+    parts.push_back(std::move(operation));
+  }
+  CudnnDescriptor whole(cudnn, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  whole.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<int64_t>(operations.size()),
+            operations.data());
+  if (device.handle != nullptr) whole.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, device.handle);
   // What cuDNN does not take at all it refuses here.
-  if (!graph.finalize().ok()) return std::vector<CudnnPlan>();
-  parts.push_back(std::move(graph));
+  if (!whole.finalize().ok()) return std::vector<CudnnPlan>();
+  parts.push_back(std::move(whole));
   const auto shared = std::make_shared<const std::vector<CudnnDescriptor>>(std::move(parts));
   return CudnnSearch(cudnn, device, shared, limits, wish).run();
 }
@@ -167,11 +173,12 @@ bool CudnnPlan::make_ready(const CudnnDevice &device, CudnnDescriptor &configura
   return true;
 }
 
-Status CudnnPlan::execute(cudnnHandle_t handle, const std::array<int64_t, 3> &uids,
-                          const std::array<void *, 3> &pointers, void *scratch) const {
+Status CudnnPlan::execute(cudnnHandle_t handle, std::span<const int64_t> uids, std::span<void *const> pointers,
+                          void *scratch) const {
   CudnnDescriptor pack(*cudnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, uids);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.size(), pointers.data());
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, static_cast<int64_t>(uids.size()), uids.data());
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, static_cast<int64_t>(pointers.size()),
+           pointers.data());
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, scratch);
   TUTTI_TRY(pack.finalize());
   return status_of(*cudnn_, cudnn_->cudnnBackendExecute(handle, own_.back().pointer(), pack.pointer()),

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,25 +76,29 @@ struct CudnnWish {
   std::string name;  ///< this one alone; "" = any
 };
 
-/// An operation graph of one operation, made ready to run.
+/// A graph to make plans for: its operations, and what they refer to, all finalized.
+struct CudnnGraph {
+  std::vector<CudnnDescriptor> parts, operations;
+};
+
+/// An operation graph, made ready to run.
 class CudnnPlan {
  public:
   /// Seconds after which no second plan is looked for: cuDNN compiles some while they are made.
   static constexpr double kMostSeconds = 1;
 
   /// Engines that cuDNN proposes, supports and that keep to the limits, best estimate first; none where there are none.
-  /// `parts` are what the operation refers to, the operation itself last, all finalized.
-  static base::Result<std::vector<CudnnPlan>> find(const Cudnn &cudnn, const CudnnDevice &device,
-                                                   std::vector<CudnnDescriptor> parts, const CudnnLimits &limits,
-                                                   const CudnnWish &wish = {});
+  static base::Result<std::vector<CudnnPlan>> find(const Cudnn &cudnn, const CudnnDevice &device, CudnnGraph graph,
+                                                   const CudnnLimits &limits, const CudnnWish &wish = {});
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   /// cuDNN's number of the engine.
   int64_t engine() const { return engine_; }
   /// The same for the same proposal of the same version: which heuristic's, which one, which engine.
   const std::string &name() const { return name_; }
-  /// Puts the operation on the handle's stream; `uids` and `pointers` name the tensors.
-  base::Status execute(cudnnHandle_t handle, const std::array<int64_t, 3> &uids, const std::array<void *, 3> &pointers,
+  /// Puts the operations on the handle's stream; `uids` and `pointers` name the tensors. Of those by value the pointers
+  /// are the host's.
+  base::Status execute(cudnnHandle_t handle, std::span<const int64_t> uids, std::span<void *const> pointers,
                        void *scratch) const;
 
  private:

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions become plans of cuDNN. No GPU is needed: cuDNN 9.11 and later make plans for a device that is described.
-// Skipped where cuDNN is missing or older.
+// Convolutions, and what follows them, become plans of cuDNN. No GPU is needed: cuDNN 9.11 and later make plans for a
+// device that is described. Skipped where cuDNN is missing or older.
 #include "backend/cuda/cudnn_convolution.h"
+
+#include <dlfcn.h>
 
 #include <optional>
 #include <set>
@@ -14,6 +16,7 @@
 
 using namespace tutti::impl;
 using namespace tutti::impl::backend::cuda;
+namespace gpu = backend::gpu;
 using tensor::DType;
 
 namespace {
@@ -55,11 +58,14 @@ ConvolutionShape shape_of(DType dtype, int64_t size, int64_t channels, int64_t f
   return shape;
 }
 
-std::vector<CudnnPlan> plans(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits,
-                             const CudnnWish &wish = {}) {
+std::vector<CudnnPlan> plans(const ConvolutionWork &work, const CudnnLimits &limits, const CudnnWish &wish = {}) {
   CudnnDevice device;
   device.properties = &*h100;
-  return assert_ok_value(plan_convolution(*library, device, shape, pass, limits, wish));
+  return assert_ok_value(plan_convolution(*library, device, work, limits, wish));
+}
+std::vector<CudnnPlan> plans(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits,
+                             const CudnnWish &wish = {}) {
+  return plans({shape, pass}, limits, wish);
 }
 
 std::optional<CudnnPlan> plan(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits) {
@@ -136,6 +142,67 @@ void impossible_convolutions_have_none(void **) {
   assert_false(plan(shape, ConvolutionPass::forward, {int64_t{256} << 20}).has_value());
 }
 
+// ---- what follows ----
+
+/// All steps on one operand that lies as the results do, behind a bias.
+CudnnTail tail_of(DType result, DType bias, const std::vector<gpu::ElementOp> &steps) {
+  gpu::Epilogue epilogue{};
+  epilogue.dtype = result;
+  epilogue.operands[0] = {nullptr, result, gpu::EpilogueAccess::dense};
+  for (const gpu::ElementOp op : steps)
+    epilogue.steps[epilogue.step_count++] = {op, op < gpu::ElementOp::add ? -1 : 0, 0, 0.5f};
+  auto tail = read_tail(result, TailOperand{bias, gpu::EpilogueAccess::column, 2}, &epilogue, 3);
+  assert_true(tail.has_value());
+  return std::move(*tail);
+}
+
+/// cuDNN has kernels for a bias and an addend in front of it; they need no driver.
+void a_bias_has_plans(void **) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    ConvolutionWork work{shape_of(dtype, 28, 64, 64, 3, 1, 1, 1)};
+    work.tail = tail_of(dtype, dtype, {});
+    CudnnLimits limits{int64_t{256} << 20};
+    limits.must_repeat = true;
+    limits.allows_tensor_cores = dtype != DType::f32;
+    const auto found = plans(work, limits);
+    assert_int_equal(found.size(), 1);
+    // Names in the plan cache are of the whole graph.
+    assert_string_not_equal(describe(work, limits).c_str(), describe({work.shape}, limits).c_str());
+    ConvolutionWork other = work;
+    other.tail = tail_of(dtype, dtype, {gpu::ElementOp::relu});
+    assert_string_not_equal(describe(work, limits).c_str(), describe(other, limits).c_str());
+  }
+}
+
+/// All other graphs cuDNN compiles, which it does with a driver only.
+void every_tail_has_plans(void **) {
+  if (dlopen("libcuda.so.1", RTLD_NOW) == nullptr) test_skip();
+  using gpu::ElementOp;
+  const std::pair<ConvolutionPass, std::vector<ElementOp>> tails[] = {
+      {ConvolutionPass::forward, {ElementOp::relu}},
+      {ConvolutionPass::forward,
+       {ElementOp::leaky_relu, ElementOp::neg, ElementOp::abs, ElementOp::square, ElementOp::sub, ElementOp::mul,
+        ElementOp::div}},
+      {ConvolutionPass::forward, {ElementOp::tanh, ElementOp::sigmoid, ElementOp::exp}},
+      {ConvolutionPass::forward, {ElementOp::silu, ElementOp::gelu, ElementOp::gelu_tanh}},
+      {ConvolutionPass::input_gradient, {ElementOp::add, ElementOp::relu_gradient}},
+      {ConvolutionPass::input_gradient,
+       {ElementOp::maximum, ElementOp::minimum, ElementOp::tanh_gradient, ElementOp::sigmoid_gradient}},
+      {ConvolutionPass::input_gradient, {ElementOp::gelu_gradient, ElementOp::gelu_tanh_gradient}},
+  };
+  const CudnnLimits limits{int64_t{256} << 20};
+  for (const auto &[pass, steps] : tails) {
+    ConvolutionWork work{shape_of(DType::bf16, 28, 64, 64, 3, 1, 1, 1), pass};
+    work.tail = tail_of(DType::bf16, DType::f32, steps);
+    assert_int_equal(plans(work, limits).size(), 1);
+  }
+  // Casts alone.
+  ConvolutionWork work{shape_of(DType::bf16, 28, 64, 64, 3, 1, 1, 1)};
+  const gpu::Epilogue nothing{};
+  work.tail = *read_tail(DType::f32, std::nullopt, &nothing, 2);
+  assert_int_equal(plans(work, limits).size(), 1);
+}
+
 void the_padding_behind_gives_the_same_windows(void **) {
   assert_int_equal(padding_behind(56, 56, 3, 1, 1, 1), 1);
   // "same" with a step of 2: one more behind than in front.
@@ -176,6 +243,8 @@ int main() {
       cmocka_unit_test(limits_change_the_engine),
       cmocka_unit_test(plans_have_names),
       cmocka_unit_test(impossible_convolutions_have_none),
+      cmocka_unit_test(a_bias_has_plans),
+      cmocka_unit_test(every_tail_has_plans),
   };
   const CMUnitTest without[] = {cmocka_unit_test(with_device)};
   const int failed = cmocka_run_group_tests(everywhere, nullptr, nullptr);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of cuDNN: its graph interface for one convolution of f32 images in host memory, done at once and plainly.
-// It proposes three engines: 7 uses tensor cores, 8 adds in any order, 9 has no note. Each needs 512 bytes.
+// In place of cuDNN: its graph interface for convolutions of images in host memory and what follows them, done at once
+// and plainly (host_cudnn_graph.h). It proposes three engines: 7 uses tensor cores, 8 adds in any order, 9 has no note.
+// Each needs 512 bytes. For graphs of several operations they are 27, 28 and 29 and need 768.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_
 
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include "backend/cuda/dynamic_library.h"
 
@@ -16,6 +18,7 @@ struct HostCudnn {
   impl::backend::cuda::Cudnn functions;
   int descriptors = 0, calls = 0;                 ///< descriptors that were not destroyed; convolutions
   bool supports = true;                           ///< false: no plan can be made
+  std::set<int32_t> refused_modes;                ///< of pointwise operations that no engine takes
   double milliseconds = 0;                        ///< that passed in it
   std::map<int64_t, double> engine_milliseconds;  ///< of one call, by engine
 };

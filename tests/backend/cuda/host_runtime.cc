@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "backend/cuda/device_transpose.h"
 #include "backend/cuda/host_cublaslt.h"
@@ -71,7 +72,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  time_of(event) = host_cudnn().milliseconds + host_cublaslt().milliseconds;
+  time_of(event) = host_cudnn().milliseconds + host_cublaslt().milliseconds + host_runtime().milliseconds;
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
@@ -82,6 +83,25 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
 }
 
 // ---- libraries and kernels ----
+
+namespace {
+
+float load(DType dtype, const void *memory, int64_t index) {
+  if (dtype == DType::f32) return static_cast<const float *>(memory)[index];
+  const uint16_t bits = static_cast<const uint16_t *>(memory)[index];
+  return dtype == DType::f16 ? tensor::half_bits_to_float(bits) : tensor::bfloat16_bits_to_float(bits);
+}
+
+void store(DType dtype, void *memory, int64_t index, float value) {
+  if (dtype == DType::f32) {
+    static_cast<float *>(memory)[index] = value;
+  } else {
+    static_cast<uint16_t *>(memory)[index] =
+        dtype == DType::f16 ? tensor::float_to_half_bits(value) : tensor::float_to_bfloat16_bits(value);
+  }
+}
+
+}  // namespace
 
 namespace tutti::impl::backend {
 
@@ -103,25 +123,31 @@ cudaError_t cuda::launch_transpose(void *to, const void *from, int64_t rows, int
                   static_cast<char *>(to) + (column * rows + row) * bytes);
   return cudaSuccess;
 }
-/// The sum of two operands of f32 on two axes, or f32 rounded to bf16.
+/// Sums, of f32, f16 or bf16.
 cudaError_t gpu::launch_elements(const gpu::ElementProgram &program, const gpu::ElementPlaces &places, cudaStream_t) {
-  if (program.instructions[0].op == gpu::ElementOp::identity && program.inputs[0].dtype == DType::f32 &&
-      program.output.dtype == DType::bf16) {
-    for (int64_t i = 0; i < places.elements; ++i)
-      static_cast<uint16_t *>(places.output)[i] =
-          tensor::float_to_bfloat16_bits(static_cast<const float *>(places.inputs[0])[i]);
-    return cudaSuccess;
-  }
-  if (program.instructions[0].op != gpu::ElementOp::add || program.rank != 2) return cudaErrorInvalidValue;
+  host_runtime().milliseconds += host_runtime().elements_milliseconds;
   const auto value = [&](int32_t input, int64_t i) {
     const gpu::ElementOperand &operand = program.inputs[input];
-    const int64_t row = i / program.dims[1], column = i % program.dims[1];
-    const int64_t position =
-        operand.access == gpu::ElementAccess::dense ? i : row * operand.strides[0] + column * operand.strides[1];
-    return static_cast<const float *>(places.inputs[input])[position];
+    const bool is_strided = operand.access == gpu::ElementAccess::strided;
+    const int64_t row = is_strided ? i / program.dims[1] : 0, column = is_strided ? i % program.dims[1] : 0;
+    const int64_t position = operand.access == gpu::ElementAccess::scalar ? 0
+                             : is_strided ? row * operand.strides[0] + column * operand.strides[1]
+                                          : i;
+    return load(operand.dtype, places.inputs[input], position);
   };
-  for (int64_t i = 0; i < places.elements; ++i)
-    static_cast<float *>(places.output)[i] = value(0, i) + value(1, i);
+  for (int64_t i = 0; i < places.elements; ++i) {
+    std::vector<float> registers;
+    for (int32_t input = 0; input < program.input_count; ++input)
+      registers.push_back(value(input, i));
+    for (int32_t at = 0; at < program.instruction_count; ++at) {
+      const gpu::ElementInstruction &instruction = program.instructions[at];
+      const float a = registers[static_cast<size_t>(instruction.a)], b = registers[static_cast<size_t>(instruction.b)];
+      if (instruction.op != gpu::ElementOp::add && instruction.op != gpu::ElementOp::identity)
+        return cudaErrorInvalidValue;
+      registers.push_back(instruction.op == gpu::ElementOp::add ? a + b : a);
+    }
+    store(program.output.dtype, places.output, i, registers.back());
+  }
   return cudaSuccess;
 }
 

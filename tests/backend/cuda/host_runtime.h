@@ -2,7 +2,7 @@
 //
 // In place of the CUDA runtime, of kernels and of the opening of libraries, as far as the code that calls cuBLASLt and
 // cuDNN meets them: device memory is the host's, streams do everything at once, and time passes only in the libraries
-// (HostCudnn, HostCublasLt).
+// (HostCudnn, HostCublasLt) and in elementwise work.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_RUNTIME_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_RUNTIME_H_
 
@@ -11,7 +11,9 @@ namespace tutti::testing {
 struct HostRuntime {
   int current_device = 0;
   bool has_libraries = true;
-  int objects = 0;  ///< streams and events that were not destroyed
+  int objects = 0;                   ///< streams and events that were not destroyed
+  double milliseconds = 0;           ///< that passed in kernels
+  double elements_milliseconds = 0;  ///< of one launch of elementwise work
 };
 
 /// The one there is.

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What follows a convolution, as pointwise operations of cuDNN's graph interface: computed in f32, rounded once. What
+// becomes of a NaN in cuDNN's relu, maximum and activations is documented nowhere, and a loss that is not finite has to
+// be seen: all that chooses is made of comparisons and BINARY_SELECT, and activations are chosen only for numbers.
+#ifndef TUTTI_BACKEND_CUDA_CUDNN_TAIL_H_
+#define TUTTI_BACKEND_CUDA_CUDNN_TAIL_H_
+
+#include <cudnn_graph.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/gpu/device_epilogue.h"
+#include "tensor/dtype.h"
+
+namespace tutti::impl::backend::cuda {
+
+/// What an operation reads.
+struct TailValue {
+  enum class Kind : int32_t { none, convolution, operand, constant, operation };
+
+  Kind kind = Kind::none;
+  int32_t index = 0;  ///< of the operand, constant or operation
+};
+
+struct TailOperand {
+  tensor::DType dtype = tensor::DType::f32;
+  gpu::EpilogueAccess access = gpu::EpilogueAccess::dense;
+  int32_t input = 0;  ///< of the frame
+};
+
+/// mode(x, b, t); of modes for gradients x is that of the result and b what the activation was of.
+struct TailOperation {
+  cudnnPointwiseMode_t mode = CUDNN_POINTWISE_IDENTITY;
+  TailValue x, b, t;
+};
+
+struct CudnnTail {
+  /// A bias of the node's own and what an epilogue reads.
+  static constexpr size_t kMostOperands = 1 + gpu::Epilogue::kOperands;
+
+  tensor::DType result = tensor::DType::f32;  ///< of what is stored
+  std::vector<TailOperand> operands;
+  std::vector<float> constants;
+  std::vector<TailOperation> operations;  ///< each behind what it reads; the last one's result is stored
+  int32_t kernels_apart = 0;              ///< launches that would do it behind the convolution
+
+  bool is_empty() const { return operations.empty(); }
+  /// " then 1(c 0:f32 column -) ...": what times of engines depend on.
+  std::string describe() const;
+};
+
+/// The bias if there is one, then the epilogue if there is one, whose first operand is the frame's input `first`.
+/// Nothing where an op is not among cuDNN's, or where the results are f32 and how exact cuDNN's is is not documented.
+std::optional<CudnnTail> read_tail(tensor::DType result, const std::optional<TailOperand> &bias,
+                                   const gpu::Epilogue *epilogue, int32_t first);
+
+/// Is it of two tensors dy and x, which have attributes of their own?
+constexpr bool is_gradient(cudnnPointwiseMode_t mode) {
+  return mode == CUDNN_POINTWISE_GELU_BWD || mode == CUDNN_POINTWISE_GELU_APPROX_TANH_BWD;
+}
+
+/// Is the result true or false?
+constexpr bool is_comparison(cudnnPointwiseMode_t mode) {
+  return mode >= CUDNN_POINTWISE_CMP_EQ && mode <= CUDNN_POINTWISE_CMP_LE;
+}
+
+}  // namespace tutti::impl::backend::cuda
+
+#endif  // TUTTI_BACKEND_CUDA_CUDNN_TAIL_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A convolution of cuDNN with its plan for each GPU that it ran on. The first is made when the node is compiled; GPUs
+// of one kind get equal plans.
+//
+// Threads: functions may be called from any thread.
+#ifndef TUTTI_BACKEND_CUDA_PLANNED_CONVOLUTION_H_
+#define TUTTI_BACKEND_CUDA_PLANNED_CONVOLUTION_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/cudnn_convolution.h"
+#include "backend/cuda/library_kernels.h"
+#include "backend/gpu/algorithm_trials.h"
+
+namespace tutti::impl::backend::cuda {
+
+class PlannedConvolution {
+ public:
+  PlannedConvolution(ConvolutionWork work, const CudnnLimits &limits) : work_(std::move(work)), limits_(limits) {}
+
+  const ConvolutionWork &work() const { return work_; }
+  /// The plan for a GPU, or null; later ones are of the engine and within the memory of the first. With `trials` that
+  /// is the fastest, else cuDNN's first choice. Null, too, where trials say that what follows is faster apart.
+  base::Result<const CudnnPlan *> plan_for(const Handles &handles, const DeviceHandles::Use &use,
+                                           gpu::AlgorithmTrials *trials = nullptr);
+  /// Puts the convolution on the frame's stream. `tensors` are x, kernel and y; the tail's are the frame's.
+  base::Status issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch);
+
+ private:
+  struct PlanOnDevice {
+    Handles handles;  // outlive the plan
+    CudnnPlan plan;
+  };
+  using Plans = std::vector<CudnnPlan>;
+
+  base::Result<Plans> find_plans(const Cudnn &cudnn, const CudnnDevice &device, const CudnnWish &wish);
+  base::Result<Plans> find_fastest(const Handles &handles, const DeviceHandles::Use &use, gpu::AlgorithmTrials &trials);
+  base::Status try_plan(const CudnnPlan &plan, const CudnnDevice &device, char *memory) const;
+  base::Status try_apart(const CudnnPlan &plain, const CudnnDevice &device, char *memory, cudaStream_t stream) const;
+
+  const ConvolutionWork work_;
+  std::mutex mutex_;
+  CudnnLimits limits_;
+  std::string engine_name_;  // of the first; "" = none yet
+  std::map<int32_t, PlanOnDevice> plans_;
+};
+
+}  // namespace tutti::impl::backend::cuda
+
+#endif  // TUTTI_BACKEND_CUDA_PLANNED_CONVOLUTION_H_
