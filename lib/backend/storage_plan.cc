@@ -103,6 +103,7 @@ class StoragePlanner {
 
   void start_group(ValueId value, int32_t step, Location location) {
     group_of_[static_cast<size_t>(value)] = value;
+    if (!wishes_.turn.empty()) step = std::min(step, wishes_.turn[static_cast<size_t>(step)]);
     Group &made = group(value);
     made = {location,
             step,

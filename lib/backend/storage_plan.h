@@ -54,8 +54,8 @@ struct StorageWishes {
   std::vector<graph::ValueId> same_memory;
   /// By value: stored dense and row-major, so it may lie in an output buffer or a row-major entry.
   std::vector<char> plain;
-  /// By step: at whose turn its node is computed, itself or a later step that it is computed together with. Empty:
-  /// all at their own.
+  /// By step: at whose turn its node is computed, its own or that of a step that it is computed together with: a later
+  /// one, or an earlier one behind all that makes what it reads. Empty: all at their own.
   std::vector<int32_t> turn;
   /// By value: the last step until which it has to stay as it is, beyond its uses; -1 = none. Empty: for none.
   std::vector<int32_t> kept_until;

@@ -78,6 +78,28 @@ void living_values_are_not_overwritten(void **) {
   assert_int_equal(plan.workspace_bytes, 2 * 448);
 }
 
+/// What is computed with an earlier node has memory from then on.
+void an_earlier_turn_needs_memory_earlier(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {100}), first = b.unary("exp", x), second = b.unary("exp", first);
+  b.set_result("sum", b.reduce_sum(second));
+  const ValueId moved = b.unary("exp", x);
+  b.set_result("other", b.reduce_sum(moved));
+  const LoweredGraph lowered = lower(b);
+  StorageWishes wishes = StorageWishes::row_major(lowered);
+  assert_int_equal(plan_storage(lowered, wishes).workspace_bytes, 2 * 448);
+  const auto step_of = [&](ValueId value) {
+    int32_t step = 0;
+    while (lowered.step(step).outputs.empty() || lowered.step(step).outputs[0] != value)
+      ++step;
+    return step;
+  };
+  for (int32_t step = 0; step < lowered.step_count(); ++step)
+    wishes.turn.push_back(step);
+  wishes.turn[static_cast<size_t>(step_of(moved))] = step_of(first);
+  assert_int_equal(plan_storage(lowered, wishes).workspace_bytes, 3 * 448);
+}
+
 void a_written_value_is_not_overwritten(void **) {
   // In place work after the write must not reach the entry.
   GraphBuilder b;
@@ -154,10 +176,15 @@ void shapes_follow_the_bindings(void **) {
 }
 
 const CMUnitTest kTests[] = {
-    cmocka_unit_test(results_are_computed_in_place),     cmocka_unit_test(dying_values_are_overwritten_when_allowed),
-    cmocka_unit_test(living_values_are_not_overwritten), cmocka_unit_test(a_written_value_is_not_overwritten),
-    cmocka_unit_test(updates_lie_on_their_entries),      cmocka_unit_test(an_entry_read_later_is_not_written_early),
-    cmocka_unit_test(a_swap_goes_by_way_of_memory),      cmocka_unit_test(sums_stay_in_the_workspace),
+    cmocka_unit_test(an_earlier_turn_needs_memory_earlier),
+    cmocka_unit_test(results_are_computed_in_place),
+    cmocka_unit_test(dying_values_are_overwritten_when_allowed),
+    cmocka_unit_test(living_values_are_not_overwritten),
+    cmocka_unit_test(a_written_value_is_not_overwritten),
+    cmocka_unit_test(updates_lie_on_their_entries),
+    cmocka_unit_test(an_entry_read_later_is_not_written_early),
+    cmocka_unit_test(a_swap_goes_by_way_of_memory),
+    cmocka_unit_test(sums_stay_in_the_workspace),
     cmocka_unit_test(shapes_follow_the_bindings),
 };
 

@@ -96,6 +96,7 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
                               ConvolutionPass pass) {
   ProductShape product_of = product_shape(shape, pass);
   product_of.allows_rounding = request.lowered.allows_bf16();
+  if (request.sum != nullptr) return make_product_with_sum(request, handles, product_of);
   LibraryTail tail;
   if (!tail.read(request, product_of)) return Kernel();
   TUTTI_ASSIGN(auto product, make_product(request, handles, product_of));
@@ -222,7 +223,7 @@ Kernel with_bias(Kernel convolution, gpu::ElementProgram program) {
 /// Without what follows.
 Result<Kernel> make_kernel(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
                            ConvolutionPass pass) {
-  if (is_empty(shape)) return Kernel();
+  if (is_empty(shape) || (request.sum != nullptr && !is_product(shape))) return Kernel();
   return is_product(shape) ? product_kernel(request, handles, shape, pass)
                            : cudnn_kernel(request, handles, {shape, pass});
 }

@@ -39,20 +39,23 @@ cublasComputeType_t compute_type(const ProductShape &shape) {
 }
 
 cublasLtEpilogue_t epilogue(const ProductShape &shape) {
+  // The first factor of cuBLASLt is b.
+  if (shape.sums != SummedFactor::none)
+    return shape.sums == SummedFactor::b ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
   if (shape.has_gelu) return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   return shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// What times of algorithms depend on.
-std::string text_of(const ProductShape &shape) {
-  return base::concat(name(shape.dtype), " ", shape.m, "x", shape.n, "x", shape.k, shape.transpose_a ? " a'" : "",
-                      shape.transpose_b ? " b'" : "", " batches ", shape.batches, " by ", shape.a_step, ",",
-                      shape.b_step, ",", shape.y_step, shape.allows_rounding ? " rounded" : "", " to ",
-                      name(shape.result_dtype()), shape.has_addend ? " addend" : "", shape.has_bias ? " bias" : "",
-                      shape.has_gelu ? " gelu" : "");
+bool has_vector(const ProductShape &shape) { return shape.has_bias || shape.sums != SummedFactor::none; }
+
+/// Elements of the bias or of the sums.
+int64_t vector_size(const ProductShape &shape) {
+  if (!has_vector(shape)) return 0;
+  return shape.sums == SummedFactor::a ? shape.m : shape.n;
 }
 
-/// Offsets of a, b, y, the addend, the bias and the scratch memory when they lie one behind the other, then the end.
+/// Offsets of a, b, y, the addend, the bias or the sums, and the scratch memory when they lie one behind the other;
+/// then the end.
 std::array<int64_t, 7> offsets_of(const ProductShape &shape, int64_t scratch_bytes) {
   const auto factor = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
   const auto result = static_cast<int64_t>(tensor::size_bytes(shape.result_dtype()));
@@ -60,7 +63,7 @@ std::array<int64_t, 7> offsets_of(const ProductShape &shape, int64_t scratch_byt
   const int64_t y_bytes = (last * shape.y_step + shape.m * shape.n) * result;
   return gpu::trial_offsets(std::array<int64_t, 6>{
       (last * shape.a_step + shape.m * shape.k) * factor, (last * shape.b_step + shape.k * shape.n) * factor, y_bytes,
-      shape.has_addend ? y_bytes : 0, shape.has_bias ? shape.n * result : 0, scratch_bytes});
+      shape.has_addend ? y_bytes : 0, vector_size(shape) * result, scratch_bytes});
 }
 
 bool fits(const ProductShape &shape) {
@@ -71,6 +74,15 @@ bool fits(const ProductShape &shape) {
 }
 
 }  // namespace
+
+std::string describe(const ProductShape &shape) {
+  return base::concat(name(shape.dtype), " ", shape.m, "x", shape.n, "x", shape.k, shape.transpose_a ? " a'" : "",
+                      shape.transpose_b ? " b'" : "", " batches ", shape.batches, " by ", shape.a_step, ",",
+                      shape.b_step, ",", shape.y_step, shape.allows_rounding ? " rounded" : "", " to ",
+                      name(shape.result_dtype()), shape.has_addend ? " addend" : "", shape.has_bias ? " bias" : "",
+                      shape.has_gelu ? " gelu" : "",
+                      shape.sums == SummedFactor::none ? "" : (shape.sums == SummedFactor::a ? " sums a" : " sums b"));
+}
 
 Result<std::shared_ptr<const CublasLtProduct>> CublasLtProduct::make(const CublasLt &lt, cublasLtHandle_t handle,
                                                                      const ProductShape &shape, int64_t most_scratch,
@@ -108,7 +120,7 @@ Status CublasLtProduct::describe_matrix(cublasLtMatrixLayout_t *layout, DType dt
       "describing a batch of matrices");
 }
 
-Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const void *bias) const {
+Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const void *vector) const {
   // The first factor of cuBLASLt is b.
   const cublasOperation_t transpositions[] = {shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
                                               shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N};
@@ -122,9 +134,9 @@ Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const
   TUTTI_TRY(status_of(
       lt_, lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &finish, sizeof(finish)),
       "describing what follows a matrix product"));
-  if (!shape_.has_bias) return Status();
+  if (!has_vector(shape_)) return Status();
   return status_of(
-      lt_, lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)),
+      lt_, lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof(vector)),
       "describing what follows a matrix product");
 }
 
@@ -154,10 +166,11 @@ void CublasLtProduct::try_all(cublasLtHandle_t handle, std::span<const cublasLtM
     most_scratch = std::max(most_scratch, algorithms[i].workspaceSize);
   }
   const std::array<int64_t, 7> at = offsets_of(shape_, static_cast<int64_t>(most_scratch));
-  const std::string shape = base::concat("cublaslt ", lt_.cublasLtGetVersion(), " ", text_of(shape_));
+  const std::string shape = base::concat("cublaslt ", lt_.cublasLtGetVersion(), " ", cuda::describe(shape_));
   take(algorithms[trials.fastest(shape, names, at[6], [&](size_t i, char *memory, cudaStream_t stream) {
     take(algorithms[i]);
-    return issue(handle, {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4]},
+    return issue(handle,
+                 {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4], memory + at[4]},
                  memory + at[5], stream);
   })]);
 }
@@ -202,12 +215,12 @@ Result<size_t> CublasLtProduct::ask(cublasLtHandle_t handle, cublasLtMatmulPrefe
 
 Status CublasLtProduct::issue(cublasLtHandle_t handle, const Operands &operands, void *scratch,
                               cudaStream_t stream) const {
-  if (!shape_.has_bias) return multiply(handle, operation_, operands, scratch, stream);
+  if (!has_vector(shape_)) return multiply(handle, operation_, operands, scratch, stream);
   // A description of its own: it has the pointer, and others may issue the product on other devices meanwhile.
   cublasLtMatmulDesc_t operation = nullptr;
   TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulDescCreate(&operation, compute_type(shape_), scale_type(shape_)),
                       "describing a matrix product"));
-  Status status = describe_operation(operation, operands.bias);
+  Status status = describe_operation(operation, shape_.has_bias ? operands.bias : operands.sums);
   if (status.ok()) status = multiply(handle, operation, operands, scratch, stream);
   (void)lt_.cublasLtMatmulDescDestroy(operation);
   return status;

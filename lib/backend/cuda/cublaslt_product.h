@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "backend/cuda/dynamic_library.h"
 #include "backend/cuda/product_plan.h"
@@ -22,6 +23,9 @@
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {
+
+/// "f32 64x32x16 ...": what times of algorithms depend on.
+std::string describe(const ProductShape &shape);
 
 class CublasLtProduct {
  public:
@@ -39,6 +43,7 @@ class CublasLtProduct {
     const void *a, *b;
     void *y;
     const void *addend = nullptr, *bias = nullptr;
+    void *sums = nullptr;
   };
   base::Status issue(cublasLtHandle_t handle, const Operands &operands, void *scratch, cudaStream_t stream) const;
 
@@ -47,7 +52,8 @@ class CublasLtProduct {
   base::Status describe();
   base::Status describe_matrix(cublasLtMatrixLayout_t *layout, tensor::DType dtype, int64_t rows, int64_t columns,
                                int64_t step);
-  base::Status describe_operation(cublasLtMatmulDesc_t operation, const void *bias) const;
+  /// `vector`: a bias or sums, or null.
+  base::Status describe_operation(cublasLtMatmulDesc_t operation, const void *vector) const;
   base::Status multiply(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const Operands &operands,
                         void *scratch, cudaStream_t stream) const;
   /// Whether there is an algorithm.

@@ -21,6 +21,9 @@ base::Result<gpu::Kernel> make_matmul(gpu::KernelRequest &request, const Handles
 /// A product ready to be called; null where there is none. Reserves its scratch memory.
 base::Result<std::shared_ptr<const CublasLtProduct>> make_product(gpu::KernelRequest &request, const Handles &handles,
                                                                   const ProductShape &shape);
+/// A product that stores the sum of the request, too; empty where there is none or that is slower than both apart.
+base::Result<gpu::Kernel> make_product_with_sum(gpu::KernelRequest &request, const Handles &handles,
+                                                const ProductShape &shape);
 /// On the current device, with the scratch memory of the frame.
 base::Status issue_product(const CublasLtProduct &product, const gpu::Frame &frame,
                            const CublasLtProduct::Operands &operands);

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrix products by cuBLASLt.
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
+#include "backend/gpu/device_reduce.h"
+#include "backend/gpu/product_sums.h"
+#include "backend/gpu/reduced_trees.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::cuda {
@@ -36,6 +42,58 @@ Status issue_product(const CublasLtProduct &product, const Frame &frame, const C
   return product.issue(handles->cublaslt_handle(), operands, frame.scratch(), frame.stream());
 }
 
+namespace {
+
+/// Whether trials find the product with the sum faster than the product and a reduction. No trials, no sums.
+Result<bool> is_faster_together(const KernelRequest &request, const Handles &handles, const CublasLtProduct &together,
+                                const ProductShape &shape) {
+  const DeviceHandles::Use use(*handles);
+  const CublasLt &lt = *handles->cublaslt(use);
+  ProductShape plain_shape = shape;
+  plain_shape.sums = SummedFactor::none;
+  TUTTI_ASSIGN(const auto plain, CublasLtProduct::make(lt, handles->cublaslt_handle(), plain_shape,
+                                                       handles->product_scratch_bytes(), request.trials));
+  if (plain == nullptr) return true;
+  TUTTI_ASSIGN(gpu::ReduceWork work, gpu::reduce_work_of(request.lowered, request.lowered.step(request.sum->sum)));
+  const auto bytes = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
+  const auto result = static_cast<int64_t>(tensor::size_bytes(shape.result_dtype()));
+  const int64_t scratch = std::max({plain->scratch_bytes(), together.scratch_bytes(), gpu::reduce_scratch_bytes(work)});
+  const auto at = gpu::trial_offsets(std::array<int64_t, 5>{shape.m * shape.k * bytes, shape.k * shape.n * bytes,
+                                                            shape.m * shape.n * result,
+                                                            std::max(shape.m, shape.n) * result, scratch});
+  const std::string names[] = {"apart", "together"};
+  const std::string what = base::concat("cublaslt ", lt.cublasLtGetVersion(), " ", describe(shape), " or apart");
+  const size_t best =
+      request.trials->fastest(what, names, at.back(), [&](size_t i, char *memory, gpuStream_t stream) -> Status {
+        const CublasLtProduct::Operands operands{memory + at[0], memory + at[1], memory + at[2],
+                                                 nullptr,        nullptr,        memory + at[3]};
+        TUTTI_TRY((i == 0 ? *plain : together).issue(handles->cublaslt_handle(), operands, memory + at[4], stream));
+        if (i != 0) return Status();
+        gpu::ReduceWork issued = work;
+        issued.x = memory + at[shape.sums == SummedFactor::a ? 0 : 1];
+        issued.y = memory + at[3];
+        issued.scratch = memory + at[4];
+        return gpu::status_of(gpu::launch_reduce(issued, stream), "launching a reduction");
+      });
+  return best == 1;
+}
+
+}  // namespace
+
+Result<Kernel> make_product_with_sum(KernelRequest &request, const Handles &handles, const ProductShape &shape) {
+  if (request.trials == nullptr || shape.batches != 1) return Kernel();
+  ProductShape with_sum = shape;
+  with_sum.sums = request.sum->factor == 0 ? SummedFactor::a : SummedFactor::b;
+  TUTTI_ASSIGN(const auto product, make_product(request, handles, with_sum));
+  if (product == nullptr) return Kernel();
+  TUTTI_ASSIGN(const bool is_faster, is_faster_together(request, handles, *product, with_sum));
+  if (!is_faster) return Kernel();
+  return Kernel([handles, product](const Frame &frame) -> Status {
+    return issue_product(*product, frame,
+                         {frame.input(0), frame.input(1), frame.output(0), nullptr, nullptr, frame.output(1)});
+  });
+}
+
 Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MatmulAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
@@ -44,6 +102,7 @@ Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
                                                  attributes.transpose_a, attributes.transpose_b);
   if (!plan) return Kernel();
   plan->shape.allows_rounding = request.lowered.allows_bf16();
+  if (request.sum != nullptr) return make_product_with_sum(request, handles, plan->shape);
   LibraryTail tail;
   if (!tail.read(request, plan->shape)) return Kernel();
   TUTTI_ASSIGN(auto product, make_product(request, handles, plan->shape));

@@ -13,6 +13,8 @@
 
 namespace tutti::impl::backend::cuda {
 
+enum class SummedFactor : int32_t { none, a, b };
+
 /// y[m, n] = a[m, k] b[k, n], all row-major, in `batches` of them; a lies as [k, m] where it is transposed, b as
 /// [n, k].
 struct ProductShape {
@@ -30,6 +32,8 @@ struct ProductShape {
   /// y = gelu(a b + addend + bias): an addend that lies as y does, a bias of n elements, both of y's dtype; gelu is the
   /// approximate one.
   bool has_addend = false, has_bias = false, has_gelu = false;
+  /// The sums over k of a factor are stored, too: m or n of y's dtype. Not with a bias or gelu.
+  SummedFactor sums = SummedFactor::none;
 
   tensor::DType result_dtype() const { return result.value_or(dtype); }
 };

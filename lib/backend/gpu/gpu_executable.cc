@@ -12,6 +12,7 @@
 #include "backend/gpu/generated_kernels.h"
 #include "backend/gpu/library.h"
 #include "backend/gpu/mixed_graph.h"
+#include "backend/gpu/product_sums.h"
 #include "backend/gpu/product_tails.h"
 #include "backend/gpu/program_maker.h"
 #include "backend/gpu/reduced_trees.h"
@@ -92,16 +93,40 @@ Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSourc
   return Status();
 }
 
+/// Where algorithms are tried alone: how fast products are with sums differs, and in what order rows are added up is
+/// the library's affair.
+Status GpuExecutable::add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
+                               std::vector<KernelCall> &by_step) {
+  if (sources.library == nullptr || sources.trials == nullptr) return Status();
+  const auto is_alone = [&](int32_t step) {
+    return wishes.turn[static_cast<size_t>(step)] == step && trees.tree(step).empty();
+  };
+  for (const ProductSum &sum : find_product_sums(lowered_, is_alone)) {
+    const auto turn = static_cast<size_t>(sum.turn);
+    int64_t scratch = 0;
+    TUTTI_ASSIGN(KernelCall call,
+                 make_sum_call(lowered_, sum, *sources.library, *sources.trials, fault_texts_, &scratch));
+    if (!call.kernel) continue;
+    wishes.scratch[turn] = scratch;
+    by_step[turn] = std::move(call);
+    wishes.turn[static_cast<size_t>(sum.other())] = sum.turn;
+  }
+  return Status();
+}
+
 Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wishes,
                                  std::vector<KernelCall> &by_step) {
   KernelBatch &batch = sources.batch;
   const ElementwiseTrees trees = ElementwiseTrees::make(lowered_, batch.reduced_bytes());
   wishes.turn = trees.turns();
   TUTTI_TRY(add_tails(trees, sources, wishes, by_step));
+  TUTTI_TRY(add_sums(trees, sources, wishes, by_step));
   for (int32_t step = 0; step < lowered_.step_count(); ++step) {
     const Node &node = lowered_.step(step);
-    if (wishes.turn[static_cast<size_t>(step)] != step) {
-      wishes.bytes[static_cast<size_t>(node.outputs[0])] = 0;
+    const int32_t turn = wishes.turn[static_cast<size_t>(step)];
+    if (turn != step) {
+      // Inside of a tree or a tail nothing is stored.
+      if (by_step[static_cast<size_t>(turn)].other_step != step) wishes.bytes[static_cast<size_t>(node.outputs[0])] = 0;
       continue;
     }
     const bool is_elsewhere = is_leaf(node) || node.op == "state_write" || node.op == "all_reduce";
@@ -130,10 +155,13 @@ void GpuExecutable::make_report(const KernelSources &sources) {
   for (const KernelCall &call : calls_) {
     if (call.step < 0) continue;
     const bool is_generated = call.generated != nullptr && call.generated->kernel != nullptr;
-    const Node &node = lowered_.step(call.step);
-    kernels.push_back(JsonObject{{"node", node.scope_name},
-                                 {"op", node.op},
-                                 {"kernel", is_generated ? "generated " + call.kernel_name : call.kernel_name}});
+    for (const int32_t step : {call.other_step, call.step}) {
+      if (step < 0) continue;
+      const Node &node = lowered_.step(step);
+      kernels.push_back(JsonObject{{"node", node.scope_name},
+                                   {"op", node.op},
+                                   {"kernel", is_generated ? "generated " + call.kernel_name : call.kernel_name}});
+    }
   }
   JsonObject report{{"kernels", std::move(kernels)}};
   if (sources.library != nullptr) report.emplace_back("library", sources.library->describe());

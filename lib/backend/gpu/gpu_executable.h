@@ -51,6 +51,8 @@ class GpuExecutable {
   base::Status add_calls(const KernelSources &sources);
   base::Status add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                          std::vector<KernelCall> &by_step);
+  base::Status add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
+                        std::vector<KernelCall> &by_step);
   base::Status make_calls(const KernelSources &sources, StorageWishes &wishes, std::vector<KernelCall> &by_step);
   void make_report(const KernelSources &sources);
   base::Status list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step);

@@ -22,7 +22,7 @@ struct Operation {
   cudaDataType_t scale;
   cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const void *bias = nullptr;
+  void *bias = nullptr;
 };
 
 /// Made when it is first asked for, which may be before anything of this file is.
@@ -98,10 +98,11 @@ cublasStatus_t set_preference(cublasLtMatmulPreference_t, cublasLtMatmulPreferen
   record().preferences[name] = word;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
-                         cublasLtMatmulHeuristicResult_t *results, int *count) {
+cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t,
+                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                         cublasLtMatmulPreference_t, int most, cublasLtMatmulHeuristicResult_t *results, int *count) {
   *count = std::min(record().algorithms, most);
+  if (record().refused_epilogues.count(operation_of(operation).epilogue) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (int i = 0; i < *count; ++i) {
     results[i] = {};
     results[i].workspaceSize = 1000;
@@ -147,6 +148,18 @@ double finish(const Operation &operation, const Layout &d, int64_t row, double v
   return value;
 }
 
+/// Sums over k into the bias gradient, which is of D's type: of A one for each row of D, of B for each column.
+void store_sums(const Operation &operation, const Matrix &a, const Matrix &b, const Layout &d) {
+  const bool is_of_a = operation.epilogue == CUBLASLT_EPILOGUE_BGRADA;
+  if (!is_of_a && operation.epilogue != CUBLASLT_EPILOGUE_BGRADB) return;
+  for (int64_t i = 0; i < (is_of_a ? d.rows : d.columns); ++i) {
+    double sum = 0;
+    for (int64_t k = 0; k < a.columns(); ++k)
+      sum += is_of_a ? a.at(0, i, k) : b.at(0, k, i);
+    store(d.type, operation.bias, i, sum);
+  }
+}
+
 /// D = epilogue(alpha op(A) op(B) + beta C).
 cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &a, const Matrix &b, double beta,
                         const Matrix &c, void *d, const Layout &layout) {
@@ -155,6 +168,7 @@ cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &
       c.columns() != layout.columns)
     return CUBLAS_STATUS_INVALID_VALUE;
   if (a.layout.batches != layout.batches || b.layout.batches != layout.batches) return CUBLAS_STATUS_INVALID_VALUE;
+  store_sums(operation, a, b, layout);
   for (int64_t batch = 0; batch < layout.batches; ++batch) {
     for (int64_t row = 0; row < layout.rows; ++row) {
       for (int64_t column = 0; column < layout.columns; ++column) {
@@ -177,6 +191,8 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const vo
   record().epilogue = self.epilogue;
   const double factor = load(self.scale, beta, 0);
   if (algorithm == nullptr || scratch != 1000 || (factor == 0 && c != d)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (self.epilogue == CUBLASLT_EPILOGUE_BGRADA || self.epilogue == CUBLASLT_EPILOGUE_BGRADB)
+    record().milliseconds += record().sums_milliseconds;
   const auto time = record().algorithm_milliseconds.find(algorithm->data[0]);
   record().milliseconds += time == record().algorithm_milliseconds.end() ? 0 : time->second;
   return multiply(self, load(self.scale, alpha, 0), {a, layout_of(layout_a), self.a == CUBLAS_OP_T},

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In place of cuBLASLt: functions that do on the host, at once, what its header promises: column-major matrices of f32,
-// f64 or bf16, transpositions, batches, steps, an addend, a bias and gelu behind the product.
+// f64 or bf16, transpositions, batches, steps, an addend, a bias and gelu behind the product, sums of its factors.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
 
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include "backend/cuda/dynamic_library.h"
 
@@ -22,7 +23,9 @@ struct HostCublasLt {
   // What it answers.
   cublasStatus_t heuristic = CUBLAS_STATUS_SUCCESS;
   int algorithms = 1;                                 ///< that it has
+  std::set<int> refused_epilogues;                    ///< of products that it has no algorithm for
   double milliseconds = 0;                            ///< that passed in it
+  double sums_milliseconds = 0;                       ///< that sums of a factor add to a call
   std::map<uint64_t, double> algorithm_milliseconds;  ///< of one call, by algorithm from 0 on
 };
 

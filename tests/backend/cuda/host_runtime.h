@@ -2,7 +2,7 @@
 //
 // In place of the CUDA runtime, of kernels and of the opening of libraries, as far as the code that calls cuBLASLt and
 // cuDNN meets them: device memory is the host's, streams do everything at once, and time passes only in the libraries
-// (HostCudnn, HostCublasLt) and in elementwise work.
+// (HostCudnn, HostCublasLt) and in elementwise work and reductions.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_RUNTIME_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_RUNTIME_H_
 
@@ -14,6 +14,7 @@ struct HostRuntime {
   int objects = 0;                   ///< streams and events that were not destroyed
   double milliseconds = 0;           ///< that passed in kernels
   double elements_milliseconds = 0;  ///< of one launch of elementwise work
+  double reduce_milliseconds = 0;    ///< of one reduction
 };
 
 /// The one there is.

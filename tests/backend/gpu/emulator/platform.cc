@@ -4,6 +4,7 @@
 #include "backend/gpu/platform.h"
 
 #include "backend/gpu/gpu_backend.h"
+#include "emulated_library.h"
 #include "host_compiler.h"
 
 namespace tutti::impl::backend::gpu::platform {
@@ -18,7 +19,7 @@ base::Result<DeviceFacts> describe(int32_t) {
   return DeviceFacts{"emulated", "GPU emulated on the host", static_cast<int64_t>(total), true};
 }
 
-base::Result<std::unique_ptr<Library>> open_library(int32_t) { return std::unique_ptr<Library>(); }
+base::Result<std::unique_ptr<Library>> open_library(int32_t) { return open_emulated_library(); }
 
 /// The usual tests are of the interpreter: compilers take seconds.
 bool generates_kernels() { return false; }

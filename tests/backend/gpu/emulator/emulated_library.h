@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A library of kernels on the emulated GPU, where the environment says TUTTI_EMULATED_LIBRARY=sums: it has products
+// that add up the rows of a factor, too (product_sums.h), and nothing else.
+#ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
+#define TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
+
+#include <memory>
+
+#include "backend/gpu/library.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu::platform {
+
+/// Null where there is none.
+base::Result<std::unique_ptr<Library>> open_emulated_library();
+
+}  // namespace tutti::impl::backend::gpu::platform
+
+#endif  // TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
