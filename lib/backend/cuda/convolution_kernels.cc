@@ -92,12 +92,14 @@ ProductShape product_shape(const ConvolutionShape &shape, ConvolutionPass pass) 
   return product;
 }
 
+/// `has_bias`: with that of the node.
 Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
-                              ConvolutionPass pass) {
+                              ConvolutionPass pass, bool has_bias) {
   ProductShape product_of = product_shape(shape, pass);
   product_of.allows_rounding = request.lowered.allows_bf16();
   if (request.sum != nullptr) return make_product_with_sum(request, handles, product_of);
   LibraryTail tail;
+  if (has_bias) tail.add_bias(request, product_of);
   if (!tail.read(request, product_of)) return Kernel();
   TUTTI_ASSIGN(auto product, make_product(request, handles, product_of));
   if (product == nullptr) return Kernel();
@@ -224,7 +226,7 @@ Kernel with_bias(Kernel convolution, gpu::ElementProgram program) {
 Result<Kernel> make_kernel(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
                            ConvolutionPass pass) {
   if (is_empty(shape) || (request.sum != nullptr && !is_product(shape))) return Kernel();
-  return is_product(shape) ? product_kernel(request, handles, shape, pass)
+  return is_product(shape) ? product_kernel(request, handles, shape, pass, false)
                            : cudnn_kernel(request, handles, {shape, pass});
 }
 
@@ -233,8 +235,8 @@ Result<Kernel> make_kernel_with_tail(KernelRequest &request, const Handles &hand
                                      ConvolutionPass pass) {
   if (is_empty(shape)) return Kernel();
   if (!is_product(shape)) return cudnn_kernel_with_tail(request, handles, {shape, pass});
-  // A bias of the node's own is added behind all else.
-  return request.has_input(2) || request.tail == nullptr ? Kernel() : product_kernel(request, handles, shape, pass);
+  const bool has_bias = request.has_input(2);
+  return has_bias || request.tail != nullptr ? product_kernel(request, handles, shape, pass, has_bias) : Kernel();
 }
 
 }  // namespace

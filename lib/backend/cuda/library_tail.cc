@@ -10,6 +10,14 @@ using base::Result;
 using gpu::ElementOp;
 using gpu::EpilogueAccess;
 
+void LibraryTail::add_bias(const gpu::KernelRequest &request, ProductShape &shape) {
+  shape.has_bias = true;
+  bias_ = 2;
+  bias_dtype_ = request.input(2).dtype;
+  result_ = shape.result_dtype();
+  columns_ = shape.n;
+}
+
 bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
   if (request.tail == nullptr) return true;
   const gpu::Epilogue &epilogue = request.tail->epilogue;

@@ -16,6 +16,8 @@ namespace tutti::impl::backend::cuda {
 
 class LibraryTail {
  public:
+  /// A bias of the node's own, in front of the tail: the request's input 2.
+  void add_bias(const gpu::KernelRequest &request, ProductShape &shape);
   /// Sets what follows in `shape`; false where cuBLASLt has nothing like the request's tail. Without a tail nothing
   /// follows.
   bool read(const gpu::KernelRequest &request, ProductShape &shape);

@@ -311,6 +311,8 @@ void convolutions_are_cudnns(void **) {
       b.set_result("y", b.op("conv2d", inputs, attributes_of<graph::ops::Conv2dAttributes>(one).to_attributes()));
       const Outcome outcome = run(lower(b));
       assert_string_equal(outcome.kernel.c_str(), expected_kernel(one, has_bias));
+      if (outcome.kernel == "cublaslt")
+        assert_int_equal(host_cublaslt().epilogue, has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
       Values expected(outcome.result.size());
       for (size_t i = 0; has_bias && i < expected.size(); ++i)
         expected[i] = outcome.inputs[2][i % static_cast<size_t>(one.filters)];
@@ -320,6 +322,39 @@ void convolutions_are_cudnns(void **) {
       assert_true(outcome.result == expected);
     }
   }
+}
+
+/// Of one pixel: a bias of the node's own and what follows it; a second bias stays apart, and so does the first where
+/// cuBLASLt has none.
+void a_convolution_of_one_pixel_adds_its_bias(void **) {
+  const auto run_with = [](bool has_second_bias) {
+    GraphBuilder b;
+    const ValueId x = b.input("x", DType::f32, {1, 2, 3, 4}), kernel = b.input("kernel", DType::f32, {1, 1, 4, 5});
+    const ValueId y = b.op("conv2d", {x, kernel, b.input("bias", DType::f32, {5})});
+    const ValueId more = has_second_bias ? b.input("more", DType::f32, {5}) : b.input("more", DType::f32, {1, 2, 3, 5});
+    b.set_result("y", b.add(y, more));
+    return run_tail(b);
+  };
+  const TailOutcome outcome = run_with(false);
+  assert_string_equal(outcome.kernel.c_str(), "cublaslt");
+  for (int64_t i = 0; i < 30; ++i)
+    assert_true(element(outcome.result, i) ==
+                product_at(outcome, i) + element(outcome.inputs[2], i % 5) + element(outcome.inputs[3], i));
+  assert_string_equal(run_with(true).kernel.c_str(), "");
+  host_cublaslt().refused_epilogues = {CUBLASLT_EPILOGUE_BIAS};
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {1, 2, 3, 4}), kernel = b.input("kernel", DType::f32, {1, 1, 4, 5});
+  b.set_result("y", b.op("conv2d", {x, kernel, b.input("bias", DType::f32, {5})}));
+  const Outcome apart = run(lower(b));
+  assert_string_equal(apart.kernel.c_str(), "cublaslt");
+  assert_int_equal(host_cublaslt().epilogue, CUBLASLT_EPILOGUE_DEFAULT);
+  for (size_t i = 0; i < 30; ++i) {
+    float sum = apart.inputs[2][i % 5];
+    for (size_t k = 0; k < 4; ++k)
+      sum += apart.inputs[0][i / 5 * 4 + k] * apart.inputs[1][k * 5 + i % 5];
+    assert_true(apart.result[i] == sum);
+  }
+  host_cublaslt().refused_epilogues.clear();
 }
 
 void gradients_of_inputs_are_cudnns(void **) {
@@ -484,6 +519,7 @@ int main() {
       cmocka_unit_test(other_tails_are_left_alone),
       cmocka_unit_test(products_are_cublaslts),
       cmocka_unit_test(convolutions_are_cudnns),
+      cmocka_unit_test(a_convolution_of_one_pixel_adds_its_bias),
       cmocka_unit_test(gradients_of_inputs_are_cudnns),
       cmocka_unit_test(gradients_of_kernels_are_cudnns),
       cmocka_unit_test(levels_choose_engines),
