@@ -54,6 +54,7 @@ class CudnnSearch {
       const char *name;
     } kHeuristics[] = {{CUDNN_HEUR_MODE_A, "A"}, {CUDNN_HEUR_MODE_B, "B"}, {CUDNN_HEUR_MODE_FALLBACK, "fallback"}};
     for (const auto &[mode, name] : kHeuristics) {
+      if (mode == CUDNN_HEUR_MODE_FALLBACK && !wish_.allows_fallback) break;
       TUTTI_TRY(ask(mode, name));
       // What a heuristic thinks less of than another is not worth a trial.
       if (!plans_.empty()) break;

@@ -74,6 +74,8 @@ struct CudnnLimits {
 struct CudnnWish {
   size_t most = 1;   ///< so many, those that cuDNN thinks best
   std::string name;  ///< this one alone; "" = any
+  /// Also what works where nothing fast does? It may be an engine that is slower than others that do less.
+  bool allows_fallback = true;
 };
 
 /// A graph to make plans for: its operations, and what they refer to, all finalized.

@@ -133,9 +133,11 @@ Status PlannedConvolution::issue(const gpu::Frame &frame, const std::array<void 
 /// The plans of that name, or where there is none the best that cuDNN has.
 Result<PlannedConvolution::Plans> PlannedConvolution::find_plans(const Cudnn &cudnn, const CudnnDevice &device,
                                                                  const CudnnWish &wish) {
-  TUTTI_ASSIGN(Plans plans, plan_convolution(cudnn, device, work_, limits_, wish));
+  // What follows can be computed apart, too.
+  const bool allows_fallback = work_.tail.is_empty();
+  TUTTI_ASSIGN(Plans plans, plan_convolution(cudnn, device, work_, limits_, {wish.most, wish.name, allows_fallback}));
   if (!plans.empty() || wish.name.empty()) return plans;
-  return plan_convolution(cudnn, device, work_, limits_, {wish.most, ""});
+  return plan_convolution(cudnn, device, work_, limits_, {wish.most, "", allows_fallback});
 }
 
 /// The fastest plan in front; none if the fastest is to do apart what follows.
@@ -148,6 +150,8 @@ Result<PlannedConvolution::Plans> PlannedConvolution::find_fastest(const Handles
   const std::string what = base::concat("cudnn ", cudnn.cudnnGetVersion(), " ", describe(work_, limits_));
   const std::optional<std::string> known = trials.known(what);
   if (known) return *known == kApart ? Result<Plans>(Plans()) : find_plans(cudnn, device, {1, *known});
+  // cuDNN compiles most graphs of several operations, which takes seconds.
+  if (!work_.tail.is_empty() && !trials.may_measure()) return Plans();
   const auto start = Clock::now();
   const size_t most = trials.may_measure() ? gpu::AlgorithmTrials::kMostCandidates : 1;
   TUTTI_ASSIGN(Plans plans, find_plans(cudnn, device, {most, ""}));

@@ -373,6 +373,11 @@ void without_an_engine_it_is_computed_apart(void **) {
   assert_string_equal(run_forward(kPlain, kExact[0].second).kernel.c_str(), "");
   assert_string_equal(run_with_own_bias(kPlain, false).kernel.c_str(), "");
   host_cudnn().supports = true;
+  // What cuDNN itself thinks slow is not better than two kernels.
+  host_cudnn().has_only_fallbacks = true;
+  assert_string_equal(run_forward(kPlain, kExact[0].second).kernel.c_str(), "");
+  check(run_with_own_bias(kPlain, false), "cudnn_8");
+  host_cudnn().has_only_fallbacks = false;
 }
 
 void levels_choose_engines(void **) {
@@ -447,6 +452,16 @@ void a_bias_of_its_own_is_another_launch(void **) {
   host_runtime().elements_milliseconds = 0;
 }
 
+/// Plans of several operations take time, too: where it is spent there are none but those that are known.
+void without_time_it_is_computed_apart(void **) {
+  AlgorithmTrials::forget();
+  Trials first, second;
+  check(run_forward(kPlain, kExact[0].second, DType::f32, &first.trials), "cudnn_28");
+  second.trials.spend(AlgorithmTrials::kBudgetSeconds);
+  check(run_forward(kPlain, kExact[0].second, DType::f32, &second.trials), "cudnn_28");
+  assert_string_equal(run_forward(kPlain, kExact[2].second, DType::f32, &second.trials).kernel.c_str(), "");
+}
+
 void nothing_is_left_over(void **) {
   assert_int_equal(host_cudnn().descriptors, 0);
   assert_int_equal(host_runtime().objects, 0);
@@ -472,6 +487,7 @@ int main() {
       cmocka_unit_test(levels_choose_engines),
       cmocka_unit_test(the_faster_way_is_taken),
       cmocka_unit_test(a_bias_of_its_own_is_another_launch),
+      cmocka_unit_test(without_time_it_is_computed_apart),
       cmocka_unit_test(nothing_is_left_over),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -104,8 +104,9 @@ cudnnStatus_t get(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName
   Descriptor &self = descriptor_of(descriptor);
   *count = 1;
   if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
-    *count = std::size(kEngines);
-    if (most == *count) give_proposals(self, static_cast<Descriptor *const *>(values));
+    const bool is_fallback = self.get<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
+    *count = record.has_only_fallbacks && !is_fallback ? 0 : std::size(kEngines);
+    if (*count > 0 && most == *count) give_proposals(self, static_cast<Descriptor *const *>(values));
   } else if (name == CUDNN_ATTR_ENGINECFG_ENGINE) {
     (*static_cast<Descriptor **>(values))->attributes = self.attributes;
   } else if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX) {

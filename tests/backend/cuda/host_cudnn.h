@@ -18,6 +18,7 @@ struct HostCudnn {
   impl::backend::cuda::Cudnn functions;
   int descriptors = 0, calls = 0;                 ///< descriptors that were not destroyed; convolutions
   bool supports = true;                           ///< false: no plan can be made
+  bool has_only_fallbacks = false;                ///< true: heuristics A and B propose nothing
   std::set<int32_t> refused_modes;                ///< of pointwise operations that no engine takes
   double milliseconds = 0;                        ///< that passed in it
   std::map<int64_t, double> engine_milliseconds;  ///< of one call, by engine
