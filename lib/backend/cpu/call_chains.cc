@@ -11,8 +11,18 @@ namespace {
 /// Calls between a chain and a stage that are looked at.
 constexpr int32_t kMostBetween = 64;
 
-void add_name(std::string &names, const std::string &name) {
-  if (names != name) names += " > " + name;
+bool is_convolution(const std::string &op) { return op.starts_with("conv2d"); }
+
+/// A chain goes by the name of its first convolution, where most of its time goes; all its nodes stand behind that.
+void add_names(Call &chain, const Call &stage) {
+  if (chain.stages.empty()) chain.stages = chain.main_stage = chain.node;
+  if (is_convolution(stage.op) && !is_convolution(chain.op)) {
+    chain.main_stage = stage.node;
+    chain.op = stage.op;
+  }
+  chain.stages += " > " + stage.node;
+  chain.node = chain.main_stage + " (" + chain.stages + ")";
+  chain.kernel_name += " > " + stage.kernel_name;
 }
 
 }  // namespace
@@ -82,9 +92,7 @@ void CallList::append_stage(Call call, std::unique_ptr<ImageStage> stage) {
   last_chain = place;
   Call &chain = calls[static_cast<size_t>(place)];
   chain.chain->add(std::move(stage));
-  add_name(chain.node, call.node);
-  add_name(chain.op, call.op);
-  add_name(chain.kernel_name, call.kernel_name);
+  add_names(chain, call);
   if (!call.layout.empty()) chain.layout = std::move(call.layout);
   for (const BufferUse &use : call.uses) {
     const auto known = std::find_if(chain.uses.begin(), chain.uses.end(),

@@ -44,6 +44,8 @@ struct Call {
   int64_t bytes = 0;            ///< of all memory that it reads and writes
   std::vector<BufferUse> uses;  ///< each buffer once
   ImageChain *chain = nullptr;  ///< the kernel, if it is one
+  std::string stages;           ///< of a chain of several: their nodes
+  std::string main_stage;       ///< the node by whose name the chain goes
 };
 
 /// The result: what Executable runs.

@@ -39,9 +39,10 @@ struct List {
     for (int32_t i = 0; i < buffers; ++i)
       calls.buffers.push_back({{Place::workspace, 0, 0}, 10 * image_bytes});
   }
-  void stage(const char *name, std::vector<BufferUse> uses, const Parts &parts = five_parts()) {
+  void stage(const char *name, std::vector<BufferUse> uses, const Parts &parts = five_parts(), const char *op = "op") {
     Call call;
-    call.node = call.op = call.kernel_name = name;
+    call.node = call.kernel_name = name;
+    call.op = op;
     call.uses = std::move(uses);
     const auto run = [](const RunContext &, Range, int32_t) {};
     using Stage = FunctionStage<decltype(nothing), decltype(run), decltype(nothing)>;
@@ -75,6 +76,22 @@ void stages_join_chains(void **) {
   assert_string_equal(list.order().c_str(), "[one > two > three] ");
   list.stage("others", {reads_images(2)}, Parts::exactly(10, 2, 1));
   assert_string_equal(list.order().c_str(), "[one > two > three] [others] ");
+}
+
+/// Whoever adds up times by node finds a chain's with its convolution.
+void chains_go_by_their_convolution(void **) {
+  List list(5);
+  const auto stage = [&](const char *node, const char *op, BufferId from) {
+    list.stage(node, {reads_images(from), writes_images(from + 1)}, five_parts(), op);
+  };
+  stage("norm1/apply", "batch_norm_training", 0);
+  assert_string_equal(list.calls.calls[0].node.c_str(), "norm1/apply");
+  stage("conv1/conv2d", "conv2d", 1);
+  stage("conv2/conv2d", "conv2d", 2);
+  stage("norm2/sums", "batch_norm_training", 3);
+  const Call &call = list.calls.calls[0];
+  assert_string_equal(call.node.c_str(), "conv1/conv2d (norm1/apply > conv1/conv2d > conv2/conv2d > norm2/sums)");
+  assert_string_equal(call.op.c_str(), "conv2d");
 }
 
 /// What is made behind all images is not there before.
@@ -270,6 +287,7 @@ void networks_train_alike_in_chains(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(stages_join_chains),
+      cmocka_unit_test(chains_go_by_their_convolution),
       cmocka_unit_test(stages_wait_for_whole_results),
       cmocka_unit_test(stages_and_chains_pass_calls_between),
       cmocka_unit_test(places_of_variables_are_known),

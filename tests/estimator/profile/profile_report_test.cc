@@ -36,6 +36,9 @@ void assert_place(const char *name, const char *layer, Phase phase) {
 void kernels_belong_to_layers(void **) {
   assert_place("conv1/conv2d dnnl_direct:bb", "conv1", Phase::forward);
   assert_place("block/conv1/conv2d", "block/conv1", Phase::forward);
+  // A chain of several nodes.
+  assert_place("conv1/conv2d (norm1/batch_norm_training > conv1/conv2d) simd:batch_norm_apply > dnnl_direct:bb",
+               "conv1", Phase::forward);
   assert_place("relu_2 elementwise(3)", "relu_2", Phase::forward);
   assert_place("gradient/block/conv1/conv2d/conv2d_input_gradient cudnn", "block/conv1", Phase::backward);
   assert_place("gradient/relu_2/mul", "relu_2", Phase::backward);
