@@ -188,6 +188,12 @@ struct GradientParts {
   bool masked = false;
   ChannelScratch folded;
 
+  /// Makes a, and b for a mask; `norm` is what is differentiated.
+  void fold(const RunContext &c, const MaskInputs &mask_of, const MaskInputs &norm) const {
+    const MaskInputs &from = masked ? mask_of : norm;
+    fold_statistics(folded.channels, c.in(from.scale), c.in_or_null(from.offset), c.in(from.mean), c.in(from.variance),
+                    from.epsilon, folded.floats(c, 0), masked ? folded.floats(c, 1) : nullptr);
+  }
   ChannelMask mask(const RunContext &c) const {
     return masked ? ChannelMask{folded.floats(c, 0), folded.floats(c, 1)} : ChannelMask{};
   }
@@ -245,9 +251,7 @@ bool lower_batch_norm_gradient_as_stages(Lowering &l, const Group &group) {
   emit_gradient_moments(
       l, parts, dy, x, mean,
       [=](const RunContext &c) {
-        float *a = folded.floats(c, 0);
-        if (masked) return void(mask.fold(c, 0, folded.channels, a, folded.floats(c, 1)));
-        fold_statistics(folded.channels, c.in(scale), nullptr, c.in(mean), c.in(variance), epsilon, a, nullptr);
+        parts.fold(c, mask, {scale, -1, mean, variance, epsilon});
       },
       [=](const RunContext &c, const PartSums &sums) {
         double *sum_dy = folded.doubles(c, 0), *sum_dy_xc = folded.doubles(c, 1);
@@ -295,18 +299,13 @@ bool lower_gradient_apply_as_stage(Lowering &l, const Group &group) {
   const BufferId sum_dy = l.read(node.inputs[5]), sum_dy_xc = l.read(node.inputs[6]), count = l.read(node.inputs[7]);
   const ChannelScratch folded = ChannelScratch::make(l, passes->apply.channels());
   const double epsilon = number(node, "epsilon");
-  emit_gradient_apply(
-      l, {passes->apply, masked ? "+relu" : "", masked, folded}, node, head.inputs[0], [=](const RunContext &c) {
-        float *a = folded.floats(c, 0);
-        if (masked) {
-          mask.fold(c, 0, folded.channels, a, folded.floats(c, 1));
-        } else {
-          fold_statistics(folded.channels, c.in(scale), nullptr, c.in(mean), c.in(variance), epsilon, a, nullptr);
-        }
-        const auto at = [&](BufferId id) { return static_cast<const double *>(c.buffers[id]); };
-        fold_gradient(folded.channels, *at(count), c.in(variance), epsilon, a, at(sum_dy), at(sum_dy_xc),
-                      folded.floats(c, 2), folded.floats(c, 3));
-      });
+  const GradientParts parts{passes->apply, masked ? "+relu" : "", masked, folded};
+  emit_gradient_apply(l, parts, node, head.inputs[0], [=](const RunContext &c) {
+    const auto at = [&](BufferId id) { return static_cast<const double *>(c.buffers[id]); };
+    parts.fold(c, mask, {scale, -1, mean, variance, epsilon});
+    fold_gradient(folded.channels, *at(count), c.in(variance), epsilon, folded.floats(c, 0), at(sum_dy), at(sum_dy_xc),
+                  folded.floats(c, 2), folded.floats(c, 3));
+  });
   return true;
 }
 
