@@ -6,29 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cuda/cudnn_operations.h"
+
 namespace tutti::impl::backend::cuda {
 
 using base::Result;
-using base::Status;
 using tensor::DType;
 
 namespace {
-
-/// What every tensor is aligned to; memory of arenas is to 64.
-constexpr int64_t kAlignment = 16;
-
-cudnnDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return CUDNN_DATA_DOUBLE;
-    case DType::f16:
-      return CUDNN_DATA_HALF;
-    case DType::bf16:
-      return CUDNN_DATA_BFLOAT16;
-    default:
-      return CUDNN_DATA_FLOAT;
-  }
-}
 
 /// The attributes in which an operation differs from the others.
 struct OperationNames {
@@ -80,7 +65,14 @@ CudnnDescriptor window_descriptor(const Cudnn &cudnn, const ConvolutionShape &sh
 
 constexpr int64_t kX = 1, kKernel = 2, kY = 3, kFirstOperand = 4;
 
-/// A convolution and what follows it, descriptor by descriptor.
+/// cuDNN's order of dims, whatever the memory's, is images (or filters), channels, height, width; this memory's is
+/// images, height, width, channels.
+CudnnTensor image_tensor(cudnnDataType_t type, const Four &dims) {
+  const auto &[images, height, width, channels] = dims;
+  return {type, {images, channels, height, width}, {height * width * channels, 1, width * channels, channels}};
+}
+
+/// A convolution and what follows it, operation by operation.
 class GraphMaker {
  public:
   GraphMaker(const Cudnn &cudnn, const ConvolutionWork &work)
@@ -88,76 +80,41 @@ class GraphMaker {
         shape_(work.shape),
         pass_(work.pass),
         tail_(work.tail),
-        free_uid_(tensor_uids(work.tail).back() + 1) {}
+        graph_(cudnn, tensor_uids(work.tail).back() + 1) {}
 
   /// False where cuDNN does not take an operation: there are other kernels.
   Result<bool> make() {
-    TUTTI_ASSIGN(const bool is_taken, add_convolution());
-    if (!is_taken || tail_.is_empty()) return is_taken;
-    TUTTI_TRY(add_tail_tensors());
-    for (size_t i = 0; i < tail_.operations.size(); ++i) {
-      TUTTI_ASSIGN(const bool is_added, add_tail_operation(tail_.operations[i], i + 1 == tail_.operations.size()));
-      if (!is_added) return false;
-    }
-    return true;
+    add_convolution();
+    if (tail_.is_empty()) return graph_.finish();
+    add_tail_tensors();
+    for (size_t i = 0; i < tail_.operations.size(); ++i)
+      add_tail_operation(tail_.operations[i], i + 1 == tail_.operations.size());
+    return graph_.finish();
   }
-  CudnnGraph take() { return std::move(graph_); }
+  CudnnGraph take() { return graph_.take(); }
 
  private:
-  using Pointer = cudnnBackendDescriptor_t;
-
-  /// cuDNN's order of dims, whatever the memory's, is images (or filters), channels, height, width; this memory's is
-  /// images, height, width, channels.
-  CudnnDescriptor tensor_of(cudnnDataType_t type, int64_t uid, const Four &dims) {
-    const auto &[images, height, width, channels] = dims;
-    CudnnDescriptor tensor(cudnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
-    tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, Four{images, channels, height, width});
-    tensor.set(CUDNN_ATTR_TENSOR_STRIDES, Four{height * width * channels, 1, width * channels, channels});
-    tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, uid);
-    tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, kAlignment);
-    return tensor;
-  }
-
-  Result<Pointer> add_part(CudnnDescriptor part) {
-    TUTTI_TRY(part.finalize());
-    graph_.parts.push_back(std::move(part));
-    return graph_.parts.back().pointer();
-  }
-  Result<Pointer> add_tensor(DType dtype, int64_t uid, const Four &dims) {
-    return add_part(tensor_of(data_type(dtype), uid, dims));
-  }
-  /// What lies nowhere: from one operation to the next.
-  Result<Pointer> add_virtual(cudnnDataType_t type) {
-    CudnnDescriptor tensor = tensor_of(type, free_uid_++, result_dims());
-    tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
-    return add_part(std::move(tensor));
-  }
-
   const Four &result_dims() const { return pass_ == ConvolutionPass::forward ? shape_.y : shape_.x; }
   int64_t result_uid() const { return pass_ == ConvolutionPass::forward ? kY : kX; }
 
   /// A tensor of the pass, or what it gives to the tail.
-  Result<Pointer> add_image(int64_t uid, const Four &dims) {
-    if (tail_.is_empty() || uid != result_uid()) return add_tensor(shape_.dtype, uid, dims);
-    TUTTI_ASSIGN(convolved_, add_virtual(CUDNN_DATA_FLOAT));
-    return convolved_;
+  CudnnValue add_image(int64_t uid, const Four &dims) {
+    if (tail_.is_empty() || uid != result_uid())
+      return graph_.tensor(image_tensor(cudnn_type(shape_.dtype), dims), uid);
+    return convolved_ = graph_.between(image_tensor(CUDNN_DATA_FLOAT, dims));
   }
 
-  Result<bool> add_convolution() {
+  void add_convolution() {
     const bool is_double = shape_.dtype == DType::f64;
     const OperationNames &names = names_of(pass_);
     const Four kernel = {shape_.kernel[3], shape_.kernel[0], shape_.kernel[1], shape_.kernel[2]};
     CudnnDescriptor operation(cudnn_, names.operation);
-    TUTTI_ASSIGN(const Pointer x, add_image(kX, shape_.x));
-    operation.set(names.x, CUDNN_TYPE_BACKEND_DESCRIPTOR, x);
-    TUTTI_ASSIGN(const Pointer weights, add_tensor(shape_.dtype, kKernel, kernel));
-    operation.set(names.kernel, CUDNN_TYPE_BACKEND_DESCRIPTOR, weights);
-    TUTTI_ASSIGN(const Pointer y, add_image(kY, shape_.y));
-    operation.set(names.y, CUDNN_TYPE_BACKEND_DESCRIPTOR, y);
-    TUTTI_ASSIGN(const Pointer window,
-                 add_part(window_descriptor(cudnn_, shape_, is_double ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT)));
-    operation.set(names.convolution, CUDNN_TYPE_BACKEND_DESCRIPTOR, window);
+    operation.set(names.x, CUDNN_TYPE_BACKEND_DESCRIPTOR, add_image(kX, shape_.x));
+    operation.set(names.kernel, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                  graph_.tensor(image_tensor(cudnn_type(shape_.dtype), kernel), kKernel));
+    operation.set(names.y, CUDNN_TYPE_BACKEND_DESCRIPTOR, add_image(kY, shape_.y));
+    operation.set(names.convolution, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                  graph_.part(window_descriptor(cudnn_, shape_, is_double ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT)));
     if (is_double) {
       operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1.0);
       operation.set(names.beta, CUDNN_TYPE_DOUBLE, 0.0);
@@ -165,34 +122,22 @@ class GraphMaker {
       operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0f);
       operation.set(names.beta, CUDNN_TYPE_FLOAT, 0.0f);
     }
-    return add_operation(std::move(operation));
+    graph_.operation(std::move(operation));
   }
 
-  bool add_operation(CudnnDescriptor operation) {
-    if (!operation.finalize().ok()) return false;
-    graph_.operations.push_back(std::move(operation));
-    return true;
-  }
-
-  Status add_tail_tensors() {
+  void add_tail_tensors() {
     int64_t uid = kFirstOperand;
     for (const TailOperand &operand : tail_.operands) {
       const Four dims = operand.access == gpu::EpilogueAccess::dense    ? result_dims()
                         : operand.access == gpu::EpilogueAccess::column ? Four{1, 1, 1, result_dims()[3]}
                                                                         : Four{1, 1, 1, 1};
-      TUTTI_ASSIGN(const Pointer tensor, add_tensor(operand.dtype, uid++, dims));
-      operands_.push_back(tensor);
+      operands_.push_back(graph_.tensor(image_tensor(cudnn_type(operand.dtype), dims), uid++));
     }
-    for (size_t i = 0; i < tail_.constants.size(); ++i) {
-      CudnnDescriptor number = tensor_of(CUDNN_DATA_FLOAT, uid++, {1, 1, 1, 1});
-      number.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, true);
-      TUTTI_ASSIGN(const Pointer tensor, add_part(std::move(number)));
-      constants_.push_back(tensor);
-    }
-    return Status();
+    for (size_t i = 0; i < tail_.constants.size(); ++i)
+      constants_.push_back(graph_.number(CUDNN_DATA_FLOAT, uid++));
   }
 
-  Pointer pointer_of(TailValue value) const {
+  CudnnValue value_of(TailValue value) const {
     const auto index = static_cast<size_t>(value.index);
     switch (value.kind) {
       case TailValue::Kind::convolution:
@@ -208,40 +153,20 @@ class GraphMaker {
     }
   }
 
-  Result<bool> add_tail_operation(const TailOperation &one, bool is_last) {
-    CudnnDescriptor mode(cudnn_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    mode.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, one.mode);
-    mode.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-    if (!mode.finalize().ok()) return false;
-    TUTTI_ASSIGN(const Pointer result,
-                 is_last ? add_tensor(tail_.result, result_uid(), result_dims())
-                         : add_virtual(is_comparison(one.mode) ? CUDNN_DATA_BOOLEAN : CUDNN_DATA_FLOAT));
-    made_.push_back(result);
-    const bool has_gradients = is_gradient(one.mode);
-    CudnnDescriptor operation(cudnn_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, mode);
-    graph_.parts.push_back(std::move(mode));
-    const std::pair<cudnnBackendAttributeName_t, Pointer> tensors[] = {
-        {has_gradients ? CUDNN_ATTR_OPERATION_POINTWISE_DYDESC : CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
-         pointer_of(one.x)},
-        {has_gradients ? CUDNN_ATTR_OPERATION_POINTWISE_XDESC : CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
-         pointer_of(one.b)},
-        {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, pointer_of(one.t)},
-        {has_gradients ? CUDNN_ATTR_OPERATION_POINTWISE_DXDESC : CUDNN_ATTR_OPERATION_POINTWISE_YDESC, result}};
-    for (const auto &[name, tensor] : tensors) {
-      if (tensor != nullptr) operation.set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, tensor);
-    }
-    return add_operation(std::move(operation));
+  void add_tail_operation(const TailOperation &one, bool is_last) {
+    const cudnnDataType_t between = is_comparison(one.mode) ? CUDNN_DATA_BOOLEAN : CUDNN_DATA_FLOAT;
+    made_.push_back(is_last ? graph_.tensor(image_tensor(cudnn_type(tail_.result), result_dims()), result_uid())
+                            : graph_.between(image_tensor(between, result_dims())));
+    graph_.pointwise({one.mode, value_of(one.x), value_of(one.b), value_of(one.t)}, made_.back());
   }
 
   const Cudnn &cudnn_;
   const ConvolutionShape &shape_;
   const ConvolutionPass pass_;
   const CudnnTail &tail_;
-  CudnnGraph graph_;
-  int64_t free_uid_;
-  Pointer convolved_ = nullptr;                       // what the tail begins with
-  std::vector<Pointer> operands_, constants_, made_;  // of the tail
+  CudnnGraphWriter graph_;
+  CudnnValue convolved_ = nullptr;                       // what the tail begins with
+  std::vector<CudnnValue> operands_, constants_, made_;  // of the tail
 };
 
 }  // namespace

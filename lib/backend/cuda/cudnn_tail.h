@@ -59,16 +59,6 @@ struct CudnnTail {
 std::optional<CudnnTail> read_tail(tensor::DType result, const std::optional<TailOperand> &bias,
                                    const gpu::Epilogue *epilogue, int32_t first);
 
-/// Is it of two tensors dy and x, which have attributes of their own?
-constexpr bool is_gradient(cudnnPointwiseMode_t mode) {
-  return mode == CUDNN_POINTWISE_GELU_BWD || mode == CUDNN_POINTWISE_GELU_APPROX_TANH_BWD;
-}
-
-/// Is the result true or false?
-constexpr bool is_comparison(cudnnPointwiseMode_t mode) {
-  return mode >= CUDNN_POINTWISE_CMP_EQ && mode <= CUDNN_POINTWISE_CMP_LE;
-}
-
 }  // namespace tutti::impl::backend::cuda
 
 #endif  // TUTTI_BACKEND_CUDA_CUDNN_TAIL_H_
