@@ -946,6 +946,38 @@ func (g *Graph) LayerNorm(x Value, scale Value, offset Value, options ...LayerNo
 	return result, Value(more[0]), Value(more[1])
 }
 
+// AttentionOptions are what Attention may be told; the zero value means the defaults.
+type AttentionOptions struct {
+	// Keys that each row has [rows]; those behind are not seen. What is below 0 counts as 0, what is above
+	// key_length as key_length.
+	Lengths Value
+	// Query i sees the keys 0 to i + key_length − length only: the queries are the last positions of the keys,
+	// lengths or not. Default: false.
+	Causal bool
+	// What scores are multiplied by; 0 stands for 1 / sqrt(channels). Default: 0.
+	Scale float64
+}
+
+// Attention: Scaled dot-product attention: y = softmax(scale · q · transpose(k)) · v for each row and head. A query
+// that sees no key gives zeros, and statistics of +infinity.
+func (g *Graph) Attention(q Value, k Value, v Value, options ...AttentionOptions) (y Value, statistics Value) {
+	raw.Graph_begin(g.handle, "attention", 1)
+	raw.Graph_add_input(g.handle, int64(q))
+	raw.Graph_add_input(g.handle, int64(k))
+	raw.Graph_add_input(g.handle, int64(v))
+	o := first(options)
+	raw.Graph_add_input(g.handle, int64(o.Lengths))
+	if o.Causal {
+		raw.Graph_set_bool(g.handle, "causal", true)
+	}
+	if o.Scale != 0 {
+		raw.Graph_set_f64(g.handle, "scale", o.Scale)
+	}
+	more := make([]int64, 1)
+	result := Value(raw.Graph_end(g.handle, more))
+	return result, Value(more[0])
+}
+
 // SoftmaxOptions are what Softmax may be told; the zero value means the defaults.
 type SoftmaxOptions struct {
 	// Axis; negative counts from the end. Default: -1.

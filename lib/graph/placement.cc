@@ -301,6 +301,16 @@ Result<NodePlacement> place_batch_norm(const NodeView &view) {
   return result;
 }
 
+/// Each row for itself, and no other axis so: heads may share keys.
+Result<NodePlacement> place_attention(const NodeView &view) {
+  for (size_t i = 0; i < view.input_count(); ++i) {
+    if (view.is_sharded(i) && view.row_axis(i) != 0) return view.refuse("the rows of the batch are not on axis 0");
+  }
+  NodePlacement result = everywhere(view, Placement::sharded);
+  reduce_partial_inputs(view, result);
+  return result;
+}
+
 /// Region ops are opaque: fine while every result keeps its rows.
 Result<NodePlacement> place_region(const NodeView &view) {
   for (size_t i = 0; i < view.node().outputs.size(); ++i) {
@@ -355,6 +365,8 @@ const std::unordered_map<std::string_view, Rule> &row_rules() {
       {"batch_norm_moments", contraction},
       {"batch_norm_gradient_moments", contraction},
       {"layer_norm_gradient", contraction},
+      {"attention", place_attention},
+      {"attention_gradient", place_attention},
       {"call", place_region},
       {"fusion", place_region},
       {"custom_gradient", place_region},

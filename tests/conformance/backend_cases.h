@@ -41,6 +41,7 @@ std::vector<OpCase> elementwise_cases();
 std::vector<OpCase> reduction_cases();
 std::vector<OpCase> shape_cases();
 std::vector<OpCase> product_cases();  // matmul, convolution, pooling
+std::vector<OpCase> attention_cases();
 std::vector<OpCase> normalization_cases();
 std::vector<OpCase> loss_cases();
 std::vector<OpCase> training_cases();  // updates, random

@@ -60,7 +60,7 @@ base::Status check_case(const OpCase &one, bool *is_missing) {
   }
   TUTTI_ASSIGN(const std::vector<Tensor> expected, run(tested->oracle, one, inputs));
   auto results = run(tested->device, one, inputs);
-  *is_missing = results.code() == base::Code::unimplemented && conformance::is_optional(inputs, one.attributes);
+  *is_missing = results.code() == base::Code::unimplemented && conformance::is_optional(one.op, inputs, one.attributes);
   if (*is_missing) return base::Status();
   TUTTI_TRY(results);
   if (results->size() != expected.size()) return base::internal_error(results->size(), " results");
@@ -84,7 +84,7 @@ void check_family(void **state) {
     if (status.ok()) continue;
     if (++failures <= 20) print_error("%s: %s\n", one.describe().c_str(), status.to_string().c_str());
   }
-  print_message("%zu cases, %d of optional dtypes not implemented\n", cases.size(), missing);
+  print_message("%zu cases, %d of optional ops and dtypes not implemented\n", cases.size(), missing);
   assert_int_equal(failures, 0);
 }
 
@@ -97,8 +97,8 @@ void every_op_is_tested(void **) {
       // Built by the functions of "conv2d gradients", "max_pool2d", "avg_pool2d".
       "conv2d_input_gradient", "conv2d_kernel_gradient", "max_pool2d_gradient", "avg_pool2d_gradient"};
   for (const auto make : {conformance::elementwise_cases, conformance::reduction_cases, conformance::shape_cases,
-                          conformance::product_cases, conformance::normalization_cases, conformance::loss_cases,
-                          conformance::training_cases}) {
+                          conformance::product_cases, conformance::attention_cases, conformance::normalization_cases,
+                          conformance::loss_cases, conformance::training_cases}) {
     for (const OpCase &one : make())
       seen.insert(one.op);
   }
@@ -126,6 +126,7 @@ int main(int argc, char **argv) {
       {"reductions", conformance::reduction_cases},
       {"shapes", conformance::shape_cases},
       {"products", conformance::product_cases},
+      {"attention", conformance::attention_cases},
       {"normalization", conformance::normalization_cases},
       {"losses", conformance::loss_cases},
       {"training", conformance::training_cases},

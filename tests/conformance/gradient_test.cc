@@ -242,6 +242,27 @@ std::vector<GradientCase> product_cases() {
   return cases;
 }
 
+std::vector<GradientCase> attention_cases() {
+  std::vector<GradientCase> cases;
+  const std::pair<ShapeDims, ShapeDims> shapes[] = {
+      {{2, 5, 4, 3}, {2, 5, 4, 3}},                                // rows, length, heads, channels
+      {{2, 3, 6, 2}, {2, 7, 2, 2}}, {{1, 6, 2, 4}, {1, 4, 1, 4}},  // with `causal` the first queries see no key
+      {{3, 1, 1, 1}, {3, 2, 1, 1}}, {{0, 2, 2, 2}, {0, 2, 2, 2}}, {{2, 2, 2, 2}, {2, 0, 2, 2}},
+  };
+  for (const auto &[q, k] : shapes) {
+    for (const Attributes &attributes :
+         {Attributes{}, Attributes{{"causal", true}}, Attributes{{"causal", true}, {"scale", 0.7}}}) {
+      const auto build = [attributes](GraphBuilder &b, const Values &v) {
+        return Values{b.op_n("attention", v, attributes, 2)[0]};
+      };
+      const Operand lengths = whole(DType::i32, {q[0]}, 0, static_cast<double>(k[1]) + 2);
+      cases.push_back({"attention", {real(q), real(k), real(k)}, attributes, build});
+      cases.push_back({"attention", {real(q), real(k), real(k), lengths}, attributes, build});
+    }
+  }
+  return cases;
+}
+
 std::vector<GradientCase> normalization_cases() {
   std::vector<GradientCase> cases;
   const auto only_first = [](const char *op, Attributes attributes) {
@@ -479,9 +500,15 @@ struct Family {
 };
 
 const Family kFamilies[] = {
-    {"unary", unary_cases},  {"binary", binary_cases},    {"reductions", reduction_cases},
-    {"shapes", shape_cases}, {"products", product_cases}, {"normalization", normalization_cases},
-    {"losses", loss_cases},  {"regions", region_cases},
+    {"unary", unary_cases},
+    {"binary", binary_cases},
+    {"reductions", reduction_cases},
+    {"shapes", shape_cases},
+    {"products", product_cases},
+    {"attention", attention_cases},
+    {"normalization", normalization_cases},
+    {"losses", loss_cases},
+    {"regions", region_cases},
 };
 
 void every_differentiable_op_is_tested(void **) {

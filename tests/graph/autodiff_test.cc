@@ -164,6 +164,18 @@ void missing_gradients_name_the_node(void **) {
   assert_non_null(strstr(result.status().to_string().c_str(), "(gelu_gradient)"));
 }
 
+void statistics_of_attention_have_no_gradient(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {b.batch(), 3, 2, 4});
+  const Values made = b.op_n("attention", {x, x, x}, {}, 2);
+  assert_int_not_equal(differentiate(b, b.reduce_sum(made[0]), {x})[0], kNoValue);
+  assert_int_equal(count_ops(b, "attention_gradient"), 1);
+  const ValueId loss = b.reduce_sum(b.add(b.reduce_sum(made[0]), b.reduce_sum(made[1])));
+  const auto result = gradients(b, std::span(&loss, 1), {}, std::span(&x, 1));
+  assert_false(result.ok());
+  assert_non_null(strstr(result.status().to_string().c_str(), "a gradient flows into its statistics"));
+}
+
 void gradients_of_gradients(void **) {
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f64, {2, 6, 6, 2}), k = b.input("k", DType::f64, {3, 3, 2, 4});
@@ -188,6 +200,7 @@ int main() {
       cmocka_unit_test(calls_are_computed_again),
       cmocka_unit_test(custom_gradients_are_used),
       cmocka_unit_test(missing_gradients_name_the_node),
+      cmocka_unit_test(statistics_of_attention_have_no_gradient),
       cmocka_unit_test(gradients_of_gradients),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -56,6 +56,11 @@ static void test_placements(void **) {
   is(placed([](auto &b, V, V) { return b.run_scalar("first_flag", DType::f32); }), Placement::partial_sum);
   is(placed([](auto &b, V x, V) { return b.reshape(x, {GraphBuilder::batch() * 4}); }), Placement::sharded);
   is(placed([](auto &b, V x, V) {
+       const V heads = b.reshape(x, {GraphBuilder::batch(), 2, 2, 1});
+       return b.op_n("attention", {heads, heads, heads}, {}, 2)[0];
+     }),
+     Placement::sharded);
+  is(placed([](auto &b, V x, V) {
        return b.reshape(b.transpose(x, {1, 0}), {4, GraphBuilder::batch(), 1});
      }),
      Placement::sharded);
@@ -81,6 +86,10 @@ static void test_refusals_name_op_and_node(void **) {
   refused("slice", [](auto &b, V x, V) { return b.slice(x, {0, 0}, {1, 4}); });
   refused("concat", [](auto &b, V x, V) { return b.concat({x, x}, 0); });
   refused("matmul", [](auto &b, V x, V) { return b.matmul(x, x, false, true); });
+  refused("attention", [](auto &b, V x, V) {
+    const V turned = b.reshape(b.transpose(x, {1, 0}), {4, GraphBuilder::batch(), 1, 1});
+    return b.op_n("attention", {turned, turned, turned}, {}, 2)[0];
+  });
   refused("reshape", [](auto &b, V x, V) { return b.reshape(b.transpose(x, {1, 0}), {GraphBuilder::batch() * 4}); });
 }
 

@@ -29,6 +29,8 @@ constexpr PrecisionRule carry(uint32_t inputs, uint32_t outputs = 1) { return {P
 constexpr NamedRule kRules[] = {
     {"abs", kElementwise},
     {"add", kElementwise},
+    {"attention", product(0b111)},  // scores and probabilities are f32 on the way, statistics stay f32
+    {"attention_gradient", {PrecisionRole::product, 0b11111, 0b111}},
     {"avg_pool2d", carry(1)},           // a mean of few elements, summed in f32
     {"avg_pool2d_gradient", carry(1)},  // the same
     {"batch_norm_gradient_apply", carry(0b11)},

@@ -475,6 +475,51 @@ def losses():
     return cases
 
 
+# ---- attention ----
+
+
+def attention():
+    """Forward in the plain form with a score for each pair, gradients through the softmax written out."""
+    cases = []
+    f32 = np.float32
+    settings = [  # rows, length, heads, channels, key length, heads of keys, lengths, causal, scale
+        (2, 3, 2, 4, 3, 2, None, False, 0.0), (2, 3, 2, 4, 5, 1, None, True, 0.3), (1, 5, 4, 2, 3, 2, None, True, 0.0),
+        (4, 2, 3, 3, 4, 3, [4, 1, 0, 9], False, 0.0), (3, 4, 2, 3, 4, 2, [2, 4, -1], True, 1.5),
+    ]
+    for rows, length, heads, channels, key_length, key_heads, lengths, causal, scale in settings:
+        q, dy = normal(rows, length, heads, channels), normal(rows, length, heads, channels)
+        k, v = normal(rows, key_length, key_heads, channels), normal(rows, key_length, key_heads, channels)
+        factor, group = scale or channels ** -0.5, heads // key_heads
+        wide_k, wide_v = np.repeat(wide(k), group, 2), np.repeat(wide(v), group, 2)
+        scores = factor * np.einsum("rihc,rjhc->rhij", wide(q), wide_k)
+        counts = np.array(lengths if lengths else [key_length] * rows)
+        seen = np.arange(key_length) < counts[:, None, None, None]
+        if causal:
+            seen = seen & (np.arange(key_length) <= np.arange(length)[:, None] + key_length - length)
+        seen = np.broadcast_to(seen, scores.shape)
+        e = np.where(seen, np.exp(scores), 0)
+        total = e.sum(-1)
+        sees = total > 0
+        p = e / np.where(sees, total, 1)[..., None]
+        statistics = np.where(sees, np.log(np.where(sees, total, 1)), np.inf)
+        y = np.einsum("rhij,rjhc->rihc", p, wide_v)
+        dp = np.einsum("rihc,rjhc->rhij", wide(dy), wide_v)
+        ds = factor * p * (dp - (p * dp).sum(-1, keepdims=True))
+
+        def grouped(x):  # heads that share keys add up
+            return x.reshape(rows, key_length, key_heads, group, channels).sum(3)
+
+        dq = np.einsum("rhij,rjhc->rihc", ds, wide_k)
+        dk, dv = grouped(np.einsum("rhij,rihc->rjhc", ds, wide(q))), grouped(np.einsum("rhij,rihc->rjhc", p, wide(dy)))
+        inputs = [q, k, v]
+        more = [np.array(lengths, np.int32)] if lengths else []
+        y32, s32 = y.astype(f32), statistics.astype(f32)
+        cases.append(case("attention", inputs + more, [y32, s32], causal=causal, scale=scale))
+        cases.append(case("attention_gradient", [dy, *inputs, y32, s32, *more], [dq.astype(f32), dk.astype(f32), dv.astype(f32)],
+                          relative=1e-5, absolute=1e-5, causal=causal, scale=scale))
+    return cases
+
+
 # ---- optimizers: ten steps each ----
 
 
@@ -523,7 +568,7 @@ def main():
     files = {
         "elementwise": elementwise() + gradients(), "binary": binary(), "reductions": reductions(), "shapes": shapes(),
         "matmul": matmuls(), "convolution": convolutions(), "pooling": pooling(), "normalization": normalization(),
-        "losses": losses(), "trajectories": trajectories(),
+        "losses": losses(), "trajectories": trajectories(), "attention": attention(),
     }
     for name, cases in files.items():
         with open(os.path.join(sys.argv[1], name + ".json"), "w", encoding="utf-8") as file:

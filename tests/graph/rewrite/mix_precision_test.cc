@@ -82,6 +82,18 @@ void products_are_bf16_and_what_is_visible_is_not(void **) {
   assert_int_equal(nodes_of(after, "cast").size(), 3);
 }
 
+void attention_is_a_product_whose_statistics_are_f32(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {b.batch(), 6, 2, 8});
+  const ValueId y = b.op_n("attention", {x, x, x, b.input("n", DType::i32, {b.batch()})}, {}, 2)[0];
+  const ValueId loss = b.reduce_sum(b.mul(y, y));
+  const std::vector<ValueId> targets{loss}, wrt{x};
+  b.set_result("dx", assert_ok_value(gradients_or_zeros(b, targets, {}, wrt))[0]);
+  const Graph after = mixed(b);
+  check_signature(after, "attention", "bf16, bf16, bf16, i32 -> bf16 f32");
+  check_signature(after, "attention_gradient", "bf16, bf16, bf16, bf16, bf16, f32, i32 -> bf16 bf16 bf16");
+}
+
 void other_dtypes_stay(void **) {
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f64, {3, 3});
@@ -216,6 +228,7 @@ void every_rule_is_of_an_op(void **) {
 
 const CMUnitTest kTests[] = {
     cmocka_unit_test(products_are_bf16_and_what_is_visible_is_not),
+    cmocka_unit_test(attention_is_a_product_whose_statistics_are_f32),
     cmocka_unit_test(other_dtypes_stay),
     cmocka_unit_test(elementwise_nodes_compute_in_f32_and_leave_bf16),
     cmocka_unit_test(what_stays_f32_is_not_cast),
