@@ -6,21 +6,7 @@
 namespace tutti::impl::backend::gpu {
 namespace {
 
-/// A factor of one batch: rows of a or columns of b are its lines.
-struct MatrixLines {
-  using Line = int64_t;
-
-  FactorArray array;
-  int64_t lines, depth;
-  int64_t line_stride, depth_stride;
-  int64_t first;
-
-  __device__ bool runs_along_depth() const { return depth_stride == 1; }
-  __device__ int64_t line(int64_t i) const { return first + i * line_stride; }
-  __device__ int64_t step(int64_t k) const { return k * depth_stride; }
-  __device__ int64_t position(int64_t line, int64_t step) const { return line + step; }
-};
-
+/// A factor, batch by batch.
 struct MatrixSource {
   MatrixLines matrix;
   int32_t batch_rank;

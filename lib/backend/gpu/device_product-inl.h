@@ -42,6 +42,23 @@ struct Product {
   Finish finish;
 };
 
+// ---- sources ----
+
+/// A matrix: rows of a or columns of b are its lines.
+struct MatrixLines {
+  using Line = int64_t;
+
+  FactorArray array;
+  int64_t lines, depth;
+  int64_t line_stride, depth_stride;
+  int64_t first;
+
+  __device__ bool runs_along_depth() const { return depth_stride == 1; }
+  __device__ int64_t line(int64_t i) const { return first + i * line_stride; }
+  __device__ int64_t step(int64_t k) const { return k * depth_stride; }
+  __device__ int64_t position(int64_t line, int64_t step) const { return line + step; }
+};
+
 // ---- four neighbours ----
 
 /// As they lie in memory: to convert them at once would be to wait for them.
@@ -131,11 +148,14 @@ __device__ inline Fetched<C> fetch(const Source &from, int64_t line, const typen
 
 // ---- a piece of a factor: kDepth terms of kLines lines ----
 
+/// Quads from term to term in shared memory; odd: fewer conflicts.
+constexpr int pitch_of(int lines) { return lines / 4 + 1; }
+
 /// How the threads of a block bring a piece from memory to shared memory, which has the lines of a term together.
 template <typename C, typename Source, int kLines, int kDepth>
 struct Piece {
   static constexpr int kFetches = kLines * kDepth / 4 / kBlockThreads;  ///< of four neighbours, by each thread
-  static constexpr int kPitch = kLines / 4 + 1;  ///< quads from term to term; odd: fewer conflicts
+  static constexpr int kPitch = pitch_of(kLines);
   static_assert(kFetches >= 1);
 
   const Source &from;
@@ -256,22 +276,30 @@ __device__ inline TilePlace place_of(const AnyProduct &product, int64_t tile, in
   return place;
 }
 
-/// Sums of a tile over the terms from `begin` on; b has as many terms as a.
+/// Pieces of both factors in shared memory: the one that is multiplied and the next.
+template <typename C, int kQuads>
+struct TilePieces {
+  static constexpr int kDepth = TileShape::depth(kQuads);
+  static constexpr int kPitchA = pitch_of(TileShape::rows(kQuads)), kPitchB = pitch_of(TileShape::columns(kQuads));
+
+  Quad<C> a[2][kDepth * kPitchA];
+  Quad<C> b[2][kDepth * kPitchB];
+};
+
+/// Sums of a tile over the terms from `begin` on; b has as many terms as a. All threads are done with `shared` then.
 template <typename C, int kQuads, typename SourceA, typename SourceB>
 __device__ inline void sum_tile(const SourceA &a, const SourceB &b, const TilePlace &place, int64_t begin,
-                                Sums<C, kQuads> &sums) {
+                                TilePieces<C, kQuads> &shared, Sums<C, kQuads> &sums) {
   constexpr int kDepth = TileShape::depth(kQuads);
   using PieceA = Piece<C, SourceA, TileShape::rows(kQuads), kDepth>;
   using PieceB = Piece<C, SourceB, TileShape::columns(kQuads), kDepth>;
-  __shared__ Quad<C> shared_a[2][kDepth * PieceA::kPitch];
-  __shared__ Quad<C> shared_b[2][kDepth * PieceB::kPitch];
   if (begin >= a.depth) return;
   PieceA piece_a(a, place.row);
   PieceB piece_b(b, place.column);
   piece_a.get(begin);
   piece_b.get(begin);
-  piece_a.put(shared_a[0]);
-  piece_b.put(shared_b[0]);
+  piece_a.put(shared.a[0]);
+  piece_b.put(shared.b[0]);
   __syncthreads();
   const int down = static_cast<int>(threadIdx.x) / TileShape::kAcross;
   const int across = static_cast<int>(threadIdx.x) % TileShape::kAcross;
@@ -283,11 +311,11 @@ __device__ inline void sum_tile(const SourceA &a, const SourceB &b, const TilePl
       piece_b.get(term + kDepth);
     }
     for (int i = 0; i < kDepth; ++i)
-      sums.add_products(shared_a[half] + i * PieceA::kPitch + down, shared_b[half] + i * PieceB::kPitch + across);
+      sums.add_products(shared.a[half] + i * PieceA::kPitch + down, shared.b[half] + i * PieceB::kPitch + across);
     half ^= 1;
     if (has_next) {
-      piece_a.put(shared_a[half]);
-      piece_b.put(shared_b[half]);
+      piece_a.put(shared.a[half]);
+      piece_b.put(shared.b[half]);
     }
     __syncthreads();
   }
@@ -301,8 +329,9 @@ __global__ void __launch_bounds__(kBlockThreads, 2) multiply_tiles(const AnyProd
   const int64_t begin = place.split * product.split_depth;
   if (product.splits > 1 && a.depth > begin + product.split_depth) a.depth = begin + product.split_depth;
   b.depth = a.depth;
+  __shared__ TilePieces<C, kQuads> shared;
   Sums<C, kQuads> sums;
-  sum_tile<C, kQuads>(a, b, place, begin, sums);
+  sum_tile(a, b, place, begin, shared, sums);
   const int64_t row = place.row + static_cast<int64_t>(threadIdx.x) / TileShape::kAcross * 4;
   const int64_t column = place.column + static_cast<int64_t>(threadIdx.x) % TileShape::kAcross * 4;
   if (product.parts == nullptr) return sums.store(product.target.at_batch(place.batch), product.finish, row, column);

@@ -27,6 +27,8 @@ constexpr KernelEntry kKernels[] = {
     {"all_finite", make_all_finite},
     {"argmax", make_arg_reduce},
     {"argmin", make_arg_reduce},
+    {"attention", make_attention},
+    {"attention_gradient", make_attention_gradient},
     {"avg_pool2d", make_avg_pool2d},
     {"avg_pool2d_gradient", make_avg_pool2d_gradient},
     {"batch_norm_gradient_apply", make_batch_norm_gradient_apply},

@@ -25,6 +25,10 @@ base::Result<Kernel> make_slice(KernelRequest &request);
 base::Result<Kernel> make_slice_gradient(KernelRequest &request);
 base::Result<Kernel> make_transpose(KernelRequest &request);
 
+// attention_kernels.cc
+base::Result<Kernel> make_attention(KernelRequest &request);
+base::Result<Kernel> make_attention_gradient(KernelRequest &request);
+
 // gather_kernels.cc: picking by index.
 base::Result<Kernel> make_gather(KernelRequest &request);
 base::Result<Kernel> make_gather_gradient(KernelRequest &request);
