@@ -9,7 +9,7 @@ namespace tutti::impl::backend::cuda {
 
 using base::Result;
 
-Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal) {
+Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal, std::shared_ptr<const gpu::KeptPlans> kept) {
   int major = 0, minor = 0;
   TUTTI_TRY(gpu::status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal),
                            "asking what a device is"));
@@ -20,11 +20,14 @@ Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal) {
                              ", and this plug-in is compiled for ", TUTTI_GPU_LEAST_ARCHITECTURE / 10, ".",
                              TUTTI_GPU_LEAST_ARCHITECTURE % 10, " and later");
   TUTTI_ASSIGN(std::shared_ptr<DeviceHandles> handles, DeviceHandles::of(ordinal));
+  if (kept != nullptr) handles->keep_plans(std::move(kept));
   return std::unique_ptr<gpu::Library>(new CudaLibrary(std::move(handles)));
 }
 
 Result<gpu::Kernel> CudaLibrary::find(gpu::KernelRequest &request) {
   const std::string_view op = request.node.op;
+  if (op == "attention") return make_attention(request, handles_);
+  if (op == "attention_gradient") return make_attention_gradient(request, handles_);
   if (op == "matmul") return make_matmul(request, handles_);
   if (op == "conv2d") return make_conv2d(request, handles_);
   if (op == "conv2d_input_gradient") return make_conv2d_input_gradient(request, handles_);

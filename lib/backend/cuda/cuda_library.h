@@ -19,8 +19,10 @@ namespace tutti::impl::backend::cuda {
 
 class CudaLibrary final : public gpu::Library {
  public:
-  /// UNAVAILABLE for a GPU that the plug-in's kernels were not compiled for.
-  static base::Result<std::unique_ptr<gpu::Library>> open(int32_t ordinal);
+  /// UNAVAILABLE for a GPU that the plug-in's kernels were not compiled for. Plans that took long to make are kept in
+  /// `kept`; null: nowhere.
+  static base::Result<std::unique_ptr<gpu::Library>> open(int32_t ordinal,
+                                                          std::shared_ptr<const gpu::KeptPlans> kept = nullptr);
 
   base::Result<gpu::Kernel> find(gpu::KernelRequest &request) override;
   std::string describe() const override { return handles_->describe(); }

@@ -203,7 +203,9 @@ Result<std::vector<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnD
   GraphMaker graph(cudnn, work);
   TUTTI_ASSIGN(const bool is_taken, graph.make());
   if (!is_taken) return std::vector<CudnnPlan>();
-  return CudnnPlan::find(cudnn, device, graph.take(), limits, wish);
+  CudnnWish wanted = wish;
+  wanted.kept_as = describe(work, limits);
+  return CudnnPlan::find(cudnn, device, graph.take(), limits, wanted);
 }
 
 }  // namespace tutti::impl::backend::cuda

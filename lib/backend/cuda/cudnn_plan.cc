@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace tutti::impl::backend::cuda {
@@ -98,7 +99,7 @@ class CudnnSearch {
     if (!plan.keeps_to(limits_, configuration)) return;
     plan.name_ = base::concat(place, " engine ", plan.engine_);
     if (!wish_.name.empty() && plan.name_ != wish_.name) return;
-    if (plan.make_ready(device_, configuration, limits_)) plans_.push_back(std::move(plan));
+    if (plan.make_ready(device_, configuration, limits_, wish_.kept_as)) plans_.push_back(std::move(plan));
   }
 
   const Cudnn &cudnn_;
@@ -158,13 +159,58 @@ bool CudnnPlan::keeps_to(const CudnnLimits &limits, const CudnnDescriptor &confi
   });
 }
 
-bool CudnnPlan::make_ready(const CudnnDevice &device, CudnnDescriptor &configuration, const CudnnLimits &limits) {
-  CudnnDescriptor plan(*cudnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// A plan for the device, to be given its contents.
+CudnnDescriptor plan_for(const Cudnn &cudnn, const CudnnDevice &device) {
+  CudnnDescriptor plan(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   if (device.handle != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, device.handle);
   if (device.properties != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device.properties);
+  return plan;
+}
+
+/// A finished plan as text, with the code of its kernels; "" where cuDNN gives none.
+std::string text_of(const CudnnDescriptor &plan) {
+  const int64_t size = plan.get(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, nullptr);
+  std::string text(static_cast<size_t>(std::max<int64_t>(size, 0)), '\0');
+  if (plan.get(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, size, text.data()) != size) text.clear();
+  return text;
+}
+
+}  // namespace
+
+CudnnDescriptor CudnnPlan::make_plan(const CudnnDevice &device, const CudnnDescriptor &configuration,
+                                     const std::string &kept_as, bool *is_ready) const {
+  const bool may_keep = device.kept != nullptr && !kept_as.empty();
+  const std::string key = base::concat("cudnn ", cudnn_->cudnnGetVersion(), " ", kept_as, " by ", name_);
+  const std::optional<std::string> kept = may_keep ? device.kept->load(key) : std::nullopt;
+  if (kept) {
+    CudnnDescriptor plan = plan_for(*cudnn_, device);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, static_cast<int64_t>(kept->size()),
+             kept->data());
+    *is_ready = plan.finalize().ok();
+    if (*is_ready) return plan;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  CudnnDescriptor plan = plan_for(*cudnn_, device);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   // A proposal is a guess; this is the check.
-  if (!plan.finalize().ok()) return false;
+  *is_ready = plan.finalize().ok();
+  if (!*is_ready || !may_keep || seconds_since(start) < kLongSeconds) return plan;
+  const std::string text = text_of(plan);
+  if (!text.empty()) device.kept->store(key, text);
+  return plan;
+}
+
+bool CudnnPlan::make_ready(const CudnnDevice &device, CudnnDescriptor &configuration, const CudnnLimits &limits,
+                           const std::string &kept_as) {
+  bool is_ready = false;
+  CudnnDescriptor plan = make_plan(device, configuration, kept_as, &is_ready);
+  if (!is_ready) return false;
   int64_t bytes = 0;
   if (plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes) != 1) return false;
   if (bytes > limits.most_scratch) return false;
@@ -183,7 +229,7 @@ Status CudnnPlan::execute(cudnnHandle_t handle, std::span<const int64_t> uids, s
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, scratch);
   TUTTI_TRY(pack.finalize());
   return status_of(*cudnn_, cudnn_->cudnnBackendExecute(handle, own_.back().pointer(), pack.pointer()),
-                   "running a convolution");
+                   "running a graph of operations");
 }
 
 }  // namespace tutti::impl::backend::cuda

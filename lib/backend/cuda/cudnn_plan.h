@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "backend/cuda/dynamic_library.h"
+#include "backend/gpu/kept_plans.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {
@@ -61,6 +62,7 @@ class CudnnDescriptor {
 struct CudnnDevice {
   cudnnHandle_t handle = nullptr;
   const CudnnDescriptor *properties = nullptr;
+  const gpu::KeptPlans *kept = nullptr;  ///< where plans are kept that took long to make; null: nowhere
 };
 
 /// What a plan may do.
@@ -76,6 +78,7 @@ struct CudnnWish {
   std::string name;  ///< this one alone; "" = any
   /// Also what works where nothing fast does? It may be an engine that is slower than others that do less.
   bool allows_fallback = true;
+  std::string kept_as = "";  ///< what the graph is, as exactly as plans depend on it; "" = no plan is kept
 };
 
 /// A graph to make plans for: its operations, and what they refer to, all finalized.
@@ -88,6 +91,8 @@ class CudnnPlan {
  public:
   /// Seconds after which no second plan is looked for: cuDNN compiles some while they are made.
   static constexpr double kMostSeconds = 1;
+  /// Seconds from which on a plan is worth keeping.
+  static constexpr double kLongSeconds = 0.05;
 
   /// Engines that cuDNN proposes, supports and that keep to the limits, best estimate first; none where there are none.
   static base::Result<std::vector<CudnnPlan>> find(const Cudnn &cudnn, const CudnnDevice &device, CudnnGraph graph,
@@ -108,7 +113,11 @@ class CudnnPlan {
   using Parts = std::shared_ptr<const std::vector<CudnnDescriptor>>;
   CudnnPlan(const Cudnn &cudnn, Parts parts) : cudnn_(&cudnn), parts_(std::move(parts)) {}
   bool keeps_to(const CudnnLimits &limits, const CudnnDescriptor &configuration);
-  bool make_ready(const CudnnDevice &device, CudnnDescriptor &configuration, const CudnnLimits &limits);
+  bool make_ready(const CudnnDevice &device, CudnnDescriptor &configuration, const CudnnLimits &limits,
+                  const std::string &kept_as);
+  /// The plan that is kept, or one made now; not to be used where that cannot be finished.
+  CudnnDescriptor make_plan(const CudnnDevice &device, const CudnnDescriptor &configuration, const std::string &kept_as,
+                            bool *is_ready) const;
 
   const Cudnn *cudnn_;
   Parts parts_;                       // the graph is the last of them; plans of one search share them

@@ -2,6 +2,7 @@
 #include "backend/cuda/device_handles.h"
 
 #include <map>
+#include <utility>
 
 #include "backend/gpu/runtime.h"
 
@@ -98,6 +99,11 @@ const Cudnn *DeviceHandles::cudnn(const Use &) {
   const Status status = open_cudnn();
   if (!status.ok()) cudnn_text_ = "cuDNN is missing: " + status.message();
   return cudnn_;
+}
+
+void DeviceHandles::keep_plans(std::shared_ptr<const gpu::KeptPlans> kept) {
+  const std::lock_guard guard(mutex_);
+  kept_plans_ = std::move(kept);
 }
 
 std::string DeviceHandles::describe() {

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <string>
 
+#include "backend/cuda/cudnn_plan.h"
 #include "backend/cuda/dynamic_library.h"
 #include "base/status.h"
 
@@ -52,6 +53,10 @@ class DeviceHandles {
   cublasLtHandle_t cublaslt_handle() const { return cublaslt_handle_; }
   const Cudnn *cudnn(const Use &use);
   cudnnHandle_t cudnn_handle() const { return cudnn_handle_; }
+  /// What cuDNN makes plans for, once it is open.
+  CudnnDevice cudnn_device(const Use &) const { return {cudnn_handle_, nullptr, kept_plans_.get()}; }
+  /// Plans that took long to make are kept there from now on.
+  void keep_plans(std::shared_ptr<const gpu::KeptPlans> kept);
 
   int32_t ordinal() const { return ordinal_; }
   /// Bytes of memory that products should have, by NVIDIA's advice for the generation.
@@ -73,6 +78,7 @@ class DeviceHandles {
   const Cudnn *cudnn_ = nullptr;
   cudnnHandle_t cudnn_handle_ = nullptr;
   std::string cudnn_text_;
+  std::shared_ptr<const gpu::KeptPlans> kept_plans_;
 };
 
 }  // namespace tutti::impl::backend::cuda

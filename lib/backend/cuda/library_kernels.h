@@ -33,6 +33,10 @@ base::Result<gpu::Kernel> make_conv2d(gpu::KernelRequest &request, const Handles
 base::Result<gpu::Kernel> make_conv2d_input_gradient(gpu::KernelRequest &request, const Handles &handles);
 base::Result<gpu::Kernel> make_conv2d_kernel_gradient(gpu::KernelRequest &request, const Handles &handles);
 
+// attention_kernels.cc
+base::Result<gpu::Kernel> make_attention(gpu::KernelRequest &request, const Handles &handles);
+base::Result<gpu::Kernel> make_attention_gradient(gpu::KernelRequest &request, const Handles &handles);
+
 }  // namespace tutti::impl::backend::cuda
 
 #endif  // TUTTI_BACKEND_CUDA_LIBRARY_KERNELS_H_

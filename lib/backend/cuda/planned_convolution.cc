@@ -100,20 +100,18 @@ int64_t most_scratch(const std::vector<CudnnPlan> &plans) {
 
 Result<const CudnnPlan *> PlannedConvolution::plan_for(const Handles &handles, const DeviceHandles::Use &use,
                                                        gpu::AlgorithmTrials *trials) {
-  const std::lock_guard guard(mutex_);
-  const auto found = plans_.find(handles->ordinal());
-  if (found != plans_.end()) return &found->second.plan;
-  const Cudnn *const cudnn = handles->cudnn(use);
-  if (cudnn == nullptr) return static_cast<const CudnnPlan *>(nullptr);
-  CudnnDevice device;
-  device.handle = handles->cudnn_handle();
-  TUTTI_ASSIGN(Plans plans,
-               trials == nullptr ? find_plans(*cudnn, device, {1, engine_name_}) : find_fastest(handles, use, *trials));
-  if (plans.empty()) return static_cast<const CudnnPlan *>(nullptr);
-  CudnnPlan &plan = plans.front();
-  limits_.most_scratch = std::min(limits_.most_scratch, plan.scratch_bytes());
-  engine_name_ = plan.name();
-  return &plans_.emplace(handles->ordinal(), PlanOnDevice{handles, std::move(plan)}).first->second.plan;
+  return plans_.get(handles, [&]() -> Result<std::optional<CudnnPlan>> {
+    const Cudnn *const cudnn = handles->cudnn(use);
+    if (cudnn == nullptr) return std::optional<CudnnPlan>();
+    const CudnnDevice device = handles->cudnn_device(use);
+    TUTTI_ASSIGN(Plans plans, trials == nullptr ? find_plans(*cudnn, device, {1, engine_name_})
+                                                : find_fastest(handles, use, *trials));
+    if (plans.empty()) return std::optional<CudnnPlan>();
+    CudnnPlan &plan = plans.front();
+    limits_.most_scratch = std::min(limits_.most_scratch, plan.scratch_bytes());
+    engine_name_ = plan.name();
+    return std::optional<CudnnPlan>(std::move(plan));
+  });
 }
 
 Status PlannedConvolution::issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch) {
@@ -145,8 +143,7 @@ Result<PlannedConvolution::Plans> PlannedConvolution::find_fastest(const Handles
                                                                    const DeviceHandles::Use &use,
                                                                    gpu::AlgorithmTrials &trials) {
   const Cudnn &cudnn = *handles->cudnn(use);
-  CudnnDevice device;
-  device.handle = handles->cudnn_handle();
+  const CudnnDevice device = handles->cudnn_device(use);
   const std::string what = base::concat("cudnn ", cudnn.cudnnGetVersion(), " ", describe(work_, limits_));
   const std::optional<std::string> known = trials.known(what);
   if (known) return *known == kApart ? Result<Plans>(Plans()) : find_plans(cudnn, device, {1, *known});

@@ -9,13 +9,12 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/cuda/cudnn_convolution.h"
+#include "backend/cuda/device_plans.h"
 #include "backend/cuda/library_kernels.h"
 #include "backend/gpu/algorithm_trials.h"
 
@@ -34,10 +33,6 @@ class PlannedConvolution {
   base::Status issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch);
 
  private:
-  struct PlanOnDevice {
-    Handles handles;  // outlive the plan
-    CudnnPlan plan;
-  };
   using Plans = std::vector<CudnnPlan>;
 
   base::Result<Plans> find_plans(const Cudnn &cudnn, const CudnnDevice &device, const CudnnWish &wish);
@@ -46,10 +41,10 @@ class PlannedConvolution {
   base::Status try_apart(const CudnnPlan &plain, const CudnnDevice &device, char *memory, cudaStream_t stream) const;
 
   const ConvolutionWork work_;
-  std::mutex mutex_;
+  // Changed while a plan is looked for only:
   CudnnLimits limits_;
   std::string engine_name_;  // of the first; "" = none yet
-  std::map<int32_t, PlanOnDevice> plans_;
+  DevicePlans<CudnnPlan> plans_;
 };
 
 }  // namespace tutti::impl::backend::cuda

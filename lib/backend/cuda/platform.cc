@@ -3,6 +3,8 @@
 // CUDA as a platform of gpu/.
 #include "backend/gpu/platform.h"
 
+#include <utility>
+
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/nvrtc_compiler.h"
 #include "backend/gpu/runtime.h"
@@ -54,7 +56,9 @@ Result<DeviceFacts> describe(int32_t ordinal) {
   return facts;
 }
 
-Result<std::unique_ptr<Library>> open_library(int32_t ordinal) { return cuda::CudaLibrary::open(ordinal); }
+Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const KeptPlans> kept) {
+  return cuda::CudaLibrary::open(ordinal, std::move(kept));
+}
 
 bool generates_kernels() { return true; }
 

@@ -21,6 +21,8 @@ std::string GpuBackend::device_name(int32_t index) const { return base::concat(p
 
 // ---- devices ----
 
+constexpr int32_t kWarning = 2;
+
 Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t index) {
   auto device = std::make_unique<GpuDevice>();
   device->backend = &backend;
@@ -28,12 +30,15 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t 
   device->ordinal = backend.ordinals[static_cast<size_t>(index)];
   TUTTI_TRY(device->make_current());
   TUTTI_TRY(status_of(gpuStreamCreateWithFlags(&device->copies, gpuStreamNonBlocking), "making a stream"));
-  TUTTI_ASSIGN(device->library, platform::open_library(device->ordinal));
   device->generator =
       std::make_unique<KernelGenerator>(device->ordinal, backend.generate_kernels, backend.cache_folder, backend.host);
   TUTTI_ASSIGN(const platform::DeviceFacts facts, platform::describe(device->ordinal));
   device->description = facts.description;
   device->multiplies_bf16 = facts.multiplies_bf16;
+  const auto log = [host = backend.host](const std::string &line) { host->log(host->user, kWarning, line.c_str()); };
+  TUTTI_ASSIGN(device->library,
+               platform::open_library(
+                   device->ordinal, std::make_shared<const KeptPlans>(backend.cache_folder, device->description, log)));
   return device;
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "backend/gpu/kept_plans.h"
 #include "backend/gpu/library.h"
 #include "backend/gpu/run_time_compiler.h"
 #include "base/status.h"
@@ -31,8 +32,9 @@ struct DeviceFacts {
 };
 base::Result<DeviceFacts> describe(int32_t ordinal);
 
-/// Kernels that the platform's libraries have for a device; null where there are none. The device is current.
-base::Result<std::unique_ptr<Library>> open_library(int32_t ordinal);
+/// Kernels that the platform's libraries have for a device; null where there are none. What they compile may be kept in
+/// `kept`. The device is current.
+base::Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const KeptPlans> kept);
 
 /// Are kernels compiled at run time where nobody says whether?
 bool generates_kernels();

@@ -61,7 +61,7 @@ Result<DeviceFacts> describe(int32_t ordinal) {
   return facts;
 }
 
-Result<std::unique_ptr<Library>> open_library(int32_t ordinal) {
+Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const KeptPlans>) {
   TUTTI_ASSIGN(const hipDeviceProp_t properties, properties_of(ordinal));
   const std::string architecture = architecture_of(properties);
   const std::vector<std::string> compiled = base::split(TUTTI_HIP_ARCHITECTURES, ' ');

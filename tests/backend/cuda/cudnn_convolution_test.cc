@@ -4,14 +4,13 @@
 // device that is described. Skipped where cuDNN is missing or older.
 #include "backend/cuda/cudnn_convolution.h"
 
-#include <dlfcn.h>
-
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "described_device.h"
 #include "testing.h"
 
 using namespace tutti::impl;
@@ -20,29 +19,6 @@ namespace gpu = backend::gpu;
 using tensor::DType;
 
 namespace {
-
-/// An H100 (SXM, 80 GB), as NVIDIA's documentation tells of it.
-constexpr const char *kH100 = R"({
-  "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0, "deviceName": "NVIDIA H100 80GB HBM3", "pciDeviceId": 0,
-  "multiProcessorCount": 132, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000, "l2CacheSize": 52428800,
-  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "warpSize": 32, "regsPerBlock": 65536,
-  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
-  "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
-  "totalGlobalMem": 85017755648, "isTccDriver": 0, "supportCoopLaunch": 1})";
-
-const Cudnn *library = nullptr;
-std::optional<CudnnDescriptor> h100;
-
-/// Whether cuDNN is here and knows what the description says.
-bool open_device() {
-  const auto loaded = cudnn();
-  if (!loaded.ok() || loaded.value()->cudnnGetVersion() < 91100) return false;
-  library = loaded.value();
-  h100.emplace(*library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-  h100->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, static_cast<int64_t>(std::string(kH100).size()),
-            kH100);
-  return h100->finalize().ok();
-}
 
 ConvolutionShape shape_of(DType dtype, int64_t size, int64_t channels, int64_t filters, int64_t window, int64_t stride,
                           int64_t pad_before, int64_t pad_after, int64_t groups = 1) {
@@ -59,9 +35,7 @@ ConvolutionShape shape_of(DType dtype, int64_t size, int64_t channels, int64_t f
 }
 
 std::vector<CudnnPlan> plans(const ConvolutionWork &work, const CudnnLimits &limits, const CudnnWish &wish = {}) {
-  CudnnDevice device;
-  device.properties = &*h100;
-  return assert_ok_value(plan_convolution(*library, device, work, limits, wish));
+  return assert_ok_value(plan_convolution(described_cudnn(), described_device(), work, limits, wish));
 }
 std::vector<CudnnPlan> plans(const ConvolutionShape &shape, ConvolutionPass pass, const CudnnLimits &limits,
                              const CudnnWish &wish = {}) {
@@ -176,7 +150,7 @@ void a_bias_has_plans(void **) {
 
 /// All other graphs cuDNN compiles, which it does with a driver only.
 void every_tail_has_plans(void **) {
-  if (dlopen("libcuda.so.1", RTLD_NOW) == nullptr) test_skip();
+  if (!has_driver()) test_skip();
   using gpu::ElementOp;
   const std::pair<ConvolutionPass, std::vector<ElementOp>> tails[] = {
       {ConvolutionPass::forward, {ElementOp::relu}},
@@ -230,13 +204,13 @@ void the_padding_behind_gives_the_same_windows(void **) {
 }
 
 void with_device(void **) {
-  if (!h100) test_skip();
+  if (!has_described_device()) test_skip();
 }
 
 }  // namespace
 
 int main() {
-  if (!open_device()) h100.reset();
+  const bool has_device = open_described_device();
   const CMUnitTest everywhere[] = {cmocka_unit_test(the_padding_behind_gives_the_same_windows)};
   const CMUnitTest with_cudnn[] = {
       cmocka_unit_test(usual_convolutions_have_plans),
@@ -249,6 +223,6 @@ int main() {
   const CMUnitTest without[] = {cmocka_unit_test(with_device)};
   const int failed = cmocka_run_group_tests(everywhere, nullptr, nullptr);
   if (failed != 0) return failed;
-  return h100 ? cmocka_run_group_tests(with_cudnn, nullptr, nullptr)
-              : cmocka_run_group_tests(without, nullptr, nullptr);
+  return has_device ? cmocka_run_group_tests(with_cudnn, nullptr, nullptr)
+                    : cmocka_run_group_tests(without, nullptr, nullptr);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <set>
 
 #include "tensor/half.h"
@@ -44,9 +45,12 @@ struct Array {
 
 float load(cudnnDataType_t type, const void *memory, int64_t index) {
   if (type == CUDNN_DATA_FLOAT) return static_cast<const float *>(memory)[index];
+  if (type == CUDNN_DATA_INT32) return static_cast<float>(static_cast<const int32_t *>(memory)[index]);
   const uint16_t bits = static_cast<const uint16_t *>(memory)[index];
   return type == CUDNN_DATA_HALF ? impl::tensor::half_bits_to_float(bits) : impl::tensor::bfloat16_bits_to_float(bits);
 }
+
+bool has_16_bits(cudnnDataType_t type) { return type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16; }
 
 void store(cudnnDataType_t type, void *memory, int64_t index, float value) {
   if (type == CUDNN_DATA_FLOAT) {
@@ -99,6 +103,8 @@ double activation(cudnnPointwiseMode_t mode, double x) {
   switch (mode) {
     case CUDNN_POINTWISE_EXP:
       return std::exp(x);
+    case CUDNN_POINTWISE_LOG:
+      return std::log(x);
     case CUDNN_POINTWISE_RELU_FWD:
       return std::fmax(x, 0.0);
     case CUDNN_POINTWISE_TANH_FWD:
@@ -130,7 +136,8 @@ bool compare(cudnnPointwiseMode_t mode, float x, float b) {
 }
 
 bool is_activation(cudnnPointwiseMode_t mode) {
-  return mode == CUDNN_POINTWISE_EXP || (mode >= CUDNN_POINTWISE_RELU_FWD && mode < CUDNN_POINTWISE_RELU_BWD);
+  return mode == CUDNN_POINTWISE_EXP || mode == CUDNN_POINTWISE_LOG ||
+         (mode >= CUDNN_POINTWISE_RELU_FWD && mode < CUDNN_POINTWISE_RELU_BWD);
 }
 
 /// Of modes for gradients `x` is dy, and `b` what the activation was of.
@@ -177,10 +184,17 @@ class GraphRun {
   }
 
   void add(const Descriptor &operation) {
-    if (operation.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
-      compute_elements(operation);
-    } else {
-      convolve(operation);
+    switch (operation.type) {
+      case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+        return compute_elements(operation);
+      case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+        return multiply(operation);
+      case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+        return reduce(operation);
+      case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+        return reshape(operation);
+      default:
+        return convolve(operation);
     }
   }
   /// Was all of it right, and every tensor of the pack met?
@@ -224,16 +238,83 @@ class GraphRun {
 
   void write(const Descriptor &tensor, Array array, cudnnDataType_t between) {
     if (has_flag(tensor, CUDNN_ATTR_TENSOR_IS_VIRTUAL)) {
-      // Digits are not lost on the way.
-      if (type_of(tensor) != between) is_right_ = false;
-      made_.emplace(&tensor, std::move(array));
+      // Digits are not lost on the way, but for factors of products.
+      if (type_of(tensor) != between && !has_16_bits(type_of(tensor))) is_right_ = false;
+      if (has_16_bits(type_of(tensor))) round(type_of(tensor), array);
+      made_.insert_or_assign(&tensor, std::move(array));
       return;
     }
     void *const memory = memory_of(tensor);
     if (memory == nullptr) return;
+    // It may be read further on, unrounded only where it is f32.
+    if (has_16_bits(type_of(tensor))) round(type_of(tensor), array);
+    made_.insert_or_assign(&tensor, array);
     array.for_all([&](int64_t n, int64_t c, int64_t h, int64_t w) {
       store(type_of(tensor), memory, position(tensor, n, c, h, w), array.at(n, c, h, w));
     });
+  }
+
+  static void round(cudnnDataType_t type, Array &array) {
+    for (float &value : array.values) {
+      uint16_t bits = 0;
+      store(type, &bits, 0, value);
+      value = load(type, &bits, 0);
+    }
+  }
+
+  /// c = a b of the last two dims; heads of b that are fewer are shared by as many of a, one after the other.
+  void multiply(const Descriptor &operation) {
+    Array a = read(operation.part(CUDNN_ATTR_OPERATION_MATMUL_ADESC));
+    Array b = read(operation.part(CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+    const Descriptor &result = operation.part(CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+    Array c(result);
+    const int64_t inner = a.dims[3];
+    if (b.dims[2] != inner || c.dims[2] != a.dims[2] || c.dims[3] != b.dims[3] || c.dims[1] != a.dims[1] ||
+        b.dims[1] == 0 || a.dims[1] % b.dims[1] != 0) {
+      is_right_ = false;
+      return;
+    }
+    const int64_t shared = a.dims[1] / b.dims[1];
+    c.for_all([&](int64_t n, int64_t head, int64_t i, int64_t j) {
+      double sum = 0;
+      for (int64_t k = 0; k < inner; ++k)
+        sum += static_cast<double>(a.at(n, head, i, k)) * static_cast<double>(b.at(n, head / shared, k, j));
+      c.at(n, head, i, j) = static_cast<float>(sum);
+    });
+    write(result, std::move(c), CUDNN_DATA_FLOAT);
+  }
+
+  /// Sums or extremes of the elements that share a place in the result; heads that are fewer, one after the other.
+  void reduce(const Descriptor &operation) {
+    const auto mode =
+        operation.part(CUDNN_ATTR_OPERATION_REDUCTION_DESC).get<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR);
+    if (mode != CUDNN_REDUCE_TENSOR_ADD && mode != CUDNN_REDUCE_TENSOR_MAX) is_right_ = false;
+    Array x = read(operation.part(CUDNN_ATTR_OPERATION_REDUCTION_XDESC));
+    const Descriptor &result = operation.part(CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
+    Array y(result);
+    if (mode == CUDNN_REDUCE_TENSOR_MAX) y.values.assign(y.values.size(), -std::numeric_limits<float>::infinity());
+    const int64_t shared = x.dims[1] / y.dims[1];
+    x.for_all([&](int64_t n, int64_t c, int64_t h, int64_t w) {
+      float &into = y.at(n, c / shared, h, w);
+      const float value = x.at(n, c, h, w);
+      into = mode == CUDNN_REDUCE_TENSOR_ADD ? into + value : std::fmax(into, value);
+    });
+    write(result, std::move(y), CUDNN_DATA_FLOAT);
+  }
+
+  /// The last two dims are exchanged; nothing moves.
+  void reshape(const Descriptor &operation) {
+    const Descriptor &source = operation.part(CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
+    const Descriptor &result = operation.part(CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
+    Array x = read(source), y(result);
+    if (x.dims[2] != y.dims[3] || x.dims[3] != y.dims[2] ||
+        source.get<int64_t>(CUDNN_ATTR_TENSOR_STRIDES, 2) != result.get<int64_t>(CUDNN_ATTR_TENSOR_STRIDES, 3) ||
+        source.get<int64_t>(CUDNN_ATTR_TENSOR_STRIDES, 3) != result.get<int64_t>(CUDNN_ATTR_TENSOR_STRIDES, 2)) {
+      is_right_ = false;
+      return;
+    }
+    y.for_all([&](int64_t n, int64_t c, int64_t h, int64_t w) { y.at(n, c, h, w) = x.at(n, c, w, h); });
+    write(result, std::move(y), CUDNN_DATA_FLOAT);
   }
 
   void convolve(const Descriptor &operation) {
@@ -263,7 +344,8 @@ class GraphRun {
   void compute_elements(const Descriptor &operation) {
     const Descriptor &work = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
     const auto mode = work.get<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
-    if (work.get<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT) is_right_ = false;
+    const bool is_comparison = mode >= CUDNN_POINTWISE_CMP_EQ && mode <= CUDNN_POINTWISE_CMP_LE;
+    const auto computed_in = work.get<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC);
     const bool has_gradients = operation.has(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC);
     if (has_gradients != (mode >= CUDNN_POINTWISE_RELU_BWD && mode < CUDNN_POINTWISE_CMP_EQ)) is_right_ = false;
     const Descriptor &result =
@@ -275,12 +357,21 @@ class GraphRun {
     for (const int name : names)
       operands.push_back(operation.has(name) ? read(operation.part(name)) : Array(result));
     Array made(result);
+    const bool is_of_places = mode == CUDNN_POINTWISE_GEN_INDEX || computed_in == CUDNN_DATA_INT32;
+    if (computed_in != CUDNN_DATA_FLOAT && !is_of_places && !is_comparison) is_right_ = false;
+    const int64_t axis = mode == CUDNN_POINTWISE_GEN_INDEX ? work.get<int64_t>(CUDNN_ATTR_POINTWISE_AXIS) : int64_t{0};
     made.for_all([&](int64_t n, int64_t c, int64_t h, int64_t w) {
+      const float places[] = {static_cast<float>(n), static_cast<float>(c), static_cast<float>(h),
+                              static_cast<float>(w)};
       made.at(n, c, h, w) =
-          compute(mode, operands[0].at(n, c, h, w), operands[1].at(n, c, h, w), operands[2].at(n, c, h, w));
+          mode == CUDNN_POINTWISE_GEN_INDEX
+              ? places[axis]
+              : compute(mode, operands[0].at(n, c, h, w), operands[1].at(n, c, h, w), operands[2].at(n, c, h, w));
     });
-    const bool is_comparison = mode >= CUDNN_POINTWISE_CMP_EQ && mode <= CUDNN_POINTWISE_CMP_LE;
-    write(result, std::move(made), is_comparison ? CUDNN_DATA_BOOLEAN : CUDNN_DATA_FLOAT);
+    write(result, std::move(made),
+          is_comparison  ? CUDNN_DATA_BOOLEAN
+          : is_of_places ? CUDNN_DATA_INT32
+                         : CUDNN_DATA_FLOAT);
   }
 
   bool is_right_ = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What graphs of cuDNN's operations compute, on the host: convolutions and pointwise operations of f32, f16 and bf16,
-// in f32. As cuDNN documents little of what becomes of NaNs, activations and extremes make 0 of them here.
+// What graphs of cuDNN's operations compute, on the host: convolutions, products, reductions and pointwise operations
+// of f32, f16 and bf16, in f32. As cuDNN documents little of what becomes of NaNs, activations and extremes make 0 of
+// them here.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_GRAPH_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_GRAPH_H_
 

@@ -19,7 +19,9 @@ base::Result<DeviceFacts> describe(int32_t) {
   return DeviceFacts{"emulated", "GPU emulated on the host", static_cast<int64_t>(total), true};
 }
 
-base::Result<std::unique_ptr<Library>> open_library(int32_t) { return open_emulated_library(); }
+base::Result<std::unique_ptr<Library>> open_library(int32_t, std::shared_ptr<const KeptPlans>) {
+  return open_emulated_library();
+}
 
 /// The usual tests are of the interpreter: compilers take seconds.
 bool generates_kernels() { return false; }

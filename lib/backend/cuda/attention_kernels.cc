@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention by cuDNN, in 16 bits. Where rows have lengths of their own, or a query may see no key, the kernels of all
+// platforms do it.
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/cudnn_attention.h"
+#include "backend/cuda/device_plans.h"
+#include "backend/cuda/library_kernels.h"
+#include "graph/ops/op_attributes.h"
+
+namespace tutti::impl::backend::cuda {
+
+using base::Result;
+using base::Status;
+using gpu::Frame;
+using gpu::Kernel;
+using gpu::KernelRequest;
+using tensor::DType;
+
+namespace {
+
+/// What dq may be added up in, and the scores' gradients where they are kept for sums in one order.
+constexpr int64_t kMostScratch = int64_t{1} << 30;
+
+/// One pass, with its plan for each GPU that it ran on.
+class PlannedAttention {
+ public:
+  PlannedAttention(const AttentionShape &shape, AttentionPass pass, const CudnnLimits &limits)
+      : shape_(shape), pass_(pass), limits_(limits) {}
+
+  /// Null where cuDNN has none.
+  Result<const CudnnAttention *> plan_for(const Handles &handles, const DeviceHandles::Use &use) {
+    return plans_.get(handles, [&]() -> Result<std::optional<CudnnAttention>> {
+      const Cudnn *const cudnn = handles->cudnn(use);
+      if (cudnn == nullptr) return std::optional<CudnnAttention>();
+      TUTTI_ASSIGN(std::vector<CudnnAttention> found,
+                   CudnnAttention::find(*cudnn, handles->cudnn_device(use), shape_, pass_, limits_, {1, engine_name_}));
+      if (found.empty()) return std::optional<CudnnAttention>();
+      engine_name_ = found.front().plan().name();
+      limits_.most_scratch = std::min(limits_.most_scratch, found.front().plan().scratch_bytes());
+      return std::optional<CudnnAttention>(std::move(found.front()));
+    });
+  }
+
+  Status issue(const Frame &frame, const AttentionTensors &tensors) {
+    TUTTI_ASSIGN(const Handles handles, DeviceHandles::of_current_device());
+    const DeviceHandles::Use use(*handles);
+    TUTTI_ASSIGN(const CudnnAttention *const attention, plan_for(handles, use));
+    if (attention == nullptr) return base::internal_error("cuDNN has no plan for attention on this device");
+    const Cudnn &cudnn = *handles->cudnn(use);
+    TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(handles->cudnn_handle(), frame.stream()), "choosing a stream"));
+    return attention->execute(handles->cudnn_handle(), tensors, frame.scratch());
+  }
+
+ private:
+  const AttentionShape shape_;
+  const AttentionPass pass_;
+  // Changed while a plan is looked for only:
+  CudnnLimits limits_;
+  std::string engine_name_;  // of the first; "" = none yet
+  DevicePlans<CudnnAttention> plans_;
+};
+
+template <typename Attributes>
+AttentionShape shape_of(const Attributes &attributes, const LoweredValue &q, const LoweredValue &k) {
+  AttentionShape shape;
+  shape.dtype = q.dtype;
+  shape.rows = q.dims[0];
+  shape.length = q.dims[1];
+  shape.heads = q.dims[2];
+  shape.channels = q.dims[3];
+  shape.key_length = k.dims[1];
+  shape.key_heads = k.dims[2];
+  shape.is_causal = attributes.causal;
+  shape.scale =
+      static_cast<float>(attributes.scale > 0 ? attributes.scale : 1 / std::sqrt(static_cast<double>(shape.channels)));
+  return shape;
+}
+
+/// Ready to be issued, its scratch memory reserved; null where cuDNN has nothing.
+Result<std::shared_ptr<PlannedAttention>> prepare(KernelRequest &request, const Handles &handles,
+                                                  const AttentionShape &shape, AttentionPass pass) {
+  std::shared_ptr<PlannedAttention> none;
+  const bool is_16_bit = shape.dtype == DType::f16 || shape.dtype == DType::bf16;
+  const bool is_empty = shape.score_rows() * shape.key_length == 0;
+  if (!is_16_bit || is_empty || (shape.is_causal && shape.length > shape.key_length)) return none;
+  CudnnLimits limits;
+  limits.most_scratch = kMostScratch;
+  limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
+  auto attention = std::make_shared<PlannedAttention>(shape, pass, limits);
+  const DeviceHandles::Use use(*handles);
+  TUTTI_ASSIGN(const CudnnAttention *const plan, attention->plan_for(handles, use));
+  if (plan == nullptr) return none;
+  request.reserve_scratch(plan->scratch_bytes());
+  request.kernel_name = base::concat("cudnn_attention_", plan->plan().engine());
+  return attention;
+}
+
+}  // namespace
+
+Result<Kernel> make_attention(KernelRequest &request, const Handles &handles) {
+  if (request.has_input(3)) return Kernel();
+  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionAttributes::from(request.node));
+  TUTTI_ASSIGN(const auto attention, prepare(request, handles, shape_of(attributes, request.input(0), request.input(1)),
+                                             AttentionPass::forward));
+  if (attention == nullptr) return Kernel();
+  return Kernel([attention](const Frame &frame) {
+    AttentionTensors tensors;
+    tensors.q = frame.input(0);
+    tensors.k = frame.input(1);
+    tensors.v = frame.input(2);
+    tensors.y = frame.output(0);
+    tensors.statistics = frame.output(1);
+    return attention->issue(frame, tensors);
+  });
+}
+
+Result<Kernel> make_attention_gradient(KernelRequest &request, const Handles &handles) {
+  if (request.has_input(6)) return Kernel();
+  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionGradientAttributes::from(request.node));
+  TUTTI_ASSIGN(const auto attention, prepare(request, handles, shape_of(attributes, request.input(1), request.input(2)),
+                                             AttentionPass::gradient));
+  if (attention == nullptr) return Kernel();
+  return Kernel([attention](const Frame &frame) {
+    AttentionTensors tensors;
+    tensors.dy = frame.input(0);
+    tensors.q = frame.input(1);
+    tensors.k = frame.input(2);
+    tensors.v = frame.input(3);
+    tensors.y = const_cast<void *>(frame.input(4));
+    tensors.statistics = const_cast<void *>(frame.input(5));
+    tensors.dq = frame.output(0);
+    tensors.dk = frame.output(1);
+    tensors.dv = frame.output(2);
+    return attention->issue(frame, tensors);
+  });
+}
+
+}  // namespace tutti::impl::backend::cuda

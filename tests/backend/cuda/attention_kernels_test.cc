@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention as graphs of cuDNN, against the reference backend. cuDNN and the runtime are replaced by what works on the
+// host's memory.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/cuda_library.h"
+#include "backend/cuda/host_cudnn.h"
+#include "backend/gpu/kept_plans.h"
+#include "backend_cases.h"
+#include "backend_under_test.h"
+#include "base/temporary_directory.h"
+#include "graph/batch.h"
+#include "graph/serialize.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using backend::LoweredGraph;
+using graph::Attributes;
+using graph::GraphBuilder;
+using graph::ValueId;
+using tensor::DType;
+using tensor::Tensor;
+using tutti::testing::host_cudnn;
+using Values = GraphBuilder::Values;
+using Dims = std::vector<int64_t>;
+
+namespace {
+
+backend::DeviceRef oracle;
+
+struct Sizes {
+  int64_t rows, length, heads, channels, key_length, key_heads;
+
+  Dims queries() const { return {rows, length, heads, channels}; }
+  Dims keys() const { return {rows, key_length, key_heads, channels}; }
+};
+const Sizes kSizes[] = {{2, 5, 4, 8, 5, 4}, {1, 7, 6, 16, 9, 2}, {3, 1, 2, 8, 6, 1}, {1, 9, 1, 8, 9, 1}};
+
+LoweredGraph lower(const graph::Graph &graph, int32_t level) {
+  const std::string text = graph::to_json_text(graph);
+  tutti_compile_request request{};
+  request.struct_size = sizeof(request);
+  request.graph_text = text.c_str();
+  request.bindings_json = "{}";
+  request.state_json = "{\"arenas\": [], \"entries\": []}";
+  request.level = level;
+  return assert_ok_value(LoweredGraph::decode(request));
+}
+
+/// The kernel of one node, ready to run: what it needs lives as long.
+struct Prepared {
+  std::shared_ptr<LoweredGraph> lowered;
+  std::unique_ptr<backend::gpu::Library> library;
+  std::vector<backend::gpu::FaultText> faults;
+  std::string name;
+  int64_t scratch_bytes = 0;
+  backend::gpu::Kernel kernel;  ///< empty: the library has nothing
+};
+
+const graph::Node &attention_of(const LoweredGraph &lowered) {
+  int32_t step = 0;
+  while (!lowered.step(step).op.starts_with("attention"))
+    ++step;
+  return lowered.step(step);
+}
+
+Prepared prepare(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build, int32_t level,
+                 std::shared_ptr<const backend::gpu::KeptPlans> kept = nullptr) {
+  Prepared made;
+  made.lowered = std::make_shared<LoweredGraph>(lower(assert_ok_value(conformance::build_graph(inputs, build)), level));
+  made.library = assert_ok_value(backend::cuda::CudaLibrary::open(0, std::move(kept)));
+  backend::gpu::KernelRequest request{*made.lowered, attention_of(*made.lowered), made.library.get(), made.faults};
+  made.kernel = assert_ok_value(made.library->find(request));
+  made.name = request.kernel_name;
+  made.scratch_bytes = request.scratch_bytes;
+  return made;
+}
+
+/// Its results, with the scratch memory that it asked for and not a byte more.
+std::vector<Tensor> run(const Prepared &prepared, const std::vector<Tensor> &inputs) {
+  const LoweredGraph &lowered = *prepared.lowered;
+  const graph::Node &node = attention_of(lowered);
+  std::vector<void *> table(lowered.values().size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    table[static_cast<size_t>(lowered.inputs()[i].value)] = const_cast<void *>(inputs[i].data());
+  std::vector<Tensor> results;
+  for (const ValueId output : node.outputs) {
+    const auto &value = lowered.value(output);
+    results.push_back(assert_ok_value(Tensor::allocate(value.dtype, assert_ok_value(tensor::Shape::make(value.dims)))));
+    table[static_cast<size_t>(output)] = results.back().mutable_data();
+  }
+  std::vector<char> scratch(static_cast<size_t>(prepared.scratch_bytes) + 64, 7);
+  backend::gpu::IssueContext context;
+  assert_ok(prepared.kernel(
+      backend::gpu::Frame(table.data(), node.inputs.data(), node.outputs.data(), scratch.data(), context)));
+  assert_true(std::all_of(scratch.end() - 64, scratch.end(), [](char byte) { return byte == 7; }));
+  return results;
+}
+
+Tensor operand(DType dtype, const Dims &dims, uint64_t seed, double low = -1, double high = 1) {
+  conformance::Operand made;
+  made.dtype = dtype;
+  made.dims = dims;
+  made.low = low;
+  made.high = high;
+  return assert_ok_value(conformance::make_operand(made, seed));
+}
+
+conformance::BuildFunction attention(const Attributes &attributes) {
+  return [attributes](GraphBuilder &b, const Values &v) { return b.op_n("attention", v, attributes, 2); };
+}
+conformance::BuildFunction gradient(const Attributes &attributes) {
+  return [attributes](GraphBuilder &b, const Values &v) { return b.op_n("attention_gradient", v, attributes, 3); };
+}
+
+void assert_close(const std::vector<Tensor> &results, const std::vector<Tensor> &expected, double tolerance) {
+  assert_int_equal(results.size(), expected.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    assert_ok(tensor::compare_close(results[i], expected[i], tolerance, tolerance));
+}
+
+void as_the_reference(DType dtype, const Sizes &sizes, const Attributes &attributes, int32_t level) {
+  const double tolerance = dtype == DType::bf16 ? 2e-2 : 3e-3;
+  const std::vector<Tensor> inputs = {operand(dtype, sizes.queries(), 1), operand(dtype, sizes.keys(), 2),
+                                      operand(dtype, sizes.keys(), 3)};
+  const Prepared forward = prepare(inputs, attention(attributes), level);
+  assert_string_equal(forward.name.c_str(), "cudnn_attention_27");
+  const std::vector<Tensor> expected = assert_ok_value(conformance::run_graph(oracle, inputs, attention(attributes)));
+  assert_close(run(forward, inputs), expected, tolerance);
+  std::vector<Tensor> of_gradient = {operand(dtype, sizes.queries(), 4)};
+  of_gradient.insert(of_gradient.end(), inputs.begin(), inputs.end());
+  of_gradient.insert(of_gradient.end(), expected.begin(), expected.end());
+  const Prepared backward = prepare(of_gradient, gradient(attributes), level);
+  assert_true(static_cast<bool>(backward.kernel));
+  assert_close(run(backward, of_gradient),
+               assert_ok_value(conformance::run_graph(oracle, of_gradient, gradient(attributes))), tolerance);
+}
+
+void both_passes_are_as_the_reference(void **) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const Sizes &sizes : kSizes) {
+      for (const int32_t level : {TUTTI_LEVEL_FAST, TUTTI_LEVEL_REPEATABLE}) {
+        as_the_reference(dtype, sizes, {{"causal", false}}, level);
+        as_the_reference(dtype, sizes, {{"causal", true}}, level);
+        as_the_reference(dtype, sizes, {{"causal", true}, {"scale", 0.7}}, level);
+      }
+    }
+  }
+  assert_int_equal(host_cudnn().descriptors, 0);
+}
+
+/// Where cuDNN is not asked: f32, lengths, queries that see no key, nothing at all.
+void the_rest_is_left_to_others(void **) {
+  const auto has_kernel = [](DType dtype, const Sizes &sizes, bool has_lengths, bool is_causal) {
+    std::vector<Tensor> inputs = {operand(dtype, sizes.queries(), 1), operand(dtype, sizes.keys(), 2),
+                                  operand(dtype, sizes.keys(), 3)};
+    if (has_lengths) inputs.push_back(operand(DType::i32, {sizes.rows}, 4, 1, 3));
+    return static_cast<bool>(prepare(inputs, attention({{"causal", is_causal}}), TUTTI_LEVEL_FAST).kernel);
+  };
+  const Sizes more_queries = {1, 9, 2, 8, 7, 2}, no_rows = {0, 9, 2, 8, 9, 2};
+  assert_true(has_kernel(DType::bf16, kSizes[0], false, true));
+  assert_false(has_kernel(DType::f32, kSizes[0], false, true));
+  assert_false(has_kernel(DType::bf16, kSizes[0], true, false));
+  assert_true(has_kernel(DType::bf16, more_queries, false, false));
+  assert_false(has_kernel(DType::bf16, more_queries, false, true));
+  assert_false(has_kernel(DType::bf16, no_rows, false, false));
+}
+
+/// What took long to compile is read the next time, also by what was damaged on the disk; what is quick is not kept.
+void compiled_plans_are_kept(void **) {
+  const tutti::testing::TemporaryDirectory folder;
+  std::vector<std::string> lines;
+  const auto log = [&](const std::string &line) { lines.push_back(line); };
+  const std::vector<Tensor> inputs = {operand(DType::bf16, kSizes[0].queries(), 1),
+                                      operand(DType::bf16, kSizes[0].keys(), 2),
+                                      operand(DType::bf16, kSizes[0].keys(), 3)};
+  const auto make = [&](const char *device, bool is_causal) {
+    return prepare(inputs, attention({{"causal", is_causal}}), TUTTI_LEVEL_FAST,
+                   std::make_shared<const backend::gpu::KeptPlans>(folder.path(), device, log));
+  };
+  host_cudnn().compiled = host_cudnn().read = 0;
+  const Prepared quick = make("a GPU", false), quick_again = make("a GPU", false);
+  assert_int_equal(host_cudnn().compiled, 2);
+  host_cudnn().compile_seconds = 0.06;
+  const Prepared first = make("a GPU", false);
+  assert_int_equal(host_cudnn().compiled, 3);
+  const Prepared second = make("a GPU", false);
+  assert_int_equal(host_cudnn().compiled, 3);
+  assert_int_equal(host_cudnn().read, 1);
+  assert_close(run(second, inputs), run(first, inputs), 0);
+  // Another graph, another GPU.
+  const Prepared causal = make("a GPU", true), elsewhere = make("another GPU", false);
+  assert_int_equal(host_cudnn().compiled, 5);
+  assert_int_equal(host_cudnn().read, 1);
+  assert_true(lines.empty());
+  for (const auto &file : std::filesystem::directory_iterator(folder.path()))
+    std::ofstream(file.path(), std::ios::app) << "x";
+  const Prepared damaged = make("a GPU", false);
+  assert_int_equal(host_cudnn().compiled, 6);
+  assert_int_equal(lines.size(), 1);
+  host_cudnn().compile_seconds = 0;
+}
+
+}  // namespace
+
+int main() {
+  char name[] = "attention_kernels_test", reference[] = "reference";
+  char *arguments[] = {name, reference};
+  const auto tested = conformance::open_backend_under_test(2, arguments);
+  if (!tested.ok()) return conformance::exit_without_backend(tested.status());
+  oracle = tested->oracle;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(both_passes_are_as_the_reference),
+      cmocka_unit_test(the_rest_is_left_to_others),
+      cmocka_unit_test(compiled_plans_are_kept),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
