@@ -3,6 +3,7 @@
 // Batch normalisation over all axes but the last.
 #include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/kernels.h"
+#include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::gpu {
@@ -39,8 +40,10 @@ Result<Kernel> make_batch_norm_training(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::BatchNormTrainingAttributes::from(request.node));
   BatchNormWork work = norm_work(request, 0, 1, attributes.epsilon);
   work.statistics = request.output(1).dtype;
-  return Kernel([work](const Frame &frame) {
+  return Kernel([work, tail = KeptTail(request)](const Frame &frame) {
+    Epilogue epilogue;
     BatchNormWork issued = work;
+    issued.epilogue = tail.place(frame, epilogue);
     issued.x = frame.input(0);
     issued.scale = frame.input(1);
     issued.offset = frame.input(2);
@@ -69,8 +72,10 @@ Result<Kernel> make_batch_norm_training_gradient(KernelRequest &request) {
 
 Result<Kernel> make_batch_norm_inference(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::BatchNormInferenceAttributes::from(request.node));
-  return Kernel([work = norm_work(request, 0, 1, attributes.epsilon)](const Frame &frame) {
+  return Kernel([work = norm_work(request, 0, 1, attributes.epsilon), tail = KeptTail(request)](const Frame &frame) {
+    Epilogue epilogue;
     BatchNormWork issued = work;
+    issued.epilogue = tail.place(frame, epilogue);
     issued.x = frame.input(0);
     issued.scale = frame.input(1);
     issued.offset = frame.input(2);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_batch_norm.h"
 
+#include "backend/gpu/product_results-inl.h"
 #include "backend/gpu/reduction-inl.h"
 
 namespace tutti::impl::backend::gpu {
@@ -184,21 +185,60 @@ gpuError_t launch_pass(const Pass &pass, int64_t rows, int64_t channels, gpuStre
                     0, stream, pass, layout);
 }
 
+/// Stores V results at `index` as they are, whose first is in `channel`.
+template <typename T>
+struct PlainStore {
+  T *y;
+
+  template <int V>
+  __device__ void operator()(int64_t index, int64_t, Computed<T> (&pack)[V]) const {
+    store_pack<V>(y, index, pack);
+  }
+};
+
+/// Stores what an epilogue makes of them.
+struct FinishedStore {
+  Epilogue epilogue;
+  void *y;
+  bool is_wide;  ///< may four neighbours be stored together?
+
+  template <int V>
+  __device__ void operator()(int64_t index, int64_t channel, float (&pack)[V]) const {
+    EpilogueLanes<V> lanes;
+    TUTTI_UNROLL
+    for (int v = 0; v < V; ++v)
+      lanes.lane[v] = pack[v];
+    run_epilogue(epilogue, index, channel, V, lanes);
+    if (V % 4 == 0 && is_wide) {
+      TUTTI_UNROLL
+      for (int v = 0; v + 4 <= V; v += 4)
+        store_four(epilogue.dtype, y, index + v,
+                   Quad<float>{{lanes.lane[v], lanes.lane[v + 1], lanes.lane[v + 2], lanes.lane[v + 3]}});
+    } else {
+      TUTTI_UNROLL
+      for (int v = 0; v < V; ++v)
+        store_float<float>(epilogue.dtype, y, index + v, lanes.lane[v]);
+    }
+  }
+};
+
 /// y = (x - mean) · scale / sqrt(variance + epsilon) + offset.
-template <typename T, int V>
+template <typename T, int V, typename Store>
 struct NormalizePass {
   static constexpr int kWidth = V;
   using C = Computed<T>;
   struct Channels {
+    int64_t first;
     C mean[V], factor[V], offset[V];
   };
   const T *x;
-  T *y;
+  Store store;
   AnyArray scale, offset, mean, variance;
   C epsilon;
 
   __device__ Channels begin(int64_t channel) const {
     Channels channels;
+    channels.first = channel;
     C spread[V];
     load_any<V>(mean, channel, channels.mean);
     load_any<V>(scale, channel, channels.factor);
@@ -213,7 +253,7 @@ struct NormalizePass {
     load_pack<V>(x, index, pack);
     for (int v = 0; v < V; ++v)
       pack[v] = (pack[v] - channels.mean[v]) * channels.factor[v] + channels.offset[v];
-    store_pack<V>(y, index, pack);
+    store(index, channels.first, pack);
   }
 };
 
@@ -261,17 +301,31 @@ struct GradientPass {
 
 // ---- launches ----
 
+template <typename T, int V, typename Store>
+gpuError_t launch_normalize(const BatchNormWork &work, const AnyArray &mean, const AnyArray &variance,
+                            const Store &store, gpuStream_t stream) {
+  const NormalizePass<T, V, Store> pass{
+      static_cast<const T *>(work.x),         store, any_array(work.scale, work.parameter),
+      any_array(work.offset, work.parameter), mean,  variance,
+      static_cast<Computed<T>>(work.epsilon)};
+  return launch_pass(pass, work.rows, work.channels, stream);
+}
+
+FinishedStore finished_store(const BatchNormWork &work) {
+  FinishedStore store{*work.epilogue, work.y, is_wide(work.y, work.epilogue->dtype, work.channels)};
+  for (EpilogueOperand &operand : store.epilogue.operands)
+    operand.is_wide = operand.access != EpilogueAccess::scalar && operand.data != nullptr &&
+                      is_wide(operand.data, operand.dtype, work.channels);
+  return store;
+}
+
 template <typename T, int V>
 gpuError_t launch_normalize(const BatchNormWork &work, const AnyArray &mean, const AnyArray &variance,
                             gpuStream_t stream) {
-  const NormalizePass<T, V> pass{static_cast<const T *>(work.x),
-                                 static_cast<T *>(work.y),
-                                 any_array(work.scale, work.parameter),
-                                 any_array(work.offset, work.parameter),
-                                 mean,
-                                 variance,
-                                 static_cast<Computed<T>>(work.epsilon)};
-  return launch_pass(pass, work.rows, work.channels, stream);
+  if constexpr (sizeof(T) < sizeof(double)) {
+    if (work.epilogue != nullptr) return launch_normalize<T, V>(work, mean, variance, finished_store(work), stream);
+  }
+  return launch_normalize<T, V>(work, mean, variance, PlainStore<T>{static_cast<T *>(work.y)}, stream);
 }
 
 template <typename T, int V>

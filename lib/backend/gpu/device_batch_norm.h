@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "backend/gpu/device_epilogue.h"
 #include "tensor/element_type.h"
 
 namespace tutti::impl::backend::gpu {
@@ -26,6 +27,7 @@ struct BatchNormWork {
   void *y;                                   ///< or dx
   void *first, *second;                      ///< results per channel: mean, variance; sums; dscale, doffset
   void *scratch;
+  const Epilogue *epilogue;  ///< what becomes of y before it is stored; not of f64
 };
 int64_t batch_norm_scratch_bytes(const BatchNormWork &work);
 

@@ -24,6 +24,7 @@ struct EpilogueOperand {
   const void *data;
   tensor::DType dtype;  ///< f32, f16 or bf16
   EpilogueAccess access;
+  int32_t is_wide;  ///< may four neighbours be read together?
 };
 
 struct EpilogueStep {

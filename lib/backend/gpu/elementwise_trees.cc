@@ -84,10 +84,13 @@ class TreeMaker {
       if (!fuses(lowered_, lowered_.step(step))) continue;
       for (const ValueId input : lowered_.step(step).inputs) {
         const int32_t producer = input == kNoValue ? -1 : producer_[static_cast<size_t>(input)];
-        if (producer <= found || !is_product(lowered_.step(producer))) continue;
+        if (producer <= found) continue;
+        const Node &node = lowered_.step(producer);
         // Every block reads all of a factor: an entry cannot be written meanwhile.
-        if (writes && reads_state(lowered_.step(producer))) continue;
-        if (moves(producer, tree, root, root)) found = producer;
+        const bool is_product_of_tree =
+            is_product(node) && !(writes && reads_state(node)) && moves(producer, tree, root, root);
+        if (is_product_of_tree || (normalizes(node.op) && !writes && is_followed(producer, tree, root)))
+          found = producer;
       }
     }
     return found;
@@ -136,6 +139,11 @@ class TreeMaker {
 
   /// May the node be computed at `turn`, as far as its readers and its operands go?
   bool moves(int32_t step, const std::vector<int32_t> &tree, int32_t root, int32_t turn) const {
+    return is_between(step, tree, root) && !reads_changing_state(lowered_.step(step), step, turn);
+  }
+
+  /// Does only the tree read the node's first result, which is as large as the root's?
+  bool is_between(int32_t step, const std::vector<int32_t> &tree, int32_t root) const {
     const Node &node = lowered_.step(step);
     if (segments_[static_cast<size_t>(step)] != segments_[static_cast<size_t>(root)]) return false;
     const ValueId value = node.outputs[0];
@@ -143,7 +151,21 @@ class TreeMaker {
     for (const int32_t user : users_[static_cast<size_t>(value)]) {
       if (std::find(tree.begin(), tree.end(), user) == tree.end()) return false;
     }
-    return !reads_changing_state(node, step, turn);
+    return true;
+  }
+
+  /// May the tree be computed at the turn of the node, which only it reads? All else that it reads has to be there.
+  bool is_followed(int32_t step, const std::vector<int32_t> &tree, int32_t root) const {
+    if (!is_between(step, tree, root)) return false;
+    for (const int32_t inner : tree) {
+      for (const ValueId input : lowered_.step(inner).inputs) {
+        const int32_t producer = input == kNoValue ? -1 : producer_[static_cast<size_t>(input)];
+        const bool is_inside = std::find(tree.begin(), tree.end(), producer) != tree.end();
+        if (is_inside || producer == step || producer < 0) continue;
+        if (producer > step || is_state_[static_cast<size_t>(input)] != 0) return false;
+      }
+    }
+    return true;
   }
 
   /// Would the node read state later than something that changes state?
@@ -165,6 +187,8 @@ class TreeMaker {
 bool reduces_trees(std::string_view op) {
   return op == "reduce_sum" || op == "reduce_mean" || op == "reduce_max" || op == "reduce_min";
 }
+
+bool normalizes(std::string_view op) { return op == "batch_norm_training" || op == "batch_norm_inference"; }
 
 ElementwiseTrees ElementwiseTrees::make(const LoweredGraph &lowered, std::optional<int64_t> reduced_bytes) {
   const TreeMaker maker(lowered);

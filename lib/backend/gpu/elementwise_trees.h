@@ -18,6 +18,9 @@ namespace tutti::impl::backend::gpu {
 /// Reductions that can be the root of a tree.
 bool reduces_trees(std::string_view op);
 
+/// Batch normalisations: what follows them is computed at their turn, as others wait for their statistics.
+bool normalizes(std::string_view op);
+
 class ElementwiseTrees {
  public:
   /// `reduced_bytes`: reductions are roots of trees of at least so many bytes; none: they are not.
@@ -28,8 +31,9 @@ class ElementwiseTrees {
   bool is_inner(int32_t step) const { return turns_[static_cast<size_t>(step)] != step; }
   /// Steps of the tree with this root in order, the root last; empty for a node that is alone.
   const std::vector<int32_t> &tree(int32_t root) const { return trees_[static_cast<size_t>(root)]; }
-  /// The step of a product that may be computed at the root's turn, for nothing outside of the tree (or the node that
-  /// is alone) reads it; the last of several, -1 for none.
+  /// The step of a product that may be computed at the root's turn, or of a batch normalisation at whose turn the tree
+  /// may be computed, for nothing outside of the tree (or the node that is alone) reads it; the last of several, -1 for
+  /// none.
   int32_t product(int32_t root) const { return products_[static_cast<size_t>(root)]; }
 
  private:

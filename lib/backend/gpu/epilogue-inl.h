@@ -35,6 +35,28 @@ __device__ TUTTI_NOINLINE EpilogueLanes<kCount> run_epilogue_op(ElementOp op, Ep
   return a;
 }
 
+struct alignas(8) FourHalves {
+  uint32_t words[2];
+};
+
+/// Neighbours from `first` on, which is a multiple of four and so is their number.
+template <int kCount>
+__device__ inline void load_wide(const EpilogueOperand &operand, int64_t first, EpilogueLanes<kCount> &to) {
+  TUTTI_UNROLL
+  for (int i = 0; i + 4 <= kCount; i += 4) {
+    if (operand.dtype == DType::f32) {
+      const Bytes16 four = *reinterpret_cast<const Bytes16 *>(static_cast<const float *>(operand.data) + first + i);
+      memcpy(&to.lane[i], four.words, sizeof(four));
+    } else {
+      const FourHalves four =
+          *reinterpret_cast<const FourHalves *>(static_cast<const uint16_t *>(operand.data) + first + i);
+      TUTTI_UNROLL
+      for (int j = 0; j < 4; ++j)
+        to.lane[i + j] = half_to_float(operand.dtype, four.words[j / 2] >> (j % 2 * 16));
+    }
+  }
+}
+
 /// The first `count` of the lanes at `position` of the results, the first in `column`.
 template <int kCount>
 __device__ inline void run_epilogue(const Epilogue &epilogue, int64_t position, int64_t column, int count,
@@ -45,10 +67,14 @@ __device__ inline void run_epilogue(const Epilogue &epilogue, int64_t position, 
     if (step.operand >= 0) {
       const EpilogueOperand &operand = epilogue.operands[step.operand];
       const int64_t first = operand.access == EpilogueAccess::dense ? position : column;
-      TUTTI_UNROLL
-      for (int j = 0; j < kCount; ++j) {
-        const int64_t at = operand.access == EpilogueAccess::scalar ? 0 : first + j;
-        if (j < count) other.lane[j] = load_float<float>(operand.dtype, operand.data, at);
+      if (kCount % 4 == 0 && operand.is_wide != 0) {
+        load_wide(operand, first, other);
+      } else {
+        TUTTI_UNROLL
+        for (int j = 0; j < kCount; ++j) {
+          const int64_t at = operand.access == EpilogueAccess::scalar ? 0 : first + j;
+          if (j < count) other.lane[j] = load_float<float>(operand.dtype, operand.data, at);
+        }
       }
     }
     value = step.is_reversed != 0 ? run_epilogue_op(step.op, other, value, step.number)

@@ -80,17 +80,32 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
 Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                                 std::vector<KernelCall> &by_step) {
   for (const ProductTail &tail : find_product_tails(lowered_, trees)) {
-    const auto root = static_cast<size_t>(tail.root());
+    const auto turn = static_cast<size_t>(tail.turn());
     int64_t scratch = 0;
     TUTTI_ASSIGN(KernelCall call,
                  make_tail_call(lowered_, tail, sources.library, sources.trials, fault_texts_, &scratch));
     if (!call.kernel) continue;
-    wishes.scratch[root] = scratch;
-    by_step[root] = std::move(call);
-    wishes.turn[static_cast<size_t>(tail.product)] = tail.root();
+    wishes.scratch[turn] = scratch;
+    by_step[turn] = std::move(call);
+    wishes.turn[static_cast<size_t>(tail.product)] = tail.turn();
+    if (tail.is_early) {
+      for (const int32_t step : tail.steps)
+        wishes.turn[static_cast<size_t>(step)] = tail.turn();
+      wishes.bytes[static_cast<size_t>(lowered_.step(tail.product).outputs[0])] = 0;
+      note_early_reads(tail, wishes);
+    }
     tail_roots_.insert(&lowered_.step(tail.root()));
   }
   return Status();
+}
+
+/// Whoever makes what the tail reads must not wait until the turn of its root.
+void GpuExecutable::note_early_reads(const ProductTail &tail, const StorageWishes &wishes) {
+  for (graph::ValueId value : tail.reads) {
+    while (wishes.same_memory[static_cast<size_t>(value)] != graph::kNoValue)
+      value = wishes.same_memory[static_cast<size_t>(value)];
+    read_early_.insert(&lowered_.graph().node(lowered_.graph().value(value).producer));
+  }
 }
 
 /// Where algorithms are tried alone: how fast products are with sums differs, and in what order rows are added up is
@@ -99,7 +114,8 @@ Status GpuExecutable::add_sums(const ElementwiseTrees &trees, const KernelSource
                                std::vector<KernelCall> &by_step) {
   if (sources.library == nullptr || sources.trials == nullptr) return Status();
   const auto is_alone = [&](int32_t step) {
-    return wishes.turn[static_cast<size_t>(step)] == step && trees.tree(step).empty();
+    return wishes.turn[static_cast<size_t>(step)] == step && trees.tree(step).empty() &&
+           read_early_.count(&lowered_.step(step)) == 0;
   };
   for (const ProductSum &sum : find_product_sums(lowered_, is_alone)) {
     const auto turn = static_cast<size_t>(sum.turn);

@@ -51,6 +51,7 @@ class GpuExecutable {
   base::Status add_calls(const KernelSources &sources);
   base::Status add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                          std::vector<KernelCall> &by_step);
+  void note_early_reads(const ProductTail &tail, const StorageWishes &wishes);
   base::Status add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                         std::vector<KernelCall> &by_step);
   base::Status make_calls(const KernelSources &sources, StorageWishes &wishes, std::vector<KernelCall> &by_step);
@@ -68,6 +69,7 @@ class GpuExecutable {
   StoragePlan plan_;
   std::vector<FaultText> fault_texts_;
   std::set<const graph::Node *> tail_roots_;  // computed together with a product
+  std::set<const graph::Node *> read_early_;  // by a tail, before its root's turn
   JoinedCalls joined_;
   std::vector<KernelCall> calls_;
   std::vector<int32_t> segment_ends_;  // by segment: one past its last call

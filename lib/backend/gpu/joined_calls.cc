@@ -29,8 +29,9 @@ class GroupFinder {
     for (int32_t step = 0; step < lowered_.step_count(); ++step) {
       const Node &node = lowered_.step(step);
       if (node.op == "all_reduce") close_all();
-      if (node.op != "state_write") close_read(node);
       const KernelCall &call = by_step_[static_cast<size_t>(step)];
+      if (node.op != "state_write") close_read(node.inputs);
+      close_read(call.inputs);
       if (call.kernel && call.joinable != nullptr) add(step, call);
     }
     close_all();
@@ -71,9 +72,9 @@ class GroupFinder {
       made_by_[value] = key;
   }
 
-  /// What a node reads has to be made before it.
-  void close_read(const Node &node) {
-    for (const ValueId input : node.inputs) {
+  /// What a node, or a call that does more than a node, reads has to be made before it.
+  void close_read(const std::vector<ValueId> &inputs) {
+    for (const ValueId input : inputs) {
       const auto made = made_by_.find(input);
       if (made != made_by_.end()) close(made->second);
     }

@@ -2,6 +2,7 @@
 #include "backend/gpu/product_tails.h"
 
 #include <algorithm>
+#include <map>
 
 #include "backend/gpu/program_maker.h"
 
@@ -22,6 +23,7 @@ class TailMaker {
   TailMaker(const LoweredGraph &lowered, int32_t product, std::vector<int32_t> steps)
       : lowered_(lowered), value_(lowered.step(product).outputs[0]) {
     tail_.product = product;
+    tail_.is_early = normalizes(lowered.step(product).op);
     tail_.steps = std::move(steps);
   }
 
@@ -29,7 +31,8 @@ class TailMaker {
   bool make() {
     if (!is_narrow_float(lowered_.value(value_).dtype) || !round(value_)) return false;
     for (const int32_t step : tail_.steps) {
-      if (!add(lowered_.step(step), step == tail_.root())) return false;
+      const Node &node = lowered_.step(step);
+      if (!widens(node) && !add(node, step == tail_.root())) return false;
     }
     tail_.epilogue.dtype = lowered_.value(value_).dtype;
     return true;
@@ -38,6 +41,22 @@ class TailMaker {
   ProductTail take() { return std::move(tail_); }
 
  private:
+  /// A cast to f32 of what comes from outside is part of reading it.
+  bool widens(const Node &node) {
+    if (node.op != "cast" || is_inside(node.inputs[0])) return false;
+    const DType from = lowered_.value(node.inputs[0]).dtype;
+    if (!is_narrow_float(from) || lowered_.value(node.outputs[0]).dtype != DType::f32) return false;
+    widened_[node.outputs[0]] = node.inputs[0];
+    return true;
+  }
+
+  /// Is it a result of the product or the tail?
+  bool is_inside(ValueId value) const {
+    return value == lowered_.step(tail_.product).outputs[0] ||
+           std::any_of(tail_.steps.begin(), tail_.steps.end(),
+                       [&](int32_t step) { return lowered_.step(step).outputs[0] == value; });
+  }
+
   bool add(const Node &node, bool is_root) {
     ValueId other = kNoValue;
     size_t at = node.inputs.size();
@@ -81,13 +100,15 @@ class TailMaker {
   }
 
   bool add_operand(ValueId value, int32_t &operand) {
+    const auto narrow = widened_.find(value);
+    if (narrow != widened_.end()) value = narrow->second;
     const auto known = std::find(tail_.reads.begin(), tail_.reads.end(), value);
     operand = static_cast<int32_t>(known - tail_.reads.begin());
     if (known != tail_.reads.end()) return true;
     EpilogueAccess access;
     const LoweredValue &info = lowered_.value(value);
     if (!is_narrow_float(info.dtype) || operand == Epilogue::kOperands || !find_access(info, access)) return false;
-    tail_.epilogue.operands[operand] = {nullptr, info.dtype, access};
+    tail_.epilogue.operands[operand] = {nullptr, info.dtype, access, 0};
     tail_.reads.push_back(value);
     return true;
   }
@@ -103,7 +124,8 @@ class TailMaker {
 
   const LoweredGraph &lowered_;
   ProductTail tail_;
-  ValueId value_;  // made so far
+  ValueId value_;                       // made so far
+  std::map<ValueId, ValueId> widened_;  // what is cast to f32, and of what
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tails: elementwise nodes behind a product that nothing else reads, computed while its results are stored. A tail is
-// what ElementwiseTrees found, if it is a chain: each of its nodes is made of the one before and at most one value from
-// outside that lies as the results do, is one number for each column, or one for all.
+// Tails: elementwise nodes behind a product or a batch normalisation that nothing else reads, computed while its
+// results are stored. A tail is what ElementwiseTrees found, if it is a chain: each of its nodes is made of the one
+// before and at most one value from outside that lies as the results do, is one number for each column, or one for all.
 #ifndef TUTTI_BACKEND_GPU_PRODUCT_TAILS_H_
 #define TUTTI_BACKEND_GPU_PRODUCT_TAILS_H_
 
@@ -17,12 +17,14 @@
 namespace tutti::impl::backend::gpu {
 
 struct ProductTail {
-  int32_t product = -1;               ///< the step; it is computed at the turn of the root
+  int32_t product = -1;               ///< the step
   std::vector<int32_t> steps;         ///< the nodes behind it in order, the root last
   Epilogue epilogue{};                ///< without pointers
   std::vector<graph::ValueId> reads;  ///< by operand
+  bool is_early = false;              ///< computed at the turn of the normalisation, not at that of the root
 
   int32_t root() const { return steps.back(); }
+  int32_t turn() const { return is_early ? product : root(); }
 };
 
 /// What a kernel keeps of the tail of its request, if there is one.
@@ -41,8 +43,9 @@ class KeptTail {
 /// At most one for each product and each root.
 std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const ElementwiseTrees &trees);
 
-/// The call of a product with its tail: inputs are those of the product, then what the tail reads; the output is the
-/// root's. No kernel where whoever computes the product cannot take the tail along: then they are made one by one.
+/// The call of a product with its tail: inputs are those of the product, then what the tail reads; outputs are the
+/// root's and what the product has beside its first. No kernel where whoever computes the product cannot take the tail
+/// along: then they are made one by one.
 base::Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
                                         AlgorithmTrials *trials, std::vector<FaultText> &fault_texts,
                                         int64_t *scratch_bytes);

@@ -122,7 +122,7 @@ void impossible_convolutions_have_none(void **) {
 CudnnTail tail_of(DType result, DType bias, const std::vector<gpu::ElementOp> &steps) {
   gpu::Epilogue epilogue{};
   epilogue.dtype = result;
-  epilogue.operands[0] = {nullptr, result, gpu::EpilogueAccess::dense};
+  epilogue.operands[0] = {nullptr, result, gpu::EpilogueAccess::dense, 0};
   for (const gpu::ElementOp op : steps)
     epilogue.steps[epilogue.step_count++] = {op, op < gpu::ElementOp::add ? -1 : 0, 0, 0.5f};
   auto tail = read_tail(result, TailOperand{bias, gpu::EpilogueAccess::column, 2}, &epilogue, 3);
