@@ -9,6 +9,7 @@
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
+#include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/device_elementwise.h"
 #include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
@@ -30,10 +31,10 @@ constexpr int64_t kMostScratch = int64_t{256} << 20;
 // ---- what the node says ----
 
 template <typename Attributes>
-ConvolutionShape shape_of(const Attributes &attributes, const gpu::KernelRequest &request, const LoweredValue &x,
-                          const LoweredValue &kernel, const LoweredValue &y) {
+ConvolutionShape shape_of(const Attributes &attributes, DType dtype, const LoweredValue &x, const LoweredValue &kernel,
+                          const LoweredValue &y) {
   ConvolutionShape shape;
-  shape.dtype = request.output(0).dtype;
+  shape.dtype = dtype;
   std::copy_n(x.dims.begin(), 4, shape.x.begin());
   std::copy_n(kernel.dims.begin(), 4, shape.kernel.begin());
   std::copy_n(y.dims.begin(), 4, shape.y.begin());
@@ -239,12 +240,67 @@ Result<Kernel> make_kernel_with_tail(KernelRequest &request, const Handles &hand
   return has_bias || request.tail != nullptr ? product_kernel(request, handles, shape, pass, has_bias) : Kernel();
 }
 
+// ---- normalisations ----
+
+/// The norm's part of the work, without pointers.
+gpu::BatchNormWork norm_work(KernelRequest &request, double epsilon) {
+  gpu::BatchNormWork norm{};
+  norm.dtype = request.input(0).dtype;
+  norm.parameter = request.input(1).dtype;
+  norm.statistics = request.output(1).dtype;
+  norm.channels = request.input(0).dims.back();
+  norm.rows = request.input(0).elements / norm.channels;
+  norm.epsilon = epsilon;
+  return norm;
+}
+
 }  // namespace
+
+Result<Kernel> make_batch_norm_training(KernelRequest &request, const Handles &handles) {
+  const DType dtype = request.input(0).dtype;
+  if (request.source == nullptr || (dtype != DType::bf16 && dtype != DType::f16)) return Kernel();
+  const graph::Node &source = *request.source;
+  TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(source));
+  TUTTI_ASSIGN(const auto norm_attributes, graph::ops::BatchNormTrainingAttributes::from(request.node));
+  const LoweredGraph &lowered = request.lowered;
+  ConvolutionWork work{
+      shape_of(attributes, dtype, lowered.value(source.inputs[0]), lowered.value(source.inputs[1]), request.input(0))};
+  work.has_sums = true;
+  if (is_empty(work.shape)) return Kernel();
+  TUTTI_ASSIGN(const PreparedConvolution prepared, prepare(request, handles, work));
+  if (prepared.convolution == nullptr) return Kernel();
+  request.kernel_name += "_sums";
+  const gpu::BatchNormWork norm = norm_work(request, norm_attributes.epsilon);
+  const int64_t sums_at = request.reserve_scratch(2 * norm.channels * static_cast<int64_t>(sizeof(float)));
+  const int64_t norm_at = request.reserve_scratch(gpu::batch_norm_scratch_bytes(norm));
+  const auto first =
+      static_cast<int32_t>(request.input_count() + (request.tail == nullptr ? 0 : request.tail->reads.size()));
+  return Kernel([prepared, norm, sums_at, norm_at, first, tail = gpu::KeptTail(request)](const Frame &frame) -> Status {
+    const ConvolutionShape &shape = prepared.convolution->work().shape;
+    void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel), *const x = frame.output(3);
+    float *const sums = frame.scratch_as<float>(sums_at);
+    TUTTI_TRY(to_filters_first(shape, kernel, frame.input(first + 1), frame.stream()));
+    TUTTI_TRY(prepared.convolution->issue(frame, {const_cast<void *>(frame.input(first)), kernel, x},
+                                          frame.scratch_as<char>(prepared.scratch.own), sums));
+    gpu::Epilogue epilogue;
+    gpu::BatchNormWork issued = norm;
+    issued.epilogue = tail.place(frame, epilogue);
+    issued.x = x;
+    issued.scale = frame.input(1);
+    issued.offset = frame.input(2);
+    issued.y = frame.output(0);
+    issued.first = frame.output(1);
+    issued.second = frame.output(2);
+    issued.scratch = frame.scratch_as<char>(norm_at);
+    return status_of(launch_batch_norm_of_sums(issued, sums, sums + norm.channels, frame.stream()),
+                     "launching a batch normalisation");
+  });
+}
 
 Result<Kernel> make_conv2d(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
-  const ConvolutionShape shape = shape_of(attributes, request, request.input(0), request.input(1), y);
+  const ConvolutionShape shape = shape_of(attributes, request.output(0).dtype, request.input(0), request.input(1), y);
   TUTTI_ASSIGN(Kernel kernel, make_kernel_with_tail(request, handles, shape, ConvolutionPass::forward));
   if (kernel || request.tail != nullptr) return kernel;
   TUTTI_ASSIGN(kernel, make_kernel(request, handles, shape, ConvolutionPass::forward));
@@ -254,14 +310,16 @@ Result<Kernel> make_conv2d(KernelRequest &request, const Handles &handles) {
 
 Result<Kernel> make_conv2d_input_gradient(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dInputGradientAttributes::from(request.node));
-  const ConvolutionShape shape = shape_of(attributes, request, request.output(0), request.input(1), request.input(0));
+  const ConvolutionShape shape =
+      shape_of(attributes, request.output(0).dtype, request.output(0), request.input(1), request.input(0));
   return request.tail == nullptr ? make_kernel(request, handles, shape, ConvolutionPass::input_gradient)
                                  : make_kernel_with_tail(request, handles, shape, ConvolutionPass::input_gradient);
 }
 
 Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dKernelGradientAttributes::from(request.node));
-  const ConvolutionShape shape = shape_of(attributes, request, request.input(0), request.output(0), request.input(1));
+  const ConvolutionShape shape =
+      shape_of(attributes, request.output(0).dtype, request.input(0), request.output(0), request.input(1));
   return make_kernel(request, handles, shape, ConvolutionPass::kernel_gradient);
 }
 

@@ -29,6 +29,7 @@ Result<gpu::Kernel> CudaLibrary::find(gpu::KernelRequest &request) {
   if (op == "attention") return make_attention(request, handles_);
   if (op == "attention_gradient") return make_attention_gradient(request, handles_);
   if (op == "matmul") return make_matmul(request, handles_);
+  if (op == "batch_norm_training") return make_batch_norm_training(request, handles_);
   if (op == "conv2d") return make_conv2d(request, handles_);
   if (op == "conv2d_input_gradient") return make_conv2d_input_gradient(request, handles_);
   if (op == "conv2d_kernel_gradient") return make_conv2d_kernel_gradient(request, handles_);

@@ -80,11 +80,13 @@ class GraphMaker {
         shape_(work.shape),
         pass_(work.pass),
         tail_(work.tail),
-        graph_(cudnn, tensor_uids(work.tail).back() + 1) {}
+        has_sums_(work.has_sums),
+        graph_(cudnn, tensor_uids(work).back() + 1) {}
 
   /// False where cuDNN does not take an operation: there are other kernels.
   Result<bool> make() {
     add_convolution();
+    if (has_sums_) add_sums();
     if (tail_.is_empty()) return graph_.finish();
     add_tail_tensors();
     for (size_t i = 0; i < tail_.operations.size(); ++i)
@@ -99,8 +101,10 @@ class GraphMaker {
 
   /// A tensor of the pass, or what it gives to the tail.
   CudnnValue add_image(int64_t uid, const Four &dims) {
-    if (tail_.is_empty() || uid != result_uid())
-      return graph_.tensor(image_tensor(cudnn_type(shape_.dtype), dims), uid);
+    const bool is_stored = tail_.is_empty() || uid != result_uid();
+    const CudnnValue stored = is_stored ? graph_.tensor(image_tensor(cudnn_type(shape_.dtype), dims), uid) : nullptr;
+    if (is_stored && uid == result_uid()) convolved_ = stored;
+    if (is_stored) return stored;
     return convolved_ = graph_.between(image_tensor(CUDNN_DATA_FLOAT, dims));
   }
 
@@ -123,6 +127,12 @@ class GraphMaker {
       operation.set(names.beta, CUDNN_TYPE_FLOAT, 0.0f);
     }
     graph_.operation(std::move(operation));
+  }
+
+  void add_sums() {
+    const CudnnTensor numbers = image_tensor(CUDNN_DATA_FLOAT, {1, 1, 1, shape_.filters()});
+    const CudnnValue sums = graph_.tensor(numbers, kFirstOperand), squares = graph_.tensor(numbers, kFirstOperand + 1);
+    graph_.channel_sums(convolved_, sums, squares);
   }
 
   void add_tail_tensors() {
@@ -164,8 +174,9 @@ class GraphMaker {
   const ConvolutionShape &shape_;
   const ConvolutionPass pass_;
   const CudnnTail &tail_;
+  const bool has_sums_;
   CudnnGraphWriter graph_;
-  CudnnValue convolved_ = nullptr;                       // what the tail begins with
+  CudnnValue convolved_ = nullptr;                       // what the tail begins with, or the sums are of
   std::vector<CudnnValue> operands_, constants_, made_;  // of the tail
 };
 
@@ -188,11 +199,11 @@ std::string describe(const ConvolutionWork &work, const CudnnLimits &limits) {
                       base::join(shape.stride, "x"), " dilation ", base::join(shape.dilation, "x"), " pads ",
                       base::join(shape.pad_before, "x"), "+", base::join(shape.pad_after, "x"), " within ",
                       limits.most_scratch, limits.allows_tensor_cores ? " tensor cores" : "",
-                      limits.must_repeat ? " repeatable" : "", work.tail.describe());
+                      limits.must_repeat ? " repeatable" : "", work.has_sums ? " and sums" : "", work.tail.describe());
 }
 
-std::vector<int64_t> tensor_uids(const CudnnTail &tail) {
-  std::vector<int64_t> uids(3 + tail.operands.size() + tail.constants.size());
+std::vector<int64_t> tensor_uids(const ConvolutionWork &work) {
+  std::vector<int64_t> uids(3 + work.tail.operands.size() + work.tail.constants.size() + (work.has_sums ? 2 : 0));
   std::iota(uids.begin(), uids.end(), kX);
   return uids;
 }

@@ -38,16 +38,21 @@ struct ConvolutionShape {
 int64_t padding_behind(int64_t input, int64_t output, int64_t window, int64_t stride, int64_t dilation,
                        int64_t pad_before);
 
-/// One pass, and what follows it.
+/// One pass, and what follows it: a tail or sums, not both.
 struct ConvolutionWork {
   ConvolutionShape shape;
   ConvolutionPass pass = ConvolutionPass::forward;
   CudnnTail tail = {};
+  bool has_sums = false;  ///< forward: the sum and the sum of squares of y for each filter, too, f32
+
+  /// Is it more than the pass?
+  bool is_fused() const { return has_sums || !tail.is_empty(); }
 };
 
-/// Names of the tensors in a plan: x or its gradient, kernel or its gradient, y or its gradient, the operands of the
-/// tail, its constants. What follows a pass is stored in place of its result.
-std::vector<int64_t> tensor_uids(const CudnnTail &tail);
+/// Names of the tensors in a plan: x or its gradient, kernel or its gradient, y or its gradient, then the operands of
+/// the tail and its constants, or the sums and those of squares. What follows a pass as a tail is stored in place of
+/// its result.
+std::vector<int64_t> tensor_uids(const ConvolutionWork &work);
 
 /// None where cuDNN does not take the convolution, or not with what follows it.
 base::Result<std::vector<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnDevice &device,

@@ -105,6 +105,16 @@ void CudnnGraphWriter::reduce(cudnnReduceTensorOp_t mode, CudnnValue x, CudnnVal
                                                            {CUDNN_ATTR_OPERATION_REDUCTION_DESC, pointer}});
 }
 
+void CudnnGraphWriter::channel_sums(CudnnValue x, CudnnValue sums, CudnnValue squares) {
+  CudnnDescriptor descriptor(*cudnn_, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+  descriptor.set(CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM);
+  descriptor.set(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  descriptor.set(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, x);
+  descriptor.set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, sums);
+  descriptor.set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, squares);
+  operation(std::move(descriptor));
+}
+
 void CudnnGraphWriter::reshape(CudnnValue x, CudnnValue y) {
   operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR,
             {{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}});

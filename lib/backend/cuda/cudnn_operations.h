@@ -76,6 +76,8 @@ class CudnnGraphWriter {
   void product(CudnnValue a, CudnnValue b, CudnnValue c);
   /// Over the dims that are 1 in `y`.
   void reduce(cudnnReduceTensorOp_t mode, CudnnValue x, CudnnValue y);
+  /// Of each channel of an image the sum and the sum of squares.
+  void channel_sums(CudnnValue x, CudnnValue sums, CudnnValue squares);
   /// The same memory with other dims.
   void reshape(CudnnValue x, CudnnValue y);
 

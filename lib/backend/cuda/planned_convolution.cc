@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/device_elementwise.h"
 
 namespace tutti::impl::backend::cuda {
@@ -29,9 +30,9 @@ const std::array<int64_t, 4> &result_dims(const ConvolutionWork &work) {
   return work.pass == ConvolutionPass::forward ? work.shape.y : work.shape.x;
 }
 
-/// In the memory of a trial, one behind the other: x, kernel, y, what the tail stores, its operands, scratch memory;
-/// then the end.
-constexpr size_t kResult = 3, kOperands = 4, kScratch = kOperands + CudnnTail::kMostOperands;
+/// In the memory of a trial, one behind the other: x, kernel, y, what the tail stores, its operands, sums, scratch
+/// memory; then the end.
+constexpr size_t kResult = 3, kOperands = 4, kSums = kOperands + CudnnTail::kMostOperands, kScratch = kSums + 1;
 using TrialPlaces = std::array<int64_t, kScratch + 2>;
 
 TrialPlaces trial_places(const ConvolutionWork &work, int64_t scratch_bytes) {
@@ -41,6 +42,7 @@ TrialPlaces trial_places(const ConvolutionWork &work, int64_t scratch_bytes) {
   bytes[1] = bytes_of(count(shape.kernel), shape.dtype);
   bytes[2] = bytes_of(count(shape.y), shape.dtype);
   bytes[kScratch] = scratch_bytes;
+  if (work.has_sums) bytes[kSums] = 2 * shape.filters() * bytes_of(1, DType::f64);
   if (!work.tail.is_empty()) bytes[kResult] = bytes_of(count(result_dims(work)), work.tail.result);
   for (size_t i = 0; i < work.tail.operands.size(); ++i) {
     const TailOperand &operand = work.tail.operands[i];
@@ -60,6 +62,23 @@ std::vector<void *> pointers_of(const ConvolutionWork &work, const std::array<vo
   for (const float &number : work.tail.constants)
     pointers.push_back(const_cast<float *>(&number));
   return pointers;
+}
+
+/// As operands: what sums are stored to.
+void add_sums(const ConvolutionWork &work, float *sums, std::vector<void *> &operands) {
+  if (!work.has_sums) return;
+  operands.push_back(sums);
+  operands.push_back(sums + work.shape.filters());
+}
+
+/// The sums of y apart.
+gpu::BatchNormWork sums_work(const ConvolutionWork &work) {
+  gpu::BatchNormWork sums{};
+  sums.dtype = work.shape.dtype;
+  sums.parameter = sums.statistics = DType::f32;
+  sums.channels = work.shape.filters();
+  sums.rows = count(work.shape.y) / sums.channels;
+  return sums;
 }
 
 /// A program that reads and writes what the tail does, and adds: it takes the time that the tail takes.
@@ -114,7 +133,8 @@ Result<const CudnnPlan *> PlannedConvolution::plan_for(const Handles &handles, c
   });
 }
 
-Status PlannedConvolution::issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch) {
+Status PlannedConvolution::issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch,
+                                 float *sums) {
   TUTTI_ASSIGN(const Handles handles, DeviceHandles::of_current_device());
   const DeviceHandles::Use use(*handles);
   TUTTI_ASSIGN(const CudnnPlan *const plan, plan_for(handles, use));
@@ -124,15 +144,15 @@ Status PlannedConvolution::issue(const gpu::Frame &frame, const std::array<void 
   std::vector<void *> operands;
   for (const TailOperand &operand : work_.tail.operands)
     operands.push_back(const_cast<void *>(frame.input(operand.input)));
-  return plan->execute(handles->cudnn_handle(), tensor_uids(work_.tail), pointers_of(work_, tensors, operands),
-                       scratch);
+  add_sums(work_, sums, operands);
+  return plan->execute(handles->cudnn_handle(), tensor_uids(work_), pointers_of(work_, tensors, operands), scratch);
 }
 
 /// The plans of that name, or where there is none the best that cuDNN has.
 Result<PlannedConvolution::Plans> PlannedConvolution::find_plans(const Cudnn &cudnn, const CudnnDevice &device,
                                                                  const CudnnWish &wish) {
   // What follows can be computed apart, too.
-  const bool allows_fallback = work_.tail.is_empty();
+  const bool allows_fallback = !work_.is_fused();
   TUTTI_ASSIGN(Plans plans, plan_convolution(cudnn, device, work_, limits_, {wish.most, wish.name, allows_fallback}));
   if (!plans.empty() || wish.name.empty()) return plans;
   return plan_convolution(cudnn, device, work_, limits_, {wish.most, "", allows_fallback});
@@ -148,7 +168,7 @@ Result<PlannedConvolution::Plans> PlannedConvolution::find_fastest(const Handles
   const std::optional<std::string> known = trials.known(what);
   if (known) return *known == kApart ? Result<Plans>(Plans()) : find_plans(cudnn, device, {1, *known});
   // cuDNN compiles most graphs of several operations, which takes seconds.
-  if (!work_.tail.is_empty() && !trials.may_measure()) return Plans();
+  if (work_.is_fused() && !trials.may_measure()) return Plans();
   const auto start = Clock::now();
   const size_t most = trials.may_measure() ? gpu::AlgorithmTrials::kMostCandidates : 1;
   TUTTI_ASSIGN(Plans plans, find_plans(cudnn, device, {most, ""}));
@@ -156,14 +176,15 @@ Result<PlannedConvolution::Plans> PlannedConvolution::find_fastest(const Handles
   if (plans.empty()) return plans;
   PlannedConvolution plain({work_.shape, work_.pass}, limits_);
   const CudnnPlan *plain_plan = nullptr;
-  if (!work_.tail.is_empty() && trials.may_measure()) {
+  if (work_.is_fused() && trials.may_measure()) {
     TUTTI_ASSIGN(plain_plan, plain.plan_for(handles, use, &trials));
   }
   std::vector<std::string> names;
   for (const CudnnPlan &plan : plans)
     names.push_back(plan.name());
   if (plain_plan != nullptr) names.emplace_back(kApart);
-  const int64_t scratch = std::max(most_scratch(plans), plain_plan == nullptr ? 0 : plain_plan->scratch_bytes());
+  int64_t scratch = std::max(most_scratch(plans), plain_plan == nullptr ? 0 : plain_plan->scratch_bytes());
+  if (work_.has_sums) scratch = std::max(scratch, gpu::batch_norm_scratch_bytes(sums_work(work_)));
   const size_t best = trials.fastest(
       what, names, trial_places(work_, scratch).back(), [&](size_t i, char *memory, cudaStream_t stream) -> Status {
         TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(device.handle, stream), "choosing a stream"));
@@ -181,16 +202,24 @@ Status PlannedConvolution::try_plan(const CudnnPlan &plan, const CudnnDevice &de
   std::vector<void *> operands;
   for (size_t i = 0; i < work_.tail.operands.size(); ++i)
     operands.push_back(memory + at[kOperands + i]);
-  return plan.execute(device.handle, tensor_uids(work_.tail), pointers_of(work_, tensors, operands),
-                      memory + at[kScratch]);
+  add_sums(work_, reinterpret_cast<float *>(memory + at[kSums]), operands);
+  return plan.execute(device.handle, tensor_uids(work_), pointers_of(work_, tensors, operands), memory + at[kScratch]);
 }
 
-/// The convolution, then as many kernels as would do what follows.
+/// The convolution, then sums, or as many kernels as would do what follows.
 Status PlannedConvolution::try_apart(const CudnnPlan &plain, const CudnnDevice &device, char *memory,
                                      cudaStream_t stream) const {
   const TrialPlaces at = trial_places(work_, 0);
   const std::array<void *, 3> tensors = {memory + at[0], memory + at[1], memory + at[2]};
-  TUTTI_TRY(plain.execute(device.handle, tensor_uids({}), tensors, memory + at[kScratch]));
+  TUTTI_TRY(plain.execute(device.handle, tensor_uids(ConvolutionWork()), tensors, memory + at[kScratch]));
+  if (work_.has_sums) {
+    gpu::BatchNormWork sums = sums_work(work_);
+    sums.x = tensors[2];
+    sums.first = memory + at[kSums];
+    sums.second = static_cast<double *>(sums.first) + sums.channels;
+    sums.scratch = memory + at[kScratch];
+    return gpu::status_of(gpu::launch_batch_norm_moments(sums, stream), "launching the moments of a batch");
+  }
   const gpu::ElementProgram program = program_like(work_);
   gpu::ElementPlaces places = gpu::make_places(program.elements);
   gpu::place_input(places, 0, tensors[work_.pass == ConvolutionPass::forward ? 2 : 0]);

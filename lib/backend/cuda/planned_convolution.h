@@ -29,8 +29,10 @@ class PlannedConvolution {
   /// is the fastest, else cuDNN's first choice. Null, too, where trials say that what follows is faster apart.
   base::Result<const CudnnPlan *> plan_for(const Handles &handles, const DeviceHandles::Use &use,
                                            gpu::AlgorithmTrials *trials = nullptr);
-  /// Puts the convolution on the frame's stream. `tensors` are x, kernel and y; the tail's are the frame's.
-  base::Status issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch);
+  /// Puts the convolution on the frame's stream. `tensors` are x, kernel and y; the tail's are the frame's. `sums` are
+  /// those of y, if it has them, then those of squares.
+  base::Status issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch,
+                     float *sums = nullptr);
 
  private:
   using Plans = std::vector<CudnnPlan>;

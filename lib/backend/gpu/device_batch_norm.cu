@@ -13,11 +13,11 @@ struct ChannelScratch {
   C *first, *second;
   void *partials;
 
-  explicit ChannelScratch(const BatchNormWork &work)
+  __host__ __device__ explicit ChannelScratch(const BatchNormWork &work)
       : first(static_cast<C *>(work.scratch)),
         second(first + work.channels),
         partials(static_cast<char *>(work.scratch) + bytes(work)) {}
-  static int64_t bytes(const BatchNormWork &work) {
+  __host__ __device__ static int64_t bytes(const BatchNormWork &work) {
     return divide_up(2 * work.channels * static_cast<int64_t>(sizeof(C)), 16) * 16;
   }
 };
@@ -96,6 +96,19 @@ struct MomentsWork {
     return {state.count, state.origin[v] + mean, squares < 0 ? C(0) : squares};
   }
 };
+
+/// Of sums: to the results and to scratch memory, as MomentsFinish does.
+__global__ void finish_sums(const BatchNormWork work, const float *sums, const float *squares) {
+  const ChannelScratch<float> scratch(work);
+  const float count = static_cast<float>(work.rows > 1 ? work.rows : 1);
+  for (int64_t channel = grid_thread(); channel < work.channels; channel += grid_threads()) {
+    const float mean = sums[channel] / count, variance = squares[channel] / count - mean * mean;
+    scratch.first[channel] = mean;
+    scratch.second[channel] = variance < 0 ? 0 : variance;
+    store_element<float>(work.statistics, work.first, channel, scratch.first[channel]);
+    store_element<float>(work.statistics, work.second, channel, scratch.second[channel]);
+  }
+}
 
 // ---- sums of the gradient ----
 
@@ -396,6 +409,24 @@ gpuError_t launch_batch_norm_training(const BatchNormWork &work, gpuStream_t str
     const ChannelScratch<C> scratch(work);
     return launch_normalize<typename S::type, S::kWidth>(work, any_array(scratch.first, kDTypeOf<C>),
                                                          any_array(scratch.second, kDTypeOf<C>), stream);
+  });
+}
+
+gpuError_t launch_batch_norm_of_sums(const BatchNormWork &work, const float *sums, const float *squares,
+                                     gpuStream_t stream) {
+  if (work.channels == 0) return gpuSuccess;
+  const gpuError_t error =
+      gpu_launch(finish_sums, blocks_for(work.channels), kBlockThreads, 0, stream, work, sums, squares);
+  if (error != gpuSuccess) return error;
+  return visit(work, [&](auto storage) {
+    using S = decltype(storage);
+    if constexpr (sizeof(typename S::type) == sizeof(double)) {
+      return gpuErrorInvalidValue;
+    } else {
+      const ChannelScratch<float> scratch(work);
+      return launch_normalize<typename S::type, S::kWidth>(work, any_array(scratch.first, DType::f32),
+                                                           any_array(scratch.second, DType::f32), stream);
+    }
   });
 }
 

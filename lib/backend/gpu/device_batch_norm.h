@@ -34,6 +34,10 @@ int64_t batch_norm_scratch_bytes(const BatchNormWork &work);
 /// first = sum(x), second = sum(x²), as f64.
 gpuError_t launch_batch_norm_moments(const BatchNormWork &work, gpuStream_t stream);
 gpuError_t launch_batch_norm_training(const BatchNormWork &work, gpuStream_t stream);
+/// Of sums and sums of squares, f32 per channel, that are there already. For x of 16 bits: what their difference loses
+/// is less than what its elements have lost.
+gpuError_t launch_batch_norm_of_sums(const BatchNormWork &work, const float *sums, const float *squares,
+                                     gpuStream_t stream);
 gpuError_t launch_batch_norm_inference(const BatchNormWork &work, gpuStream_t stream);
 
 /// first = sum(dy), second = sum(dy · (x - mean)), as f64.

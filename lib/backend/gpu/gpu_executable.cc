@@ -2,6 +2,7 @@
 #include "backend/gpu/gpu_executable.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "backend/build_id.h"
@@ -12,6 +13,7 @@
 #include "backend/gpu/generated_kernels.h"
 #include "backend/gpu/library.h"
 #include "backend/gpu/mixed_graph.h"
+#include "backend/gpu/norm_sources.h"
 #include "backend/gpu/product_sums.h"
 #include "backend/gpu/product_tails.h"
 #include "backend/gpu/program_maker.h"
@@ -79,22 +81,68 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
 
 Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                                 std::vector<KernelCall> &by_step) {
-  for (const ProductTail &tail : find_product_tails(lowered_, trees)) {
-    const auto turn = static_cast<size_t>(tail.turn());
+  std::map<int32_t, ProductTail> of_norms;
+  for (ProductTail &tail : find_product_tails(lowered_, trees)) {
+    if (tail.is_early) {
+      note_early_reads(tail, wishes);
+      of_norms.emplace(tail.product, std::move(tail));
+      continue;
+    }
     int64_t scratch = 0;
     TUTTI_ASSIGN(KernelCall call,
                  make_tail_call(lowered_, tail, sources.library, sources.trials, fault_texts_, &scratch));
+    if (call.kernel) place_tail(tail, std::move(call), scratch, wishes, by_step);
+  }
+  TUTTI_TRY(add_norm_sources(trees, sources, of_norms, wishes, by_step));
+  for (const auto &[norm, tail] : of_norms) {
+    int64_t scratch = 0;
+    TUTTI_ASSIGN(KernelCall call,
+                 make_tail_call(lowered_, tail, sources.library, sources.trials, fault_texts_, &scratch));
+    if (call.kernel) place_tail(tail, std::move(call), scratch, wishes, by_step);
+  }
+  return Status();
+}
+
+void GpuExecutable::place_tail(const ProductTail &tail, KernelCall call, int64_t scratch, StorageWishes &wishes,
+                               std::vector<KernelCall> &by_step) {
+  const auto turn = static_cast<size_t>(tail.turn());
+  wishes.scratch[turn] = scratch;
+  by_step[turn] = std::move(call);
+  wishes.turn[static_cast<size_t>(tail.product)] = tail.turn();
+  tail_roots_.insert(&lowered_.step(tail.root()));
+  if (!tail.is_early) return;
+  for (const int32_t step : tail.steps)
+    wishes.turn[static_cast<size_t>(step)] = tail.turn();
+  wishes.bytes[static_cast<size_t>(lowered_.step(tail.product).outputs[0])] = 0;
+}
+
+bool GpuExecutable::stays_alone(int32_t step, const ElementwiseTrees &trees, const StorageWishes &wishes) const {
+  return wishes.turn[static_cast<size_t>(step)] == step && trees.tree(step).empty() &&
+         read_early_.count(&lowered_.step(step)) == 0;
+}
+
+/// Normalisations that are computed with the convolution before them, where algorithms are tried: of these the tails
+/// are no longer among `tails`.
+Status GpuExecutable::add_norm_sources(const ElementwiseTrees &trees, const KernelSources &sources,
+                                       std::map<int32_t, ProductTail> &tails, StorageWishes &wishes,
+                                       std::vector<KernelCall> &by_step) {
+  if (sources.library == nullptr || sources.trials == nullptr) return Status();
+  const auto is_alone = [&](int32_t step) { return stays_alone(step, trees, wishes); };
+  for (const auto &[norm, source] : find_norm_sources(lowered_, is_alone)) {
+    const auto tail = tails.find(norm);
+    const ProductTail *const followed_by = tail == tails.end() ? nullptr : &tail->second;
+    int64_t scratch = 0;
+    TUTTI_ASSIGN(KernelCall call, make_norm_call(lowered_, norm, source, followed_by, *sources.library, *sources.trials,
+                                                 fault_texts_, &scratch));
     if (!call.kernel) continue;
-    wishes.scratch[turn] = scratch;
-    by_step[turn] = std::move(call);
-    wishes.turn[static_cast<size_t>(tail.product)] = tail.turn();
-    if (tail.is_early) {
-      for (const int32_t step : tail.steps)
-        wishes.turn[static_cast<size_t>(step)] = tail.turn();
-      wishes.bytes[static_cast<size_t>(lowered_.step(tail.product).outputs[0])] = 0;
-      note_early_reads(tail, wishes);
+    wishes.turn[static_cast<size_t>(source)] = norm;
+    if (followed_by == nullptr) {
+      wishes.scratch[static_cast<size_t>(norm)] = scratch;
+      by_step[static_cast<size_t>(norm)] = std::move(call);
+    } else {
+      place_tail(*followed_by, std::move(call), scratch, wishes, by_step);
+      tails.erase(tail);
     }
-    tail_roots_.insert(&lowered_.step(tail.root()));
   }
   return Status();
 }
@@ -113,10 +161,7 @@ void GpuExecutable::note_early_reads(const ProductTail &tail, const StorageWishe
 Status GpuExecutable::add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                                std::vector<KernelCall> &by_step) {
   if (sources.library == nullptr || sources.trials == nullptr) return Status();
-  const auto is_alone = [&](int32_t step) {
-    return wishes.turn[static_cast<size_t>(step)] == step && trees.tree(step).empty() &&
-           read_early_.count(&lowered_.step(step)) == 0;
-  };
+  const auto is_alone = [&](int32_t step) { return stays_alone(step, trees, wishes); };
   for (const ProductSum &sum : find_product_sums(lowered_, is_alone)) {
     const auto turn = static_cast<size_t>(sum.turn);
     int64_t scratch = 0;
@@ -142,7 +187,9 @@ Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wi
     const int32_t turn = wishes.turn[static_cast<size_t>(step)];
     if (turn != step) {
       // Inside of a tree or a tail nothing is stored.
-      if (by_step[static_cast<size_t>(turn)].other_step != step) wishes.bytes[static_cast<size_t>(node.outputs[0])] = 0;
+      const std::vector<int32_t> &stored = by_step[static_cast<size_t>(turn)].other_steps;
+      if (std::find(stored.begin(), stored.end(), step) == stored.end())
+        wishes.bytes[static_cast<size_t>(node.outputs[0])] = 0;
       continue;
     }
     const bool is_elsewhere = is_leaf(node) || node.op == "state_write" || node.op == "all_reduce";
@@ -171,8 +218,9 @@ void GpuExecutable::make_report(const KernelSources &sources) {
   for (const KernelCall &call : calls_) {
     if (call.step < 0) continue;
     const bool is_generated = call.generated != nullptr && call.generated->kernel != nullptr;
-    for (const int32_t step : {call.other_step, call.step}) {
-      if (step < 0) continue;
+    std::vector<int32_t> steps = call.other_steps;
+    steps.push_back(call.step);
+    for (const int32_t step : steps) {
       const Node &node = lowered_.step(step);
       kernels.push_back(JsonObject{{"node", node.scope_name},
                                    {"op", node.op},

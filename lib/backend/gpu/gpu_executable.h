@@ -11,6 +11,7 @@
 #include <tutti/plugin/backend.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -51,6 +52,13 @@ class GpuExecutable {
   base::Status add_calls(const KernelSources &sources);
   base::Status add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                          std::vector<KernelCall> &by_step);
+  void place_tail(const ProductTail &tail, KernelCall call, int64_t scratch, StorageWishes &wishes,
+                  std::vector<KernelCall> &by_step);
+  base::Status add_norm_sources(const ElementwiseTrees &trees, const KernelSources &sources,
+                                std::map<int32_t, ProductTail> &tails, StorageWishes &wishes,
+                                std::vector<KernelCall> &by_step);
+  /// May it be computed with another, at the turn of that?
+  bool stays_alone(int32_t step, const ElementwiseTrees &trees, const StorageWishes &wishes) const;
   void note_early_reads(const ProductTail &tail, const StorageWishes &wishes);
   base::Status add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                         std::vector<KernelCall> &by_step);

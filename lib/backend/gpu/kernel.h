@@ -118,6 +118,10 @@ struct KernelRequest {
   /// What a library is to compute together with a product (product_sums.h), as output 1 of the frame, or null. One that
   /// cannot, or is slower so, gives an empty kernel.
   const ProductSum *sum = nullptr;
+  /// The convolution that makes what this normalisation reads, where a library may compute both (norm_sources.h): its x
+  /// and kernel come last among the inputs, its result last among the outputs; or null. A library that cannot, or is
+  /// slower so, gives an empty kernel.
+  const graph::Node *source = nullptr;
   /// Set by the factory: bytes of Frame::scratch().
   int64_t scratch_bytes = 0;
   /// Set by the factory where it says more than the op's name: "cublaslt", "simt_gemm", ...
@@ -159,7 +163,7 @@ struct KernelCall {
   RangeName range = nullptr;                          ///< of programs with a trace
   std::shared_ptr<const GeneratedProgram> generated;  ///< what may do it in place of the kernel of that name
   int32_t step = -1;                                  ///< at whose turn it is made; -1: copies
-  int32_t other_step = -1;                            ///< the node that it computes, too, of product_sums.h; -1: none
+  std::vector<int32_t> other_steps;                   ///< of nodes whose results it stores, too
   std::shared_ptr<const Joinable> joinable;           ///< or null
   int32_t group = -1;                                 ///< of calls that may be joined (joined_calls.h)
   // Of a call that does the work of several: what does it, and where its table lies among all.

@@ -165,7 +165,7 @@ Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail
   call.inputs.insert(call.inputs.end(), tail.reads.begin(), tail.reads.end());
   call.outputs = root.outputs;
   call.outputs.insert(call.outputs.end(), product.outputs.begin() + 1, product.outputs.end());
-  if (tail.is_early) call.other_step = tail.root();
+  if (tail.is_early) call.other_steps = {tail.root()};
   call.trace_name = product.scope_name.empty() ? product.op : product.scope_name;  // what takes the time
   call.kernel_name =
       base::concat(request.kernel_name.empty() ? product.op : request.kernel_name, "(", tail.steps.size() + 1, ")");

@@ -160,7 +160,7 @@ Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &
   call.outputs = {product.outputs[0], lowered.step(sum.sum).outputs[0]};
   call.trace_name = product.scope_name.empty() ? product.op : product.scope_name;  // what takes the time
   call.kernel_name = base::concat(request.kernel_name, "(2)");
-  call.other_step = sum.other();
+  call.other_steps = {sum.other()};
   return call;
 }
 

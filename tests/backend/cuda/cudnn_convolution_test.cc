@@ -177,6 +177,20 @@ void every_tail_has_plans(void **) {
   assert_int_equal(plans(work, limits).size(), 1);
 }
 
+/// The sums that a normalisation wants.
+void sums_have_plans(void **) {
+  if (!has_driver()) test_skip();
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    for (const ConvolutionShape &shape :
+         {shape_of(dtype, 56, 64, 64, 3, 1, 1, 1), shape_of(dtype, 56, 128, 128, 3, 2, 1, 1),
+          shape_of(dtype, 56, 64, 256, 1, 1, 0, 0), shape_of(dtype, 224, 3, 64, 7, 2, 3, 3)}) {
+      const ConvolutionWork work{shape, ConvolutionPass::forward, {}, true};
+      assert_int_equal(plans(work, {int64_t{256} << 20}, {1, "", false}).size(), 1);
+      assert_string_not_equal(describe(work, {}).c_str(), describe({shape}, {}).c_str());
+    }
+  }
+}
+
 void the_padding_behind_gives_the_same_windows(void **) {
   assert_int_equal(padding_behind(56, 56, 3, 1, 1, 1), 1);
   // "same" with a step of 2: one more behind than in front.
@@ -219,6 +233,7 @@ int main() {
       cmocka_unit_test(impossible_convolutions_have_none),
       cmocka_unit_test(a_bias_has_plans),
       cmocka_unit_test(every_tail_has_plans),
+      cmocka_unit_test(sums_have_plans),
   };
   const CMUnitTest without[] = {cmocka_unit_test(with_device)};
   const int failed = cmocka_run_group_tests(everywhere, nullptr, nullptr);

@@ -193,6 +193,8 @@ class GraphRun {
         return reduce(operation);
       case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
         return reshape(operation);
+      case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
+        return add_up_channels(operation);
       default:
         return convolve(operation);
     }
@@ -300,6 +302,20 @@ class GraphRun {
       into = mode == CUDNN_REDUCE_TENSOR_ADD ? into + value : std::fmax(into, value);
     });
     write(result, std::move(y), CUDNN_DATA_FLOAT);
+  }
+
+  void add_up_channels(const Descriptor &operation) {
+    if (operation.get<cudnnDataType_t>(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC) != CUDNN_DATA_FLOAT) is_right_ = false;
+    Array x = read(operation.part(CUDNN_ATTR_OPERATION_GENSTATS_XDESC));
+    const Descriptor &first = operation.part(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC);
+    const Descriptor &second = operation.part(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
+    Array sums(first), squares(second);
+    x.for_all([&](int64_t n, int64_t c, int64_t h, int64_t w) {
+      sums.at(0, c, 0, 0) += x.at(n, c, h, w);
+      squares.at(0, c, 0, 0) += x.at(n, c, h, w) * x.at(n, c, h, w);
+    });
+    write(first, std::move(sums), CUDNN_DATA_FLOAT);
+    write(second, std::move(squares), CUDNN_DATA_FLOAT);
   }
 
   /// The last two dims are exchanged; nothing moves.

@@ -2,12 +2,14 @@
 #include "backend/cuda/host_runtime.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "backend/cuda/device_transpose.h"
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
+#include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/device_elementwise.h"
 #include "backend/gpu/device_reduce.h"
 #include "tensor/half.h"
@@ -128,6 +130,31 @@ int64_t gpu::reduce_scratch_bytes(const gpu::ReduceWork &) { return 640; }
 /// Takes its time, and computes nothing: only trials launch it here.
 cudaError_t gpu::launch_reduce(const gpu::ReduceWork &, cudaStream_t) {
   host_runtime().milliseconds += host_runtime().reduce_milliseconds;
+  return cudaSuccess;
+}
+int64_t gpu::batch_norm_scratch_bytes(const gpu::BatchNormWork &) { return 320; }
+/// Takes its time, and computes nothing: only trials launch it here.
+cudaError_t gpu::launch_batch_norm_moments(const gpu::BatchNormWork &, cudaStream_t) {
+  host_runtime().milliseconds += host_runtime().reduce_milliseconds;
+  return cudaSuccess;
+}
+/// With f32 parameters and at most relu behind it.
+cudaError_t gpu::launch_batch_norm_of_sums(const gpu::BatchNormWork &work, const float *sums, const float *squares,
+                                           cudaStream_t) {
+  const bool has_relu = work.epilogue != nullptr && work.epilogue->steps[1].op == gpu::ElementOp::relu;
+  for (int64_t channel = 0; channel < work.channels; ++channel) {
+    const float mean = sums[channel] / static_cast<float>(work.rows);
+    const float variance = squares[channel] / static_cast<float>(work.rows) - mean * mean;
+    static_cast<float *>(work.first)[channel] = mean;
+    static_cast<float *>(work.second)[channel] = variance;
+    const float factor =
+        static_cast<const float *>(work.scale)[channel] / std::sqrt(variance + static_cast<float>(work.epsilon));
+    for (int64_t row = 0; row < work.rows; ++row) {
+      const int64_t at = row * work.channels + channel;
+      const float y = (load(work.dtype, work.x, at) - mean) * factor + static_cast<const float *>(work.offset)[channel];
+      store(work.dtype, work.y, at, has_relu && y < 0 ? 0 : y);
+    }
+  }
   return cudaSuccess;
 }
 /// Sums, of f32, f16 or bf16.

@@ -86,7 +86,8 @@ Outcome run(GraphBuilder &builder, AlgorithmTrials &trials) {
   Outcome outcome;
   if (!call.kernel) return outcome;
   outcome.kernel = call.kernel_name;
-  assert_int_equal(call.other_step, sums[0].other());
+  assert_int_equal(call.other_steps.size(), 1);
+  assert_int_equal(call.other_steps[0], sums[0].other());
   std::vector<void *> table(lowered.values().size());
   for (const auto &port : lowered.inputs()) {
     outcome.inputs.push_back(numbers(lowered.value(port.value), static_cast<int>(outcome.inputs.size()) * 3 + 1));

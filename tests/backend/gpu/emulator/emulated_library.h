@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A library of kernels on the emulated GPU, where the environment says TUTTI_EMULATED_LIBRARY=sums: it has products
-// that add up the rows of a factor, too (product_sums.h), and nothing else.
+// that add up the rows of a factor, too (product_sums.h), and convolutions with the normalisation of what they make
+// (norm_sources.h), and nothing else.
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A convolution that gives the sums of what it stores as one graph of cuDNN, with the normalisation behind it, against
+// the reference backend. cuDNN, the runtime and the kernels of the normalisation are replaced by what works on the
+// host's memory.
+#include "backend/gpu/norm_sources.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/cuda_library.h"
+#include "backend/cuda/host_cudnn.h"
+#include "backend/cuda/host_runtime.h"
+#include "backend/gpu/algorithm_trials.h"
+#include "backend/gpu/elementwise_trees.h"
+#include "backend_cases.h"
+#include "backend_under_test.h"
+#include "graph/batch.h"
+#include "graph/serialize.h"
+#include "testing.h"
+
+using namespace tutti::impl;
+using backend::LoweredGraph;
+using backend::gpu::AlgorithmTrials;
+using graph::GraphBuilder;
+using graph::ValueId;
+using tensor::DType;
+using tensor::Tensor;
+using tutti::testing::host_cudnn;
+using tutti::testing::host_runtime;
+using Values = GraphBuilder::Values;
+using Dims = std::vector<int64_t>;
+
+namespace {
+
+backend::DeviceRef oracle;
+
+struct Trials {
+  AlgorithmTrials trials{backend::PlanCache("", {"gpu", "a GPU", "1"}),
+                         {[](int64_t bytes) -> base::Result<void *> {
+                            return std::aligned_alloc(256, static_cast<size_t>((bytes + 255) / 256 * 256));
+                          },
+                          [](void *memory, int64_t) { std::free(memory); }},
+                         [](const std::string &line) { fail_msg("%s", line.c_str()); }};
+};
+
+LoweredGraph lower(const graph::Graph &graph) {
+  const std::string text = graph::to_json_text(graph);
+  tutti_compile_request request{};
+  request.struct_size = sizeof(request);
+  request.graph_text = text.c_str();
+  request.bindings_json = "{}";
+  request.state_json = "{\"arenas\": [], \"entries\": []}";
+  request.level = TUTTI_LEVEL_FAST;
+  return assert_ok_value(LoweredGraph::decode(request));
+}
+
+std::vector<Tensor> operands(DType dtype, int64_t window) {
+  std::vector<Tensor> made;
+  for (const Dims &dims : {Dims{2, 5, 4, 3}, Dims{window, window, 3, 6}, Dims{6}, Dims{6}}) {
+    conformance::Operand operand;
+    operand.dtype = made.size() < 2 ? dtype : DType::f32;
+    operand.dims = dims;
+    operand.low = -1;
+    operand.high = 1;
+    made.push_back(assert_ok_value(conformance::make_operand(operand, 60 + made.size())));
+  }
+  return made;
+}
+
+/// conv2d, the normalisation, and relu if it is wanted; in this order the results of the graph.
+conformance::BuildFunction network(bool has_relu, DType dtype) {
+  return [has_relu, dtype](GraphBuilder &b, const Values &v) {
+    const ValueId x = b.op("conv2d", {v[0], v[1]});
+    const Values y = b.op_n("batch_norm_training", {x, v[2], v[3]}, {{"epsilon", 0.01}}, 3);
+    const ValueId last = has_relu ? b.unary("relu", b.cast(y[0], dtype)) : y[0];
+    return Values{last, y[1], y[2], x};
+  };
+}
+
+/// The call's name, "" where both are computed apart; its results are right.
+std::string run(DType dtype, int64_t window, bool has_relu, AlgorithmTrials &trials) {
+  const std::vector<Tensor> inputs = operands(dtype, window);
+  const auto build = network(has_relu, dtype);
+  const LoweredGraph lowered = lower(assert_ok_value(conformance::build_graph(inputs, build)));
+  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  assert_int_equal(tails.size(), has_relu ? 1 : 0);
+  const auto sources = backend::gpu::find_norm_sources(lowered, [](int32_t) { return true; });
+  assert_int_equal(sources.size(), 1);
+  const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
+  std::vector<backend::gpu::FaultText> faults;
+  int64_t scratch_bytes = 0;
+  const auto call = assert_ok_value(
+      backend::gpu::make_norm_call(lowered, sources.begin()->first, sources.begin()->second,
+                                   tails.empty() ? nullptr : &tails[0], *library, trials, faults, &scratch_bytes));
+  if (!call.kernel) return "";
+  std::vector<void *> table(lowered.values().size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    table[static_cast<size_t>(lowered.inputs()[i].value)] = const_cast<void *>(inputs[i].data());
+  std::vector<Tensor> results;
+  for (const auto &port : lowered.outputs()) {
+    const auto &value = lowered.value(port.value);
+    results.push_back(assert_ok_value(Tensor::allocate(value.dtype, assert_ok_value(tensor::Shape::make(value.dims)))));
+    table[static_cast<size_t>(port.value)] = results.back().mutable_data();
+  }
+  std::vector<char> scratch(static_cast<size_t>(scratch_bytes) + 64, 7);
+  backend::gpu::IssueContext context;
+  assert_ok(
+      call.kernel(backend::gpu::Frame(table.data(), call.inputs.data(), call.outputs.data(), scratch.data(), context)));
+  assert_int_equal(scratch[static_cast<size_t>(scratch_bytes)], 7);
+  const auto expected = assert_ok_value(conformance::run_graph(oracle, inputs, build));
+  const double limit = dtype == DType::bf16 ? 2e-2 : 3e-3;
+  for (size_t i = 0; i < results.size(); ++i)
+    assert_ok(tensor::compare_close(results[i], expected[i], limit, limit));
+  return call.kernel_name;
+}
+
+void sums_come_with_the_convolution(void **) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    for (const int64_t window : {1, 3}) {
+      AlgorithmTrials::forget();
+      Trials trials;
+      assert_string_equal(run(dtype, window, false, trials.trials).c_str(), "cudnn_27_sums(2)");
+      assert_string_equal(run(dtype, window, true, trials.trials).c_str(), "cudnn_27_sums(3)");
+    }
+  }
+}
+
+/// A graph of both against a convolution and a launch, each as long as the test says.
+void the_faster_way_is_taken(void **) {
+  for (const bool is_apart : {false, true}) {
+    AlgorithmTrials::forget();
+    host_cudnn().engine_milliseconds = {{7, 4}, {8, 6}, {9, 5}, {27, is_apart ? 8.0 : 6.5}, {28, 9}, {29, 9}};
+    host_runtime().reduce_milliseconds = 3;
+    Trials trials;
+    assert_string_equal(run(DType::bf16, 3, true, trials.trials).c_str(), is_apart ? "" : "cudnn_27_sums(3)");
+  }
+  host_cudnn().engine_milliseconds.clear();
+  host_runtime().reduce_milliseconds = 0;
+}
+
+void without_time_they_are_computed_apart(void **) {
+  AlgorithmTrials::forget();
+  Trials trials;
+  trials.trials.spend(AlgorithmTrials::kBudgetSeconds);
+  assert_string_equal(run(DType::bf16, 3, true, trials.trials).c_str(), "");
+}
+
+/// f32 loses too many digits in sums of squares.
+void f32_is_left_alone(void **) {
+  AlgorithmTrials::forget();
+  Trials trials;
+  assert_string_equal(run(DType::f32, 3, true, trials.trials).c_str(), "");
+}
+
+void nothing_is_left_over(void **) {
+  assert_int_equal(host_cudnn().descriptors, 0);
+  assert_int_equal(host_runtime().objects, 0);
+}
+
+}  // namespace
+
+int main() {
+  char name[] = "norm_sources_test", reference[] = "reference";
+  char *arguments[] = {name, reference};
+  const auto tested = conformance::open_backend_under_test(2, arguments);
+  if (!tested.ok()) return conformance::exit_without_backend(tested.status());
+  oracle = tested->oracle;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(sums_come_with_the_convolution),
+      cmocka_unit_test(the_faster_way_is_taken),
+      cmocka_unit_test(without_time_they_are_computed_apart),
+      cmocka_unit_test(f32_is_left_alone),
+      cmocka_unit_test(nothing_is_left_over),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
