@@ -2,7 +2,6 @@
 //
 // Attention as graphs of cuDNN, against the reference backend. cuDNN and the runtime are replaced by what works on the
 // host's memory.
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,22 +10,23 @@
 
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/host_cudnn.h"
+#include "backend/cuda/lowered_testing.h"
 #include "backend/gpu/kept_plans.h"
 #include "backend_cases.h"
 #include "backend_under_test.h"
 #include "base/temporary_directory.h"
 #include "graph/batch.h"
-#include "graph/serialize.h"
 #include "testing.h"
 
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using graph::Attributes;
 using graph::GraphBuilder;
-using graph::ValueId;
 using tensor::DType;
 using tensor::Tensor;
 using tutti::testing::host_cudnn;
+using tutti::testing::lower;
+using tutti::testing::run_call;
 using Values = GraphBuilder::Values;
 using Dims = std::vector<int64_t>;
 
@@ -41,17 +41,6 @@ struct Sizes {
   Dims keys() const { return {rows, key_length, key_heads, channels}; }
 };
 const Sizes kSizes[] = {{2, 5, 4, 8, 5, 4}, {1, 7, 6, 16, 9, 2}, {3, 1, 2, 8, 6, 1}, {1, 9, 1, 8, 9, 1}};
-
-LoweredGraph lower(const graph::Graph &graph, int32_t level) {
-  const std::string text = graph::to_json_text(graph);
-  tutti_compile_request request{};
-  request.struct_size = sizeof(request);
-  request.graph_text = text.c_str();
-  request.bindings_json = "{}";
-  request.state_json = "{\"arenas\": [], \"entries\": []}";
-  request.level = level;
-  return assert_ok_value(LoweredGraph::decode(request));
-}
 
 /// The kernel of one node, ready to run: what it needs lives as long.
 struct Prepared {
@@ -82,25 +71,9 @@ Prepared prepare(const std::vector<Tensor> &inputs, const conformance::BuildFunc
   return made;
 }
 
-/// Its results, with the scratch memory that it asked for and not a byte more.
 std::vector<Tensor> run(const Prepared &prepared, const std::vector<Tensor> &inputs) {
-  const LoweredGraph &lowered = *prepared.lowered;
-  const graph::Node &node = attention_of(lowered);
-  std::vector<void *> table(lowered.values().size());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    table[static_cast<size_t>(lowered.inputs()[i].value)] = const_cast<void *>(inputs[i].data());
-  std::vector<Tensor> results;
-  for (const ValueId output : node.outputs) {
-    const auto &value = lowered.value(output);
-    results.push_back(assert_ok_value(Tensor::allocate(value.dtype, assert_ok_value(tensor::Shape::make(value.dims)))));
-    table[static_cast<size_t>(output)] = results.back().mutable_data();
-  }
-  std::vector<char> scratch(static_cast<size_t>(prepared.scratch_bytes) + 64, 7);
-  backend::gpu::IssueContext context;
-  assert_ok(prepared.kernel(
-      backend::gpu::Frame(table.data(), node.inputs.data(), node.outputs.data(), scratch.data(), context)));
-  assert_true(std::all_of(scratch.end() - 64, scratch.end(), [](char byte) { return byte == 7; }));
-  return results;
+  const graph::Node &node = attention_of(*prepared.lowered);
+  return run_call(*prepared.lowered, prepared.kernel, {node.inputs, node.outputs, prepared.scratch_bytes}, inputs);
 }
 
 Tensor operand(DType dtype, const Dims &dims, uint64_t seed, double low = -1, double high = 1) {

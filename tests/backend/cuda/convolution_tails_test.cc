@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <string>
@@ -15,13 +14,13 @@
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
+#include "backend/cuda/lowered_testing.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/elementwise_trees.h"
 #include "backend/gpu/product_tails.h"
 #include "backend_cases.h"
 #include "backend_under_test.h"
 #include "graph/batch.h"
-#include "graph/serialize.h"
 #include "testing.h"
 
 using namespace tutti::impl;
@@ -35,6 +34,9 @@ using tensor::DType;
 using tensor::Tensor;
 using tutti::testing::host_cudnn;
 using tutti::testing::host_runtime;
+using tutti::testing::HostTrials;
+using tutti::testing::lower;
+using tutti::testing::run_call;
 using Values = GraphBuilder::Values;
 using Dims = std::vector<int64_t>;
 
@@ -50,17 +52,6 @@ struct Outcome {
   std::string kernel;  ///< empty: the library leaves what follows alone
   Tensor result, expected;
 };
-
-LoweredGraph lower(const graph::Graph &graph, int32_t level) {
-  const std::string text = graph::to_json_text(graph);
-  tutti_compile_request request{};
-  request.struct_size = sizeof(request);
-  request.graph_text = text.c_str();
-  request.bindings_json = "{}";
-  request.state_json = "{\"arenas\": [], \"entries\": []}";
-  request.level = level;
-  return assert_ok_value(LoweredGraph::decode(request));
-}
 
 const graph::Node &convolution_of(const LoweredGraph &lowered) {
   int32_t step = 0;
@@ -84,19 +75,10 @@ Outcome run(const std::vector<Tensor> &inputs, const conformance::BuildFunction 
   Outcome outcome;
   if (!kernel) return outcome;
   outcome.kernel = request.kernel_name;
-  std::vector<void *> table(lowered.values().size());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    table[static_cast<size_t>(lowered.inputs()[i].value)] = const_cast<void *>(inputs[i].data());
   std::vector<ValueId> operands = request.node.inputs;
   if (tail != nullptr) operands.insert(operands.end(), tail->reads.begin(), tail->reads.end());
   const ValueId root = (tail == nullptr ? request.node : lowered.step(tail->root())).outputs[0];
-  outcome.result = assert_ok_value(
-      Tensor::allocate(lowered.value(root).dtype, assert_ok_value(tensor::Shape::make(lowered.value(root).dims))));
-  table[static_cast<size_t>(root)] = outcome.result.mutable_data();
-  std::vector<char> scratch(static_cast<size_t>(request.scratch_bytes) + 64, 7);
-  backend::gpu::IssueContext context;
-  assert_ok(kernel(backend::gpu::Frame(table.data(), operands.data(), &root, scratch.data(), context)));
-  assert_true(std::all_of(scratch.end() - 64, scratch.end(), [](char byte) { return byte == 7; }));
+  outcome.result = run_call(lowered, kernel, {operands, {root}, request.scratch_bytes}, inputs)[0];
   outcome.expected = assert_ok_value(conformance::run_graph(oracle, inputs, build))[0];
   return outcome;
 }
@@ -394,15 +376,6 @@ void levels_choose_engines(void **) {
 
 // ---- trials ----
 
-struct Trials {
-  AlgorithmTrials trials{backend::PlanCache("", {"gpu", "a GPU", "1"}),
-                         {[](int64_t bytes) -> base::Result<void *> {
-                            return std::aligned_alloc(256, static_cast<size_t>((bytes + 255) / 256 * 256));
-                          },
-                          [](void *memory, int64_t) { std::free(memory); }},
-                         [](const std::string &line) { fail_msg("%s", line.c_str()); }};
-};
-
 /// One graph and two launches, each as long as the test says.
 void the_faster_way_is_taken(void **) {
   const Tail &tail = kExact[2].second;
@@ -410,7 +383,7 @@ void the_faster_way_is_taken(void **) {
     AlgorithmTrials::forget();
     host_cudnn().engine_milliseconds = {{7, 1}, {8, 6}, {9, 4}, {27, 1}, {28, 9}, {29, is_apart ? 8.0 : 6.5}};
     host_runtime().elements_milliseconds = 3;
-    Trials first, second;
+    HostTrials first, second;
     const Outcome outcome = run_forward(kPlain, tail, DType::f32, &first.trials);
     // Both are known by names of their own.
     assert_int_equal(first.trials.measured_count(), 2);
@@ -444,7 +417,7 @@ void a_bias_of_its_own_is_another_launch(void **) {
   host_cudnn().engine_milliseconds = {{7, 1}, {8, 6}, {9, 4}, {27, 1}, {28, 9}, {29, 8}};
   host_runtime().elements_milliseconds = 3;
   AlgorithmTrials::forget();
-  Trials trials;
+  HostTrials trials;
   check(run_with_own_bias(kPlain, true, DType::f32, &trials.trials), "cudnn_29_bias");
   check(run_with_own_bias(kPlain, false, DType::f32, &trials.trials), "cudnn_9");
   check(run_with_own_bias(kPlain, false, DType::f32, &trials.trials), "cudnn_9");
@@ -455,7 +428,7 @@ void a_bias_of_its_own_is_another_launch(void **) {
 /// Plans of several operations take time, too: where it is spent there are none but those that are known.
 void without_time_it_is_computed_apart(void **) {
   AlgorithmTrials::forget();
-  Trials first, second;
+  HostTrials first, second;
   check(run_forward(kPlain, kExact[0].second, DType::f32, &first.trials), "cudnn_28");
   second.trials.spend(AlgorithmTrials::kBudgetSeconds);
   check(run_forward(kPlain, kExact[0].second, DType::f32, &second.trials), "cudnn_28");

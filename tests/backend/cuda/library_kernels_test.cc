@@ -13,12 +13,12 @@
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
+#include "backend/cuda/lowered_testing.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/elementwise_trees.h"
 #include "backend/gpu/product_tails.h"
 #include "graph/builder.h"
 #include "graph/ops/op_attributes.h"
-#include "graph/serialize.h"
 #include "testing.h"
 
 using namespace tutti::impl;
@@ -30,23 +30,13 @@ using tensor::DType;
 using tutti::testing::host_cublaslt;
 using tutti::testing::host_cudnn;
 using tutti::testing::host_runtime;
+using tutti::testing::lower;
 
 namespace {
 
 // ---- a graph of one node ----
 
 using Values = std::vector<float>;
-
-LoweredGraph lower(GraphBuilder &builder, int32_t level = TUTTI_LEVEL_FAST) {
-  const std::string text = graph::to_json_text(assert_ok_value(builder.finish_graph()));
-  tutti_compile_request request{};
-  request.struct_size = sizeof(request);
-  request.graph_text = text.c_str();
-  request.bindings_json = "{}";
-  request.state_json = "{\"arenas\": [], \"entries\": []}";
-  request.level = level;
-  return assert_ok_value(LoweredGraph::decode(request));
-}
 
 /// Small whole numbers: sums are exact in any order.
 Values numbers(int64_t count, int seed) {

@@ -5,19 +5,18 @@
 // host's memory.
 #include "backend/gpu/norm_sources.h"
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
+#include "backend/cuda/lowered_testing.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/elementwise_trees.h"
 #include "backend_cases.h"
 #include "backend_under_test.h"
 #include "graph/batch.h"
-#include "graph/serialize.h"
 #include "testing.h"
 
 using namespace tutti::impl;
@@ -29,32 +28,15 @@ using tensor::DType;
 using tensor::Tensor;
 using tutti::testing::host_cudnn;
 using tutti::testing::host_runtime;
+using tutti::testing::HostTrials;
+using tutti::testing::lower;
+using tutti::testing::run_call;
 using Values = GraphBuilder::Values;
 using Dims = std::vector<int64_t>;
 
 namespace {
 
 backend::DeviceRef oracle;
-
-struct Trials {
-  AlgorithmTrials trials{backend::PlanCache("", {"gpu", "a GPU", "1"}),
-                         {[](int64_t bytes) -> base::Result<void *> {
-                            return std::aligned_alloc(256, static_cast<size_t>((bytes + 255) / 256 * 256));
-                          },
-                          [](void *memory, int64_t) { std::free(memory); }},
-                         [](const std::string &line) { fail_msg("%s", line.c_str()); }};
-};
-
-LoweredGraph lower(const graph::Graph &graph) {
-  const std::string text = graph::to_json_text(graph);
-  tutti_compile_request request{};
-  request.struct_size = sizeof(request);
-  request.graph_text = text.c_str();
-  request.bindings_json = "{}";
-  request.state_json = "{\"arenas\": [], \"entries\": []}";
-  request.level = TUTTI_LEVEL_FAST;
-  return assert_ok_value(LoweredGraph::decode(request));
-}
 
 std::vector<Tensor> operands(DType dtype, int64_t window) {
   std::vector<Tensor> made;
@@ -95,20 +77,8 @@ std::string run(DType dtype, int64_t window, bool has_relu, AlgorithmTrials &tri
       backend::gpu::make_norm_call(lowered, sources.begin()->first, sources.begin()->second,
                                    tails.empty() ? nullptr : &tails[0], *library, trials, faults, &scratch_bytes));
   if (!call.kernel) return "";
-  std::vector<void *> table(lowered.values().size());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    table[static_cast<size_t>(lowered.inputs()[i].value)] = const_cast<void *>(inputs[i].data());
-  std::vector<Tensor> results;
-  for (const auto &port : lowered.outputs()) {
-    const auto &value = lowered.value(port.value);
-    results.push_back(assert_ok_value(Tensor::allocate(value.dtype, assert_ok_value(tensor::Shape::make(value.dims)))));
-    table[static_cast<size_t>(port.value)] = results.back().mutable_data();
-  }
-  std::vector<char> scratch(static_cast<size_t>(scratch_bytes) + 64, 7);
-  backend::gpu::IssueContext context;
-  assert_ok(
-      call.kernel(backend::gpu::Frame(table.data(), call.inputs.data(), call.outputs.data(), scratch.data(), context)));
-  assert_int_equal(scratch[static_cast<size_t>(scratch_bytes)], 7);
+  const std::vector<Tensor> results =
+      run_call(lowered, call.kernel, {call.inputs, call.outputs, scratch_bytes}, inputs);
   const auto expected = assert_ok_value(conformance::run_graph(oracle, inputs, build));
   const double limit = dtype == DType::bf16 ? 2e-2 : 3e-3;
   for (size_t i = 0; i < results.size(); ++i)
@@ -120,7 +90,7 @@ void sums_come_with_the_convolution(void **) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     for (const int64_t window : {1, 3}) {
       AlgorithmTrials::forget();
-      Trials trials;
+      HostTrials trials;
       assert_string_equal(run(dtype, window, false, trials.trials).c_str(), "cudnn_27_sums(2)");
       assert_string_equal(run(dtype, window, true, trials.trials).c_str(), "cudnn_27_sums(3)");
     }
@@ -133,7 +103,7 @@ void the_faster_way_is_taken(void **) {
     AlgorithmTrials::forget();
     host_cudnn().engine_milliseconds = {{7, 4}, {8, 6}, {9, 5}, {27, is_apart ? 8.0 : 6.5}, {28, 9}, {29, 9}};
     host_runtime().reduce_milliseconds = 3;
-    Trials trials;
+    HostTrials trials;
     assert_string_equal(run(DType::bf16, 3, true, trials.trials).c_str(), is_apart ? "" : "cudnn_27_sums(3)");
   }
   host_cudnn().engine_milliseconds.clear();
@@ -142,7 +112,7 @@ void the_faster_way_is_taken(void **) {
 
 void without_time_they_are_computed_apart(void **) {
   AlgorithmTrials::forget();
-  Trials trials;
+  HostTrials trials;
   trials.trials.spend(AlgorithmTrials::kBudgetSeconds);
   assert_string_equal(run(DType::bf16, 3, true, trials.trials).c_str(), "");
 }
@@ -150,7 +120,7 @@ void without_time_they_are_computed_apart(void **) {
 /// f32 loses too many digits in sums of squares.
 void f32_is_left_alone(void **) {
   AlgorithmTrials::forget();
-  Trials trials;
+  HostTrials trials;
   assert_string_equal(run(DType::f32, 3, true, trials.trials).c_str(), "");
 }
 

@@ -2,7 +2,6 @@
 //
 // Gradients of weights and of biases as one call of cuBLASLt, where trials find that faster. The library and the
 // runtime are replaced by what works on the host's memory.
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,11 +10,11 @@
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
+#include "backend/cuda/lowered_testing.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/product_sums.h"
 #include "graph/builder.h"
 #include "graph/ops/op_attributes.h"
-#include "graph/serialize.h"
 #include "testing.h"
 
 using namespace tutti::impl;
@@ -27,28 +26,11 @@ using tensor::DType;
 using tensor::Tensor;
 using tutti::testing::host_cublaslt;
 using tutti::testing::host_runtime;
+using tutti::testing::HostTrials;
+using tutti::testing::lower;
+using tutti::testing::run_call;
 
 namespace {
-
-struct Trials {
-  AlgorithmTrials trials{backend::PlanCache("", {"gpu", "a GPU", "1"}),
-                         {[](int64_t bytes) -> base::Result<void *> {
-                            return std::aligned_alloc(256, static_cast<size_t>((bytes + 255) / 256 * 256));
-                          },
-                          [](void *memory, int64_t) { std::free(memory); }},
-                         [](const std::string &line) { fail_msg("%s", line.c_str()); }};
-};
-
-LoweredGraph lower(GraphBuilder &builder) {
-  const std::string text = graph::to_json_text(assert_ok_value(builder.finish_graph()));
-  tutti_compile_request request{};
-  request.struct_size = sizeof(request);
-  request.graph_text = text.c_str();
-  request.bindings_json = "{}";
-  request.state_json = "{\"arenas\": [], \"entries\": []}";
-  request.level = TUTTI_LEVEL_FAST;
-  return assert_ok_value(LoweredGraph::decode(request));
-}
 
 /// Small whole numbers: sums are exact in any order, and in bf16.
 Tensor numbers(const backend::LoweredValue &value, int seed) {
@@ -88,24 +70,11 @@ Outcome run(GraphBuilder &builder, AlgorithmTrials &trials) {
   outcome.kernel = call.kernel_name;
   assert_int_equal(call.other_steps.size(), 1);
   assert_int_equal(call.other_steps[0], sums[0].other());
-  std::vector<void *> table(lowered.values().size());
-  for (const auto &port : lowered.inputs()) {
+  for (const auto &port : lowered.inputs())
     outcome.inputs.push_back(numbers(lowered.value(port.value), static_cast<int>(outcome.inputs.size()) * 3 + 1));
-    table[static_cast<size_t>(port.value)] = outcome.inputs.back().mutable_data();
-  }
-  // Aliases lie where they are of.
-  for (int32_t step = 0; step < lowered.step_count(); ++step) {
-    const graph::Node &node = lowered.step(step);
-    if (node.op == "reshape") table[static_cast<size_t>(node.outputs[0])] = table[static_cast<size_t>(node.inputs[0])];
-  }
-  outcome.product = numbers(lowered.value(call.outputs[0]), 0);
-  outcome.sum = numbers(lowered.value(call.outputs[1]), 0);
-  table[static_cast<size_t>(call.outputs[0])] = outcome.product.mutable_data();
-  table[static_cast<size_t>(call.outputs[1])] = outcome.sum.mutable_data();
-  std::vector<char> scratch(static_cast<size_t>(scratch_bytes));
-  backend::gpu::IssueContext context;
-  assert_ok(
-      call.kernel(backend::gpu::Frame(table.data(), call.inputs.data(), call.outputs.data(), scratch.data(), context)));
+  const auto results = run_call(lowered, call.kernel, {call.inputs, call.outputs, scratch_bytes}, outcome.inputs);
+  outcome.product = results[0];
+  outcome.sum = results[1];
   outcome.epilogue = host_cublaslt().epilogue;
   return outcome;
 }
@@ -149,7 +118,7 @@ void the_sum_is_part_of_the_call(void **) {
     for (const bool is_transposed : {false, true}) {
       for (const bool sum_is_first : {false, true}) {
         set_times(2);
-        Trials trials;
+        HostTrials trials;
         GraphBuilder b;
         const auto results = add_gradients(b, dtype, is_transposed, sum_is_first);
         b.set_result("dw", results[0]);
@@ -165,7 +134,7 @@ void the_sum_is_part_of_the_call(void **) {
 
 void a_convolution_of_one_pixel_has_it_too(void **) {
   set_times(2);
-  Trials trials;
+  HostTrials trials;
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f32, {1, 2, 3, 4}), dy = b.input("dy", DType::f32, {1, 2, 3, 5});
   graph::ops::Conv2dKernelGradientAttributes attributes;
@@ -186,7 +155,7 @@ void a_convolution_of_one_pixel_has_it_too(void **) {
 void the_faster_way_is_taken(void **) {
   for (const bool is_slow : {false, true}) {
     set_times(is_slow ? 4 : 2);
-    Trials trials;
+    HostTrials trials;
     GraphBuilder b;
     const auto results = add_gradients(b, DType::f32, false, true);
     b.set_result("dw", results[0]);
@@ -205,7 +174,7 @@ void the_faster_way_is_taken(void **) {
   }
   // What cannot be tried stays apart.
   set_times(2);
-  Trials spent;
+  HostTrials spent;
   spent.trials.spend(AlgorithmTrials::kBudgetSeconds);
   GraphBuilder b;
   const auto results = add_gradients(b, DType::f32, false, true);
@@ -217,7 +186,7 @@ void the_faster_way_is_taken(void **) {
 void without_an_algorithm_it_is_apart(void **) {
   set_times(2);
   host_cublaslt().refused_epilogues = {CUBLASLT_EPILOGUE_BGRADA};
-  Trials trials;
+  HostTrials trials;
   GraphBuilder b;
   const auto results = add_gradients(b, DType::f32, false, true);
   b.set_result("dw", results[0]);

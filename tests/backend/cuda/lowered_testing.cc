@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/lowered_testing.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "graph/serialize.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+using namespace impl;
+using backend::LoweredGraph;
+using tensor::Tensor;
+
+LoweredGraph lower(const graph::Graph &graph, int32_t level) {
+  const std::string text = graph::to_json_text(graph);
+  tutti_compile_request request{};
+  request.struct_size = sizeof(request);
+  request.graph_text = text.c_str();
+  request.bindings_json = "{}";
+  request.state_json = "{\"arenas\": [], \"entries\": []}";
+  request.level = level;
+  return assert_ok_value(LoweredGraph::decode(request));
+}
+
+LoweredGraph lower(graph::GraphBuilder &builder, int32_t level) {
+  return lower(assert_ok_value(builder.finish_graph()), level);
+}
+
+HostTrials::HostTrials()
+    : trials(backend::PlanCache("", {"gpu", "a GPU", "1"}),
+             {[](int64_t bytes) -> base::Result<void *> {
+                return std::aligned_alloc(256, static_cast<size_t>((bytes + 255) / 256 * 256));
+              },
+              [](void *memory, int64_t) { std::free(memory); }},
+             [](const std::string &line) { fail_msg("%s", line.c_str()); }) {}
+
+std::vector<Tensor> run_call(const LoweredGraph &lowered, const backend::gpu::Kernel &kernel,
+                             const CallOperands &operands, const std::vector<Tensor> &graph_inputs) {
+  std::vector<void *> table(lowered.values().size());
+  for (size_t i = 0; i < graph_inputs.size(); ++i)
+    table[static_cast<size_t>(lowered.inputs()[i].value)] = const_cast<void *>(graph_inputs[i].data());
+  // Aliases lie where they are of.
+  for (int32_t step = 0; step < lowered.step_count(); ++step) {
+    const graph::Node &node = lowered.step(step);
+    if (node.op == "reshape") table[static_cast<size_t>(node.outputs[0])] = table[static_cast<size_t>(node.inputs[0])];
+  }
+  std::vector<Tensor> results;
+  for (const graph::ValueId output : operands.outputs) {
+    const auto &value = lowered.value(output);
+    results.push_back(assert_ok_value(Tensor::allocate(value.dtype, assert_ok_value(tensor::Shape::make(value.dims)))));
+    table[static_cast<size_t>(output)] = results.back().mutable_data();
+  }
+  std::vector<char> scratch(static_cast<size_t>(operands.scratch_bytes) + 64, 7);
+  const backend::gpu::IssueContext context;
+  assert_ok(kernel(
+      backend::gpu::Frame(table.data(), operands.inputs.data(), operands.outputs.data(), scratch.data(), context)));
+  assert_true(std::all_of(scratch.end() - 64, scratch.end(), [](char byte) { return byte == 7; }));
+  return results;
+}
+
+}  // namespace tutti::testing
