@@ -328,6 +328,58 @@ func (g *Graph) LayerLayerNorm(x Value, options ...LayerLayerNormOptions) Value 
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
+// LayerRmsNormOptions are what LayerRmsNorm may be told; the zero value means the defaults.
+type LayerRmsNormOptions struct {
+	// Added to the mean square. Default: 1e-06.
+	Epsilon *float64
+	// Multiplies by a trained scale. Default: true.
+	Scale Bool
+}
+
+// LayerRmsNorm: Division by the root of the mean square (Zhang and Sennrich, 2019) over the last dimension.
+func (g *Graph) LayerRmsNorm(x Value, options ...LayerRmsNormOptions) Value {
+	raw.Graph_begin(g.handle, "layer_rms_norm", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	o := first(options)
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.Scale != 0 {
+		raw.Graph_set_bool(g.handle, "scale", o.Scale == True)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
+// LayerGroupNormOptions are what LayerGroupNorm may be told; the zero value means the defaults.
+type LayerGroupNormOptions struct {
+	// Added to the variance. Default: 1e-05.
+	Epsilon *float64
+	// Adds a trained offset. Default: true.
+	Center Bool
+	// Multiplies by a trained scale. Default: true.
+	Scale Bool
+}
+
+// LayerGroupNorm: Group normalization (Wu and He, 2018): of each row and group of channels, over the group and all
+// dimensions between the first and the last. groups: Groups of channels, which divide them; as many as channels:
+// instance normalization.
+func (g *Graph) LayerGroupNorm(x Value, groups int64, options ...LayerGroupNormOptions) Value {
+	raw.Graph_begin(g.handle, "layer_group_norm", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64(g.handle, "groups", groups)
+	o := first(options)
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.Center != 0 {
+		raw.Graph_set_bool(g.handle, "center", o.Center == True)
+	}
+	if o.Scale != 0 {
+		raw.Graph_set_bool(g.handle, "scale", o.Scale == True)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
 // LayerDropout: While training, sets elements to zero with probability rate and scales the others by 1 / (1 -
 // rate). rate: Probability in [0, 1).
 func (g *Graph) LayerDropout(x Value, rate float64) Value {

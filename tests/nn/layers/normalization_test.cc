@@ -122,7 +122,75 @@ void test_layer_norm(void **) {
                  expected);
 }
 
+void test_rms_norm(void **) {
+  Bench bench;
+  const ValueId y = bench.expand("layer_rms_norm", {bench.input("x", {1, 2, 6, -3, 0, 0}, {3})}, {{"epsilon", 0.5}});
+  assert_string_equal(bench.error().c_str(), "");
+  assert_string_equal(bench.shape(y).c_str(), "[batch, 3]");
+  assert_int_equal(bench.builder.model().variables.size(), 1);
+  const Numbers scale = {1, 2, -1};
+  Numbers expected;
+  for (const Numbers &row : {Numbers{1, 2, 6}, Numbers{-3, 0, 0}}) {
+    const double square = (row[0] * row[0] + row[1] * row[1] + row[2] * row[2]) / 3;
+    for (size_t i = 0; i < 3; ++i)
+      expected.push_back(row[i] / std::sqrt(square + 0.5) * scale[i]);
+  }
+  assert_numbers(assert_ok_value(bench.evaluate(y, {{"rms_norm/scale", scale}})), expected);
+  Bench plain;
+  const ValueId unscaled = plain.expand("layer_rms_norm", {plain.input("x", {3, 4}, {2})}, {{"scale", false}});
+  assert_int_equal(plain.builder.model().variables.size(), 0);
+  const double root = std::sqrt(12.5 + 1e-6);
+  assert_numbers(assert_ok_value(plain.evaluate(unscaled, {})), {3 / root, 4 / root});
+}
+
+/// Images [2, 2, 3, 4]: of each, two groups of two channels in six places.
+void test_group_norm(void **) {
+  constexpr size_t kImages = 2, kPlaces = 6, kChannels = 4, kGroup = 2;
+  Numbers x;
+  for (size_t i = 0; i < kImages * kPlaces * kChannels; ++i)
+    x.push_back(static_cast<double>((i * 7 + i / 5) % 13) - 5);
+  const Numbers scale = {1, 2, -1, 0.5}, offset = {0, 1, 0.5, -2};
+  Bench bench;
+  const ValueId y =
+      bench.expand("layer_group_norm", {bench.input("x", x, {2, 3, 4})}, {{"groups", int64_t{2}}, {"epsilon", 0.25}});
+  assert_string_equal(bench.error().c_str(), "");
+  assert_string_equal(bench.shape(y).c_str(), "[batch, 2, 3, 4]");
+  Numbers expected(x.size());
+  for (size_t image = 0; image < kImages; ++image) {
+    for (size_t first = 0; first < kChannels; first += kGroup) {
+      double mean = 0, variance = 0;
+      const auto at = [&](size_t i) { return (image * kPlaces + i / kGroup) * kChannels + first + i % kGroup; };
+      for (size_t i = 0; i < kPlaces * kGroup; ++i)
+        mean += x[at(i)] / (kPlaces * kGroup);
+      for (size_t i = 0; i < kPlaces * kGroup; ++i)
+        variance += std::pow(x[at(i)] - mean, 2) / (kPlaces * kGroup);
+      for (size_t i = 0; i < kPlaces * kGroup; ++i) {
+        const size_t channel = at(i) % kChannels;
+        expected[at(i)] = (x[at(i)] - mean) / std::sqrt(variance + 0.25) * scale[channel] + offset[channel];
+      }
+    }
+  }
+  assert_numbers(assert_ok_value(bench.evaluate(y, {{"group_norm/scale", scale}, {"group_norm/offset", offset}})),
+                 expected);
+}
+
+/// One group over rows without places is a layer normalisation.
+void test_group_norm_of_rows(void **) {
+  Bench groups, layer;
+  const Numbers x = {1, 2, 6, -3, 0, 0};
+  const ValueId y = groups.expand("layer_group_norm", {groups.input("x", x, {3})},
+                                  {{"groups", int64_t{1}}, {"scale", false}, {"center", false}});
+  const ValueId expected = layer.expand("layer_layer_norm", {layer.input("x", x, {3})});
+  assert_int_equal(groups.builder.model().variables.size(), 0);
+  assert_numbers(
+      assert_ok_value(groups.evaluate(y, {})),
+      assert_ok_value(layer.evaluate(expected, {{"layer_norm/scale", {1, 1, 1}}, {"layer_norm/offset", {0, 0, 0}}})));
+}
+
 void test_errors(void **) {
+  Bench groups;
+  groups.expand("layer_group_norm", {groups.input("x", {}, {5, 6})}, {{"groups", int64_t{4}}});
+  assert_contains(groups.error().c_str(), "4 groups do not divide the channels of [batch, 5, 6]");
   Bench bench;
   bench.expand("layer_batch_norm", {bench.input("x", {}, {})});
   assert_contains(bench.error().c_str(),
@@ -139,6 +207,9 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_batch_norm_without_scale_and_center),
     cmocka_unit_test(test_batch_norm_of_images),
     cmocka_unit_test(test_layer_norm),
+    cmocka_unit_test(test_rms_norm),
+    cmocka_unit_test(test_group_norm),
+    cmocka_unit_test(test_group_norm_of_rows),
     cmocka_unit_test(test_errors),
 };
 
