@@ -16,6 +16,8 @@ using GroupFunction = bool (*)(Lowering &, const Group &);
 
 const std::map<std::string_view, NodeFunction> &node_functions() {
   static const std::map<std::string_view, NodeFunction> table = {
+      {"attention", lower_attention},
+      {"attention_gradient", lower_attention_gradient},
       {"conv2d_input_gradient", lower_input_gradient},
       {"batch_norm_moments", lower_batch_norm_moments},
       {"batch_norm_gradient_moments", lower_batch_norm_gradient_moments},

@@ -59,6 +59,10 @@ bool lower_batch_norm_gradient_apply(Lowering &l, const Group &group);
 bool lower_layer_norm(Lowering &l, const graph::Node &node);
 bool lower_layer_norm_gradient(Lowering &l, const graph::Node &node);
 
+// lower_attention.cc
+bool lower_attention(Lowering &l, const graph::Node &node);
+bool lower_attention_gradient(Lowering &l, const graph::Node &node);
+
 // lower_pooling.cc
 bool lower_max_pool(Lowering &l, const graph::Node &node);
 bool lower_max_pool_gradient(Lowering &l, const Group &group);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "backend/cpu/attention.h"
+#include "backend/cpu/attributes.h"
+#include "backend/cpu/lower.h"
+
+namespace tutti::impl::backend::cpu {
+
+using graph::kNoValue;
+using graph::Node;
+
+namespace {
+
+/// Multiplications of a part that is worth handing out.
+constexpr int64_t kPartProducts = 1'000'000;
+
+AttentionShape shape_of(const Lowering &l, const Node &node, size_t q) {
+  const std::vector<int64_t> &queries = l.value(node.inputs[q]).dims, &keys = l.value(node.inputs[q + 1]).dims;
+  const double scale = number(node, "scale");
+  AttentionShape shape;
+  shape.rows = queries[0], shape.length = queries[1], shape.heads = queries[2], shape.channels = queries[3];
+  shape.key_length = keys[1], shape.key_heads = keys[2];
+  shape.causal = flag(node, "causal");
+  shape.scale = static_cast<float>(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(shape.channels)));
+  return shape;
+}
+
+BufferId read_lengths(Lowering &l, const Node &node, size_t index) {
+  return index < node.inputs.size() && node.inputs[index] != kNoValue ? l.read(node.inputs[index]) : BufferId{-1};
+}
+
+const int32_t *lengths_of(const RunContext &c, BufferId lengths) {
+  return lengths < 0 ? nullptr : static_cast<const int32_t *>(c.buffers[lengths]);
+}
+
+/// Parts of items that take `products` multiplications all together.
+Parts parts_of(const Lowering &l, int64_t items, int64_t products) {
+  return Parts(items, kPartProducts / std::max<int64_t>(products / std::max<int64_t>(items, 1), 1) + 1, l.threads());
+}
+
+int64_t products_of(const AttentionShape &s) { return s.rows * s.heads * s.length * s.key_length * s.channels; }
+
+}  // namespace
+
+bool lower_attention(Lowering &l, const Node &node) {
+  if (!l.is_f32(node.inputs[0])) return false;
+  const AttentionShape shape = shape_of(l, node, 0);
+  if (shape.heads == 0) return false;
+  const Parts parts = parts_of(l, attention_items(shape), 2 * products_of(shape));
+  const int64_t floats = attention_scratch_floats(shape);
+  const BufferId q = l.read(node.inputs[0]), k = l.read(node.inputs[1]), v = l.read(node.inputs[2]);
+  const BufferId lengths = read_lengths(l, node, 3);
+  const BufferId y = l.write(node.outputs[0]), statistics = l.write(node.outputs[1]);
+  const BufferId scratch = l.scratch(parts.threads() * floats * static_cast<int64_t>(sizeof(float)));
+  l.emit("simd:attention", [=](const RunContext &c) {
+    const AttentionArrays arrays{c.in(q), c.in(k), c.in(v), lengths_of(c, lengths), c.out(y), c.out(statistics)};
+    c.for_parts(
+        parts, [&](Range items, int32_t thread) { attention(shape, arrays, items, c.out(scratch) + thread * floats); });
+  });
+  return true;
+}
+
+bool lower_attention_gradient(Lowering &l, const Node &node) {
+  if (!l.is_f32(node.inputs[1])) return false;
+  const AttentionShape shape = shape_of(l, node, 1);
+  if (shape.heads == 0) return false;
+  // Two passes cost 7 products where one costs 5.
+  const bool in_one = l.threads() == 1 || shape.rows * shape.key_heads >= 2 * l.threads();
+  const auto parts_of_pass = [&](AttentionPass pass, int64_t products) {
+    return parts_of(l, attention_gradient_items(shape, pass), products * products_of(shape));
+  };
+  const Parts first = in_one ? parts_of_pass(AttentionPass::all, 5) : parts_of_pass(AttentionPass::queries, 3);
+  const Parts second = in_one ? first : parts_of_pass(AttentionPass::keys, 4);
+  const int64_t floats = attention_gradient_scratch_floats(shape);
+  BufferId in[6];
+  for (size_t i = 0; i < 6; ++i)
+    in[i] = l.read(node.inputs[i]);
+  const BufferId dy = in[0], q = in[1], k = in[2], v = in[3], y = in[4], statistics = in[5];
+  const BufferId lengths = read_lengths(l, node, 6);
+  const BufferId dq = l.write(node.outputs[0]), dk = l.write(node.outputs[1]), dv = l.write(node.outputs[2]);
+  const int64_t threads = std::max(first.threads(), second.threads());
+  const BufferId scratch = l.scratch(threads * floats * static_cast<int64_t>(sizeof(float)));
+  l.emit("simd:attention_gradient", [=](const RunContext &c) {
+    const AttentionGradientArrays arrays{
+        c.in(dy),  c.in(q),   c.in(k),  c.in(v), c.in(y), c.in(statistics), lengths_of(c, lengths),
+        c.out(dq), c.out(dk), c.out(dv)};
+    const auto run = [&](const Parts &parts, AttentionPass pass) {
+      c.for_parts(parts, [&](Range items, int32_t thread) {
+        attention_gradient(shape, arrays, pass, items, c.out(scratch) + thread * floats);
+      });
+    };
+    run(first, in_one ? AttentionPass::all : AttentionPass::queries);
+    if (!in_one) run(second, AttentionPass::keys);
+  });
+  return true;
+}
+
+}  // namespace tutti::impl::backend::cpu
