@@ -113,7 +113,7 @@ def values(bench):
     report, bad = bench.report, 0
     report.table('network', 'distance of logits', 'losses', f'losses of {program.name}')
     with tempfile.TemporaryDirectory() as folder:
-        for case in bench.selected(cases.TRAINING):
+        for case in bench.selected(cases.TRAINING + cases.VALUES_ONLY):
             words = (case.form, case.model, min(case.batch, 8), os.path.join(folder, 'values'))
             mine, theirs = bench.steps.ask('dump', *words), program.ask('check', *words)
             pairs = list(zip(mine['losses'], theirs['losses']))

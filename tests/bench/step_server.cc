@@ -65,12 +65,14 @@ Result<Json> write_values(const std::string &backend_name, const CaseSpec &spec,
     TUTTI_ASSIGN(const std::vector<float> values, trainer.values("weight/", variable.name));
     write_array(out, variable.name, "f32", variable.dims, values);
   }
-  std::vector<int64_t> image = model.image;
+  std::vector<int64_t> image = model.image, label = model.label;
   image.insert(image.begin(), spec.batch);
+  label.insert(label.begin(), spec.batch);
   write_array(out, "image", "f32", image, trainer.images());
-  write_array(out, "label", "i64", {spec.batch}, trainer.labels());
+  write_array(out, "label", "i64", label, trainer.labels());
   TUTTI_TRY(predictor.predict());
-  write_array(out, "logits", "f32", {spec.batch, model.classes}, predictor.logits());
+  label.push_back(model.classes);
+  write_array(out, "logits", "f32", label, predictor.logits());
   JsonArray losses;
   for (int i = 0; i < 4; ++i) {
     TUTTI_TRY(trainer.step());

@@ -73,6 +73,43 @@ def cnn():
                          nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
+class Gpt2Block(nn.Module):
+    def __init__(self, channels, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(channels)
+        self.queries_keys_values = nn.Linear(channels, 3 * channels)
+        self.queries_keys_values.parts = 3  # layers of step_networks.h
+        self.out = nn.Linear(channels, channels)
+        self.dense = nn.Sequential(nn.LayerNorm(channels), nn.Linear(channels, 4 * channels), nn.GELU('tanh'),
+                                   nn.Linear(4 * channels, channels))
+
+    def forward(self, x):
+        rows, length, channels = x.shape
+        parts = self.queries_keys_values(self.norm(x)).split(channels, 2)
+        q, k, v = (part.view(rows, length, self.heads, -1).transpose(1, 2) for part in parts)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(rows, length, channels))
+        return x + self.dense(x)
+
+
+class Gpt2(nn.Module):
+    """Radford et al., 2019; words [rows, length] to logits [rows, length, words]."""
+
+    def __init__(self, blocks, channels, heads, length, words):
+        super().__init__()
+        self.table = nn.Embedding(words, channels)
+        self.places = nn.Embedding(length, channels)
+        self.blocks = nn.Sequential(*(Gpt2Block(channels, heads) for _ in range(blocks)))
+        self.norm = nn.LayerNorm(channels)
+        nn.init.normal_(self.table.weight, std=0.02)
+        nn.init.normal_(self.places.weight, std=0.02)
+
+    def forward(self, x):
+        x = self.table(x) + self.places.weight
+        return nn.functional.linear(self.norm(self.blocks(x)), self.table.weight)
+
+
 # name: how it is made, the shape of one row, classes
 MODELS = {
     'toy': (lambda: mlp(10, 16, 2), (10,), 2),
@@ -82,13 +119,24 @@ MODELS = {
     'separable': (separable, (3, 32, 32), 10),
     'resnet18': (lambda: basic_resnet(64, 4, 2), (3, 32, 32), 10),
     'resnet50': (resnet50, (3, 224, 224), 1000),
+    'gpt2': (lambda: Gpt2(12, 768, 12, 1024, 50304), (1024,), 50304),
+    'gpt2_tiny': (lambda: Gpt2(2, 64, 4, 48, 320), (48,), 320),
 }
+# Those that read words and have a label for each; how many words are drawn.
+WORDS = {'gpt2': 32768, 'gpt2_tiny': 256}
+
+
+def words_of(model, image):
+    """The words that step_networks.h picks by numbers in [-1, 1)."""
+    half = WORDS[model] / 2
+    return (image * half + half).floor().long()
 
 
 def load_values(model, values):
     """Takes weights and statistics from arrays by the names of step_networks.h."""
     counts = {'conv': 0, 'dense': 0, 'norm': 0}
     image_channels = None
+    tables = iter(('embedding/table', 'embedding/places'))
 
     def take(kind, suffix):
         return values[f'{kind}{counts[kind]}/{suffix}']
@@ -102,10 +150,20 @@ def load_values(model, values):
                     module.bias.copy_(take('conv', 'bias'))
                 image_channels = module.out_channels
             elif isinstance(module, nn.Linear):
-                counts['dense'] += 1
-                module.weight.copy_(channels_first(take('dense', 'kernel'), image_channels).t())
-                module.bias.copy_(take('dense', 'bias'))
+                kernels, biases = [], []
+                for _ in range(getattr(module, 'parts', 1)):
+                    counts['dense'] += 1
+                    kernels.append(channels_first(take('dense', 'kernel'), image_channels))
+                    biases.append(take('dense', 'bias'))
+                module.weight.copy_(torch.cat(kernels, 1).t())
+                module.bias.copy_(torch.cat(biases))
                 image_channels = None
+            elif isinstance(module, nn.Embedding):
+                module.weight.copy_(values[next(tables)])
+            elif isinstance(module, nn.LayerNorm):
+                counts['norm'] += 1
+                module.weight.copy_(take('norm', 'scale'))
+                module.bias.copy_(take('norm', 'offset'))
             elif isinstance(module, nn.BatchNorm2d):
                 counts['norm'] += 1
                 for name, suffix in (('weight', 'scale'), ('bias', 'offset'), ('running_mean', 'mean'),

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 import peer_server
-from torch_models import MODELS, load_values
+from torch_models import MODELS, WORDS, load_values, words_of
 
 
 def on_device(model, tensors, words):
@@ -50,7 +50,7 @@ class Training:
 
     def forward(self, x, y):
         with precision(self.words):
-            return nn.functional.cross_entropy(self.model(x), y)
+            return nn.functional.cross_entropy(self.model(x).flatten(0, -2), y.flatten())
 
     def __call__(self):
         self.optimizer.zero_grad(set_to_none=True)
@@ -90,6 +90,8 @@ class Inference:
 def random_batch(model, batch):
     torch.manual_seed(0)
     make, shape, classes = MODELS[model]
+    if model in WORDS:
+        return make(), torch.randint(0, WORDS[model], (batch, *shape)), torch.randint(0, classes, (batch, *shape))
     return make(), torch.randn(batch, *shape), torch.randint(0, classes, (batch,))
 
 
@@ -133,6 +135,8 @@ def check(_form, model, _batch, path):
     network = MODELS[model][0]()
     load_values(network, values)
     x = values['image'].permute(0, 3, 1, 2).contiguous() if values['image'].dim() == 4 else values['image']
+    if model in WORDS:
+        x = words_of(model, x)
     with torch.no_grad():
         logits = network.eval()(x)
     distance = ((logits - values['logits']).norm() / logits.norm()).item()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A replayed segment takes no lock and asks for no memory: counted over whole training steps of six networks. Locks
+// A replayed segment takes no lock and asks for no memory: counted over whole training steps of seven networks. Locks
 // count inside the libraries beneath too. Memory does not within oneDNN's execute function, which makes a table of the
 // arguments at each call, whoever calls it.
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ void segments_take_no_lock_and_no_memory(void **) {
     test_skip();
   }
   auto backend = assert_ok_value(tutti::impl::runtime::open_backend("cpu", "{}", {}));
-  for (const char *name : {"toy", "mlp", "cnn", "resnet20", "separable", "resnet18"}) {
+  for (const char *name : {"toy", "mlp", "cnn", "resnet20", "separable", "resnet18", "gpt2_tiny"}) {
     for (int32_t threads : {1, 3})
       count_steps(backend, name, threads);
   }

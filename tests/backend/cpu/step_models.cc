@@ -245,7 +245,7 @@ Result<StepTrainer> StepTrainer::create(backend::BackendRef backend, const StepM
   t.setup_.graph_text = nullptr;
   TUTTI_ASSIGN(t.stream_, on.create_stream());
   TUTTI_ASSIGN(t.images_, on.allocate(batch * elements_of(model.image) * 4));
-  TUTTI_ASSIGN(t.labels_, on.allocate(batch * 8));
+  TUTTI_ASSIGN(t.labels_, on.allocate(batch * elements_of(model.label) * 8));
   TUTTI_TRY(fill_images(t.images_));
   TUTTI_TRY(fill_labels(t.labels_, model.classes));
   int64_t bytes = 0;
@@ -315,7 +315,7 @@ Result<StepPredictor> StepPredictor::create(backend::BackendRef backend, const S
   TUTTI_ASSIGN(p.images_, on.allocate(batch * elements_of(model.image) * 4));
   TUTTI_TRY(fill_images(p.images_));
   TUTTI_ASSIGN(p.executable_, compile_program(p.setup_, p.text_, p.state_.table()));
-  TUTTI_ASSIGN(p.logits_, allocate_poisoned(on, batch * model.classes * 4));
+  TUTTI_ASSIGN(p.logits_, allocate_poisoned(on, batch * elements_of(model.label) * model.classes * 4));
   TUTTI_ASSIGN(p.workspace_, allocate_poisoned(on, p.executable_->description().workspace_bytes));
   TUTTI_ASSIGN(p.program_, bind_program(p.setup_, *p.executable_, p.state_, p.workspace_));
   p.scalars_.set(backend::RunScalar::local_rows, batch).set(backend::RunScalar::step_rows, batch);

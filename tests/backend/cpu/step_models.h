@@ -123,7 +123,7 @@ class StepPredictor {
   impl::base::Status predict();
   /// Waits until the predictions so far are done, with their errors.
   impl::base::Status synchronize() const { return stream_.synchronize(); }
-  /// Of the last prediction: [batch, classes] in row-major order.
+  /// Of the last prediction: [batch, classes], or those of each label, in row-major order.
   std::vector<float> logits() const;
   std::string report() const { return executable_->description().report_json; }
   int64_t workspace_bytes() const { return workspace_.size_bytes(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/step_networks.h"
 
+#include <bit>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -39,7 +40,7 @@ class Network {
     const ValueId w = variable({name + "/kernel", {in, out}, std::sqrt(6.0 / static_cast<double>(in + out))});
     const ValueId bias = variable({name + "/bias", {out}});
     const ValueId y = b.add(b.matmul(x, w), bias);
-    count(static_cast<double>(in * out), dense_count_ > 1 || convolution_count_ > 0);
+    count(positions_of(x) * static_cast<double>(in * out), dense_count_ > 1 || convolution_count_ > 0);
     return relu ? b.unary("relu", y) : y;
   }
 
@@ -107,15 +108,20 @@ class Network {
     return unit(x, {.in = in, .out = out, .size = 1});
   }
 
-  /// Rows of a table, [..., channels], picked by numbers in [-1, 1).
-  ValueId embedding(ValueId x, int64_t count, int64_t channels) {
-    const double half = static_cast<double>(count) / 2;
-    const ValueId indices = b.cast(b.unary("floor", b.add_scalar(b.scale(x, half), half)), DType::i64);
-    return b.op("gather", {variable({"embedding/table", {count, channels}, 0.5}), indices});
+  ValueId table(int64_t words, int64_t channels, double scale) {
+    return variable({"embedding/table", {words, channels}, scale});
   }
 
-  ValueId places(ValueId x, int64_t length, int64_t channels) {
-    return b.add(x, variable({"embedding/places", {length, channels}, 0.5}));
+  /// Rows of a table, [..., channels], of which the first `drawn` are picked by numbers in [-1, 1). Where `drawn` is a
+  /// power of two nothing is rounded.
+  ValueId embedding(ValueId x, ValueId table, int64_t drawn) {
+    const double half = static_cast<double>(drawn) / 2;
+    const ValueId indices = b.cast(b.unary("floor", b.add_scalar(b.scale(x, half), half)), DType::i64);
+    return b.op("gather", {table, indices});
+  }
+
+  ValueId places(ValueId x, int64_t length, int64_t channels, double scale) {
+    return b.add(x, variable({"embedding/places", {length, channels}, scale}));
   }
 
   ValueId layer_norm(ValueId x, int64_t channels) {
@@ -124,8 +130,19 @@ class Network {
     return b.op_n("layer_norm", {x, scale, variable({name + "/offset", {channels}})}, {}, 3)[0];
   }
 
-  /// Attention of x [rows, length, channels] to itself.
-  ValueId attention(ValueId x, int64_t length, int64_t channels, int64_t heads) {
+  /// Attention of x [rows, length, channels] to what of itself comes no later.
+  ValueId causal_attention(ValueId x, int64_t length, int64_t channels, int64_t heads) {
+    const auto part = [&] {
+      return b.reshape(dense(x, channels, channels, false), {GraphBuilder::batch(), length, heads, channels / heads});
+    };
+    const ValueId queries = part(), keys = part(), values = part();
+    const ValueId y = b.op_n("attention", {queries, keys, values}, {{"causal", true}}, 2)[0];
+    count(static_cast<double>(length * length * channels), true);  // two products, half of each
+    return dense(b.reshape(y, {GraphBuilder::batch(), length, channels}), channels, channels, false);
+  }
+
+  /// Attention of x [rows, length, channels] to itself, in parts.
+  ValueId composed_attention(ValueId x, int64_t length, int64_t channels, int64_t heads) {
     const int64_t size = channels / heads;
     const auto part = [&](bool turned) {
       const ValueId y = b.reshape(dense(x, channels, channels, false), {GraphBuilder::batch(), length, heads, size});
@@ -137,6 +154,13 @@ class Network {
     return dense(b.reshape(mixed, {GraphBuilder::batch(), length, channels}), channels, channels, false);
   }
 
+  /// Logits of the words of a table.
+  ValueId words_of(ValueId x, ValueId table) {
+    const graph::Dims &dims = b.dims(table);
+    count(positions_of(x) * static_cast<double>(dims[0].constant() * dims[1].constant()), true);
+    return b.matmul(x, table, false, true);
+  }
+
   ValueId flatten(ValueId x) {
     const graph::Dims &dims = b.dims(x);
     return b.reshape(x, {dims[0], dims[1] * dims[2] * dims[3]});
@@ -146,6 +170,15 @@ class Network {
   const std::vector<std::pair<std::string, ValueId>> &running() const { return running_; }
 
  private:
+  /// Of one row of the batch.
+  double positions_of(ValueId x) const {
+    const auto shape = graph::evaluate(b.dims(x), {{"batch", 1}});
+    double positions = 1;
+    for (size_t i = 0; shape.ok() && i + 1 < shape->size(); ++i)
+      positions *= static_cast<double>((*shape)[i]);
+    return positions;
+  }
+
   ValueId variable(const StepVariable &variable) {
     if (training_) model_.variables.push_back(variable);
     const ValueId value = b.state_read("weight/" + variable.name, DType::f32, graph::to_dims(variable.dims));
@@ -241,13 +274,33 @@ ValueId build_wide(Network &n, ValueId x, int64_t d) {
 /// Two blocks of a transformer that normalise first, over 12 numbers as words.
 ValueId build_transformer(Network &n, ValueId x, int64_t d) {
   const int64_t length = 12, channels = 64 / d;
-  x = n.places(n.embedding(x, 50, channels), length, channels);
+  x = n.places(n.embedding(x, n.table(50, channels, 0.5), 50), length, channels, 0.5);
   for (int block = 0; block < 2; ++block) {
-    x = n.b.add(x, n.attention(n.layer_norm(x, channels), length, channels, 2));
+    x = n.b.add(x, n.composed_attention(n.layer_norm(x, channels), length, channels, 2));
     const ValueId wide = n.b.op("gelu", {n.dense(n.layer_norm(x, channels), channels, 4 * channels, false)});
     x = n.b.add(x, n.dense(wide, 4 * channels, channels, false));
   }
   return n.dense(n.b.reduce_mean(n.layer_norm(x, channels), {1}), channels, 10, false);
+}
+
+struct Gpt2Sizes {
+  int64_t blocks, channels, heads, length, words;
+};
+
+constexpr Gpt2Sizes kGpt2 = {12, 768, 12, 1024, 50304}, kGpt2Tiny = {2, 64, 4, 48, 320};
+
+ValueId build_gpt2(Network &n, ValueId x, const Gpt2Sizes &sizes, int64_t d) {
+  const double scale = 0.035;  // as far spread as normal numbers of deviation 0.02
+  const int64_t channels = sizes.channels / d;
+  const ValueId table = n.table(sizes.words, channels, scale);
+  const auto drawn = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(sizes.words)));
+  x = n.places(n.embedding(x, table, drawn), sizes.length, channels, scale);
+  for (int64_t block = 0; block < sizes.blocks; ++block) {
+    x = n.b.add(x, n.causal_attention(n.layer_norm(x, channels), sizes.length, channels, sizes.heads));
+    const ValueId wide = n.dense(n.layer_norm(x, channels), channels, 4 * channels, false);
+    x = n.b.add(x, n.dense(n.b.op("gelu", {wide}, {{"approximate", true}}), 4 * channels, channels, false));
+  }
+  return n.words_of(n.layer_norm(x, channels), table);
 }
 
 struct ModelEntry {
@@ -256,6 +309,7 @@ struct ModelEntry {
   std::vector<int64_t> image;
   int64_t classes;
   ValueId (*build)(Network &, ValueId, int64_t);
+  std::vector<int64_t> label = {};
 };
 
 const ModelEntry kModels[] = {
@@ -268,6 +322,18 @@ const ModelEntry kModels[] = {
     {"G", "resnet50", {224, 224, 3}, 1000, build_resnet50},
     {"H", "wide", {5, 7, 3}, 10, build_wide},
     {"I", "transformer", {12}, 10, build_transformer},
+    {"J",
+     "gpt2",
+     {kGpt2.length},
+     kGpt2.words,
+     [](Network &n, ValueId x, int64_t d) { return build_gpt2(n, x, kGpt2, d); },
+     {kGpt2.length}},
+    {"K",
+     "gpt2_tiny",
+     {kGpt2Tiny.length},
+     kGpt2Tiny.words,
+     [](Network &n, ValueId x, int64_t d) { return build_gpt2(n, x, kGpt2Tiny, d); },
+     {kGpt2Tiny.length}},
 };
 
 ValueId build_logits(Network &n, const StepModel &model, const ModelEntry &entry, int64_t width_divisor) {
@@ -281,10 +347,13 @@ ValueId build_logits(Network &n, const StepModel &model, const ModelEntry &entry
 Status build_accumulate(StepModel &model, const ModelEntry &entry, int64_t width_divisor) {
   Network n(model, true);
   const ValueId logits = build_logits(n, model, entry, width_divisor);
-  const ValueId labels = n.b.input("label", DType::i64, {GraphBuilder::batch()});
+  graph::Dims label_dims = graph::to_dims(model.label);
+  label_dims.insert(label_dims.begin(), GraphBuilder::batch());
+  const ValueId labels = n.b.input("label", DType::i64, label_dims);
   const ValueId losses = n.b.op("sparse_softmax_cross_entropy", {logits, labels});
   const ValueId rows = n.b.op("reciprocal", {n.b.run_scalar("step_rows", DType::f32)});
-  const ValueId loss = n.b.mul(n.b.reduce_sum(losses), rows);
+  ValueId loss = n.b.mul(n.b.reduce_sum(losses), rows);
+  if (!model.label.empty()) loss = n.b.scale(loss, 1 / static_cast<double>(elements_of(model.label)));
   const ValueId targets[] = {loss};
   TUTTI_TRY(n.b.status());
   TUTTI_ASSIGN(const std::vector<ValueId> gradients, graph::gradients_or_zeros(n.b, targets, {}, n.weights));
@@ -346,6 +415,7 @@ Result<StepModel> make_step_model(const std::string &name, int64_t width_divisor
     StepModel model;
     model.name = entry.name;
     model.image = entry.image;
+    model.label = entry.label;
     model.classes = entry.classes;
     TUTTI_TRY(build_accumulate(model, entry, width_divisor));
     TUTTI_ASSIGN(model.finish, build_finish(model, true));

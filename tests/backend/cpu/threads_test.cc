@@ -25,7 +25,7 @@ using tutti::testing::StepModel;
 using tutti::testing::StepPredictor;
 using tutti::testing::StepTrainer;
 
-constexpr const char *kModels[] = {"toy", "mlp", "cnn", "resnet20", "separable", "resnet18"};
+constexpr const char *kModels[] = {"toy", "mlp", "cnn", "resnet20", "separable", "resnet18", "gpt2_tiny"};
 
 int32_t process_threads() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
