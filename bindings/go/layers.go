@@ -380,6 +380,61 @@ func (g *Graph) LayerGroupNorm(x Value, groups int64, options ...LayerGroupNormO
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
+// LayerMultiHeadAttentionOptions are what LayerMultiHeadAttention may be told; the zero value means the defaults.
+type LayerMultiHeadAttentionOptions struct {
+	// [batch, memory length, memory channels], which keys and values are made of instead of x.
+	Memory Value
+	// How many positions of x, or of the memory, each row has [batch]; those behind are not seen.
+	Lengths Value
+	// A position sees itself and those before it only; of a longer memory x is the end. Default: false.
+	Causal bool
+	// Heads of keys and values, which divide those of the queries and are shared by them; 0 = heads. Default: 0.
+	KeyHeads int64
+	// Channels of each head; 0 = channels of x / heads. Default: 0.
+	HeadChannels int64
+	// Channels of the result; 0 = those of x. Default: 0.
+	Channels int64
+	// Adds biases to queries, keys, values and the result. Default: true.
+	UseBias Bool
+	// Initial values of the kernels. Default: glorot_uniform.
+	KernelInitializer string
+	// Initial values of the biases. Default: zeros.
+	BiasInitializer string
+}
+
+// LayerMultiHeadAttention: Attention (Vaswani et al., 2017) of x [batch, length, channels] to itself or to a
+// memory, in several heads, followed by a dense layer. heads: Heads of the queries.
+func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options ...LayerMultiHeadAttentionOptions) Value {
+	raw.Graph_begin(g.handle, "layer_multi_head_attention", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64(g.handle, "heads", heads)
+	o := first(options)
+	raw.Graph_add_input(g.handle, int64(o.Memory))
+	raw.Graph_add_input(g.handle, int64(o.Lengths))
+	if o.Causal {
+		raw.Graph_set_bool(g.handle, "causal", true)
+	}
+	if o.KeyHeads != 0 {
+		raw.Graph_set_i64(g.handle, "key_heads", o.KeyHeads)
+	}
+	if o.HeadChannels != 0 {
+		raw.Graph_set_i64(g.handle, "head_channels", o.HeadChannels)
+	}
+	if o.Channels != 0 {
+		raw.Graph_set_i64(g.handle, "channels", o.Channels)
+	}
+	if o.UseBias != 0 {
+		raw.Graph_set_bool(g.handle, "use_bias", o.UseBias == True)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	return Value(raw.Graph_end(g.handle, nil))
+}
+
 // LayerDropout: While training, sets elements to zero with probability rate and scales the others by 1 / (1 -
 // rate). rate: Probability in [0, 1).
 func (g *Graph) LayerDropout(x Value, rate float64) Value {

@@ -21,14 +21,14 @@ struct ScoreBlock {
 };
 
 /// The softmax of rows that become known block by block. With the scores s of a block, maximum and sum of what came
-/// before: scores become exp(scale · s − maximum'), 0 where the key is not seen; maximum' is that of all so far and sum'
-/// the sum of these exponentials. Of `result`, the weighed sum of values so far, each row is multiplied by
-/// exp(maximum − maximum'). Before the first block maximum is −infinity, sum is 0 and result is null.
+/// before: scores become exp(scale · s − new maximum), 0 where the key is not seen, and sum that of all exponentials so
+/// far. Of `result`, the weighed sum of values so far, each row is multiplied by exp(old maximum − new maximum). Before
+/// the first block maximum is −infinity, sum is 0 and result is null.
 void attention_weights(const ScoreBlock &block, float scale, float *scores, float *maximum, float *sum, float *result,
                        int64_t channels);
 
-/// y = result / sum for each row of `channels`, y's rows being `y_row` apart; statistics = maximum + log(sum). Where sum
-/// is 0, for no key was seen, y is 0 and statistics are +infinity.
+/// y = result / sum for each row of `channels`, y's rows being `y_row` apart; statistics = maximum + log(sum). Where
+/// sum is 0, for no key was seen, y is 0 and statistics are +infinity.
 void attention_results(int64_t rows, int64_t channels, const float *result, const float *maximum, const float *sum,
                        float *y, int64_t y_row, float *statistics);
 
