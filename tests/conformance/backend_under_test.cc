@@ -72,8 +72,7 @@ Result<std::vector<Tensor>> run_graph(const backend::DeviceRef &device, const st
   return executor->run(inputs, scalars);
 }
 
-bool is_optional(std::string_view op, const std::vector<Tensor> &inputs, const graph::Attributes &attributes) {
-  if (op == "attention" || op == "attention_gradient") return true;
+bool is_optional(const std::vector<Tensor> &inputs, const graph::Attributes &attributes) {
   const auto dtype = attributes.find("dtype");
   if (dtype != attributes.end() && is_optional(std::get<DType>(dtype->second))) return true;
   return std::any_of(inputs.begin(), inputs.end(), [](const Tensor &input) { return is_optional(input.dtype()); });

@@ -9,14 +9,12 @@
 // TUTTI_TESTED_OPTIONS has the backend's options as JSON where they are not its defaults.
 //
 // A new backend runs the suite by one more name in tests/conformance/meson.build. Ops on f32, integers and booleans
-// must exist, but for attention; there and on other dtypes a backend may answer UNIMPLEMENTED, which is counted and
-// printed.
+// must exist; on other dtypes a backend may answer UNIMPLEMENTED, which is counted and printed.
 #ifndef TUTTI_TESTS_CONFORMANCE_BACKEND_UNDER_TEST_H_
 #define TUTTI_TESTS_CONFORMANCE_BACKEND_UNDER_TEST_H_
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
@@ -54,8 +52,8 @@ base::Result<std::vector<tensor::Tensor>> run_graph(const backend::DeviceRef &de
                                                     const BuildFunction &build,
                                                     const backend::RunScalars &scalars = {});
 
-/// May a backend leave the op, or a node of these dtypes, out?
-bool is_optional(std::string_view op, const std::vector<tensor::Tensor> &inputs, const graph::Attributes &attributes);
+/// May a backend leave a node of these dtypes out?
+bool is_optional(const std::vector<tensor::Tensor> &inputs, const graph::Attributes &attributes);
 
 }  // namespace tutti::impl::conformance
 

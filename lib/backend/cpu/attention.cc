@@ -42,8 +42,8 @@ int64_t keys_of(const AttentionShape &s, const int32_t *lengths, int64_t row) {
   return lengths == nullptr ? s.key_length : std::clamp<int64_t>(lengths[row], 0, s.key_length);
 }
 
-/// What of the scores of `queries` and `keys` counts; of keys there are `limit` in the row. The columns of the block end
-/// where no query sees a key any more.
+/// What of the scores of `queries` and `keys` counts, if there are `limit` keys in the row. The columns of the block
+/// end where no query sees a key any more.
 ScoreBlock scores_of(const AttentionShape &s, const Block &queries, const Block &keys, int64_t limit) {
   ScoreBlock block;
   block.rows = queries.count;

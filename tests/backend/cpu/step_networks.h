@@ -13,11 +13,11 @@
 //   F  resnet18   four stages of two basic blocks, 64 to 512 channels, with a 3x3 stem, on 32x32x3
 //   G  resnet50   He et al., 2016, with the stride on the 3x3 convolution of a bottleneck, on 224x224x3, 1000 classes
 //   H  wide       three 3x3 convolutions to 64 channels on 5x7x3
-//   I  transformer  embedding of 12 words, two blocks of attention, composed of products and a softmax, and dense layers
-//                with gelu, 64 channels
-//   J  gpt2      Radford et al., 2019, the smallest: 12 blocks of 768 channels, 12 heads, 1024 words as input and a label
-//                for each, of 50304 words (those of GPT-2, rounded up), whose table is the last layer, too: 124 million
-//                parameters
+//   I  transformer  embedding of 12 words, two blocks of attention (composed of products and a softmax) and of dense
+//                layers with gelu, 64 channels
+//   J  gpt2      Radford et al., 2019, the smallest: 12 blocks of 768 channels, 12 heads, 1024 words as input and a
+//                label for each, of 50304 words (those of GPT-2, rounded up), whose table is the last layer, too: 124
+//                million parameters
 //   K  gpt2_tiny the same of 2 blocks of 64 channels, 4 heads, 48 words as input, 320 words
 //
 // Variables, in the order of the layers: dense1/kernel, dense1/bias; conv1/kernel, conv1/bias where there is one;

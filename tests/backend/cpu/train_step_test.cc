@@ -222,6 +222,7 @@ void small_networks_agree_with_reference(void **) {
     compare("cnn", 8, 3, level);
     compare("resnet20", 8, 2, level, 5e-2);
     compare("separable", 16, 2, level, 5e-2);
+    compare("gpt2_tiny", 4, 2, level);
     compare_joined("toy", 1, 33, level);
     compare_joined("cnn", 8, 3, level);
     compare_joined("resnet20", 8, 2, level);
@@ -233,6 +234,7 @@ void small_predictions_agree_with_reference(void **) {
   compare_predictions("cnn", 8, 3);
   compare_predictions("resnet20", 8, 2);
   compare_predictions("separable", 16, 2);
+  compare_predictions("gpt2_tiny", 4, 2);
 }
 
 int run_on_plugin(const char *path) {
