@@ -25,7 +25,7 @@ struct AttentionShape {
   bool causal = false;
   float scale = 1;
 
-  static constexpr int64_t kQueries = 128, kKeys = 128;  ///< of a block
+  static constexpr int64_t kQueries = 128, kKeys = 256;  ///< of a block
 
   int64_t query_blocks() const { return (length + kQueries - 1) / kQueries; }
   int64_t key_blocks() const { return (key_length + kKeys - 1) / kKeys; }
