@@ -36,6 +36,7 @@ void add_label_fault(KernelRequest &request, CrossEntropyWork &work) {
 /// Inputs: logits, labels or targets.
 Kernel loss_kernel(KernelRequest &request, bool is_sparse, double smoothing) {
   CrossEntropyWork work = row_work(request, 0, is_sparse, smoothing);
+  work.loss = request.output(0).dtype;
   add_label_fault(request, work);
   return [work](const Frame &frame) {
     CrossEntropyWork issued = work;
@@ -50,6 +51,7 @@ Kernel loss_kernel(KernelRequest &request, bool is_sparse, double smoothing) {
 /// Inputs: dloss, logits, labels or targets.
 Kernel gradient_kernel(KernelRequest &request, bool is_sparse, double smoothing) {
   CrossEntropyWork work = row_work(request, 1, is_sparse, smoothing);
+  work.loss = request.input(0).dtype;
   add_label_fault(request, work);
   return [work](const Frame &frame) {
     CrossEntropyWork issued = work;

@@ -73,12 +73,12 @@ __global__ void cross_entropy_rows(const RowLayout layout, const CrossEntropyWor
     if (takes_all) product = group_sum(product, layout.lanes);
     weight = work.is_sparse ? C(1) : group_sum(weight, layout.lanes);
     if (!is_inside || !is_first) return;
-    T *const loss = static_cast<T *>(work.result) + index;
-    if (!target.is_usable()) {
+    C loss = NAN;
+    if (target.is_usable())
+      loss = weight * total.log() - (takes_all ? product : widen(x[target.label]));
+    else
       report_label(work, targets, index);
-      return narrow(C(NAN), *loss);
-    }
-    narrow(weight * total.log() - (takes_all ? product : widen(x[target.label])), *loss);
+    store_element<C>(work.loss, work.result, index, loss);
   });
 }
 
@@ -104,7 +104,7 @@ __global__ void cross_entropy_gradient_rows(const RowLayout layout, const CrossE
       weight = group_sum(weight, layout.lanes);
     }
     if (!is_inside) return;
-    C dloss = widen(static_cast<const T *>(work.dloss)[index]);
+    C dloss = load_element<C>(work.loss, work.dloss, index);
     if (!target.is_usable()) {
       if (is_first) report_label(work, targets, index);
       dloss = C(NAN);

@@ -18,7 +18,8 @@
 namespace tutti::impl::backend::gpu {
 
 struct CrossEntropyWork {
-  tensor::DType dtype, target;  ///< of logits, loss and gradients; of targets or labels
+  tensor::DType dtype, target;  ///< of logits and their gradients; of targets or labels
+  tensor::DType loss;           ///< of losses and their gradients
   bool is_sparse;               ///< targets are labels
   int64_t rows, classes;
   double smoothing;
