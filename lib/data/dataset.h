@@ -59,6 +59,7 @@ class State;
 class WalkReport;
 class WorkerProcesses;
 class WorkerThreads;
+struct GraphPlan;
 struct Recipe;
 using DatasetRef = base::Ref<Dataset>;
 
@@ -88,6 +89,9 @@ struct IteratorContext {
   bool keeps_order = true;
   /// Who runs graphs; null makes maps and filters by graph an error.
   std::shared_ptr<GraphRunner> graphs;
+  /// A map that the consumer runs itself, trailing_device_map() (device_graph.h): elements are what goes into it, with
+  /// the states that they have behind it. Null: none.
+  const Dataset *left_map = nullptr;
   // Set by make_iterator():
   std::shared_ptr<ConsumerThread> consumer;
   std::shared_ptr<WorkerThreads> workers;
@@ -130,6 +134,8 @@ class Dataset : public base::Object {
   /// The elements of one pass by position; null when the dataset has no such access.
   virtual base::Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context,
                                                                     Access access) const;
+  /// What a map does that asks to be run on devices; null for all other datasets.
+  virtual const GraphPlan *device_plan() const { return nullptr; }
   /// Adds what decides its elements, beyond kind and spec, for a dataset that no pipeline made; false when it cannot
   /// tell. Sources of data in memory can.
   virtual bool describe(Fingerprint &) const { return false; }
@@ -155,6 +161,10 @@ class Iterator {
 
   const ElementSpec &spec() const { return dataset_->spec(); }
   const Dataset &dataset() const { return *dataset_; }
+  /// The map that is left to the consumer: then next() gives what goes into it, not what spec() says. Null: none.
+  const Dataset *left_map() const { return context_.left_map; }
+  /// Seed of everything random in the walk.
+  int64_t seed() const { return context_.seed; }
   /// Fills `element` and returns true, or returns false at the end, again and again.
   base::Result<bool> next(Element &element);
   /// As next() where nothing need be waited for; else an interrupt, if the deadline of the token has passed.

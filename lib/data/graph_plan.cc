@@ -180,13 +180,15 @@ bool any_carries_batch(const graph::Graph &graph, const std::vector<graph::Value
   });
 }
 
-// Does a row of the result depend on which rows run together? What may reduce the batch does so only where its result
-// carries none.
+}  // namespace
+
 bool depends_on_rows(const graph::Graph &graph, const graph::Node &node, const graph::OpDefinition &definition) {
   if (definition.effect == graph::Effect::region || node.op == "run_scalar") return true;
   if (!any_carries_batch(graph, node.inputs) || definition.batch == graph::BatchBehaviour::rowwise) return false;
   return definition.batch != graph::BatchBehaviour::reduces || !any_carries_batch(graph, node.outputs);
 }
+
+namespace {
 
 Status classify_nodes(GraphPlan &plan) {
   bool rowwise = plan.has_rows_form;

@@ -23,6 +23,7 @@
 #include "data/element.h"
 #include "data/routine_plan.h"
 #include "graph/graph.h"
+#include "graph/op_registry.h"
 
 namespace tutti::impl::data {
 
@@ -64,6 +65,10 @@ struct GraphPlan {
 /// Checks the graph against the spec; errors name the input or result. `labels` and `weights` name results by role.
 base::Result<GraphPlan> plan_graph(graph::SealedGraph graph, const ElementSpec &input,
                                    const std::vector<std::string> &labels, const std::vector<std::string> &weights);
+
+/// Does a row of what the node gives depend on which rows run together? What may reduce the batch does so only where its
+/// result carries none.
+bool depends_on_rows(const graph::Graph &graph, const graph::Node &node, const graph::OpDefinition &definition);
 
 }  // namespace tutti::impl::data
 

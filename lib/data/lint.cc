@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "data/dataset.h"
+#include "data/device_graph.h"
 #include "data/fingerprint.h"
 #include "graph/op_registry.h"
 
@@ -120,7 +121,7 @@ void check_batch(const Dataset &batch, const Dataset &map, std::vector<std::stri
                                     "before batch, with parallelism, or make it a graph"));
   }
   const Graph *const graph = graph_of(map);
-  if (graph == nullptr || map.recipe()->attributes.contains("parallelism")) return;
+  if (graph == nullptr || map.recipe()->attributes.contains("parallelism") || map.device_plan() != nullptr) return;
   const auto is_expensive = [](const Node &, const OpDefinition &op) { return is_one_of(op.name, kExpensive); };
   const Node *const node = find_node(*graph, is_expensive);
   if (node == nullptr) return;
@@ -191,6 +192,8 @@ Result<std::vector<std::string>> lint(const Dataset &dataset) {
     warnings.push_back("no prefetch at the end: the consumer waits while elements are made; add prefetch as the last");
   }
   walk(dataset, {}, warnings);
+  for (std::string &reason : refused_device_maps(dataset))
+    warnings.push_back(std::move(reason));
   return warnings;
 }
 

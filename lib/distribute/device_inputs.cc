@@ -35,6 +35,7 @@ Result<std::unique_ptr<DeviceInputs>> DeviceInputs::create(const std::vector<Tar
       for (int32_t m = 0; m < accumulation; ++m) {
         Batch batch;
         batch.parts.resize(static_cast<size_t>(parts));
+        batch.map_runs.resize(static_cast<size_t>(parts));
         TUTTI_ASSIGN(batch.copied, target.device->create_event());
         slot.push_back(std::move(batch));
       }
@@ -47,6 +48,22 @@ Result<std::unique_ptr<DeviceInputs>> DeviceInputs::create(const std::vector<Tar
 DeviceInputs::~DeviceInputs() {
   settle(0);
   settle(1);
+}
+
+Status DeviceInputs::set_map(const std::shared_ptr<const DeviceMap> &map, int64_t seed) {
+  seed_ = seed;
+  for (Replica &replica : replicas_) {
+    replica.mapped = nullptr;
+    // Components have other numbers now, and sizes.
+    for (std::vector<Batch> &slot : replica.slots) {
+      for (Batch &batch : slot)
+        std::ranges::for_each(batch.parts, [](std::vector<backend::Buffer> &buffers) { buffers.clear(); });
+    }
+    if (map == nullptr) continue;
+    TUTTI_ASSIGN(replica.mapped, MappedRows::create(map, replica.target.device));
+  }
+  second_slot_is_new_ = true;
+  return Status();
 }
 
 Status DeviceInputs::begin(int32_t slot, int32_t batch, const data::Element &element, int64_t rows,
@@ -66,20 +83,27 @@ Status DeviceInputs::begin(int32_t slot, int32_t batch, const data::Element &ele
 
 Status DeviceInputs::copy(Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
                           const InputBinding &binding) {
-  reserve_staging(replica.target, batch, twin, element, rows, binding);
+  reserve_staging(replica, batch, twin, element, rows, binding);
   for (int32_t p = 0; p < parts_; ++p) {
+    const auto part = static_cast<size_t>(p);
     const RowRange range = share_of_rows(rows, replica.target.first_contributor + p, contributors_);
+    std::vector<backend::Buffer> &buffers = batch.parts[part];
+    if (replica.mapped != nullptr) {
+      TUTTI_TRY(map_part(replica, batch, part, element, range));
+      if (twin != nullptr) TUTTI_TRY(replica.mapped->reserve(element, range.rows(), twin->parts[part]));
+      continue;
+    }
     for (const int32_t component : binding.components()) {
-      std::vector<backend::Buffer> &buffers = batch.parts[static_cast<size_t>(p)];
       TUTTI_TRY(copy_part(replica, batch, buffers, element, range, component));
       if (twin == nullptr) continue;
-      TUTTI_TRY(reserve(replica.target, twin->parts[static_cast<size_t>(p)], component,
-                        buffers[static_cast<size_t>(component)].size_bytes()));
+      TUTTI_TRY(
+          reserve(replica.target, twin->parts[part], component, buffers[static_cast<size_t>(component)].size_bytes()));
     }
   }
   TUTTI_TRY(batch.copied.record(replica.stream));
   batch.is_under_way = true;
   batches_.fetch_add(1, std::memory_order_relaxed);
+  if (replica.mapped != nullptr) mapped_.fetch_add(1, std::memory_order_relaxed);
   return Status();
 }
 
@@ -93,13 +117,18 @@ Status DeviceInputs::reserve(const Target &target, std::vector<backend::Buffer> 
   return Status();
 }
 
-void DeviceInputs::reserve_staging(const Target &target, Batch &batch, Batch *twin, const data::Element &element,
+void DeviceInputs::reserve_staging(const Replica &replica, Batch &batch, Batch *twin, const data::Element &element,
                                    int64_t rows, const InputBinding &binding) {
+  const Target &target = replica.target;
   batch.staged = 0;
   if (!has_staging_ || !target.device->backend().copies_by_address()) return;
   int64_t bytes = 0;
   for (int32_t p = 0; p < parts_; ++p) {
     const RowRange range = share_of_rows(rows, target.first_contributor + p, contributors_);
+    if (replica.mapped != nullptr) {
+      bytes += replica.mapped->copied_bytes(element, range.rows());
+      continue;
+    }
     for (const int32_t component : binding.components())
       bytes += aligned(range.rows() * row_bytes(element, component));
   }
@@ -128,8 +157,22 @@ Status DeviceInputs::copy_part(Replica &replica, Batch &batch, std::vector<backe
   const int64_t bytes = range.rows() * row_bytes(element, component);
   TUTTI_TRY(reserve(replica.target, buffers, component, bytes));
   backend::Buffer &buffer = buffers[static_cast<size_t>(component)];
-  const void *const rows = stage(batch, InputBinding::row_pointer(element, component, range.begin), bytes);
-  TUTTI_TRY(buffer.write(0, rows, bytes, &replica.stream));
+  return copy_bytes(replica, batch, buffer, 0, InputBinding::row_pointer(element, component, range.begin), bytes);
+}
+
+Status DeviceInputs::map_part(Replica &replica, Batch &batch, size_t part, const data::Element &element,
+                              RowRange range) {
+  std::vector<backend::Buffer> &buffers = batch.parts[part];
+  TUTTI_TRY(replica.mapped->reserve(element, range.rows(), buffers));
+  const auto copy = [&](backend::Buffer &to, int64_t offset, const void *from, int64_t bytes) {
+    return copy_bytes(replica, batch, to, offset, from, bytes);
+  };
+  return replica.mapped->run(seed_, element, range, buffers, batch.map_runs[part], copy, replica.stream);
+}
+
+Status DeviceInputs::copy_bytes(Replica &replica, Batch &batch, backend::Buffer &to, int64_t offset, const void *from,
+                                int64_t bytes) {
+  TUTTI_TRY(to.write(offset, stage(batch, from, bytes), bytes, &replica.stream));
   bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return Status();
 }
@@ -157,7 +200,8 @@ const void *DeviceInputs::rows(size_t replica, int32_t slot, int32_t batch, size
 
 DeviceInputCounters DeviceInputs::counters() const {
   return {batches_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed),
-          staged_bytes_.load(std::memory_order_relaxed), in_time_.load(std::memory_order_relaxed)};
+          staged_bytes_.load(std::memory_order_relaxed), in_time_.load(std::memory_order_relaxed),
+          mapped_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace tutti::impl::distribute

@@ -8,6 +8,9 @@
 //   feeder     settle(slot) -> batch read -> begin(slot, batch, ...)          while the step before runs
 //   replica    wait(replica, slot, batch, stream) -> rows(...) -> program     the stream waits, not the thread
 //
+// Where the walk has left its map to the devices (device_map.h), what goes into the map is copied, and the map issued
+// behind the copies: rows() are what comes out.
+//
 // There is memory for two slots, those of the feeder: one step under way, one ahead. It grows to the largest batch and
 // is kept.
 //
@@ -24,6 +27,7 @@
 #include "backend/backend.h"
 #include "base/status.h"
 #include "data/element.h"
+#include "distribute/device_map.h"
 #include "distribute/input_binding.h"
 #include "distribute/trainer.h"
 
@@ -43,6 +47,9 @@ class DeviceInputs {
   /// Waits for copies that are under way.
   ~DeviceInputs();
 
+  /// From now on elements are what goes into this map (null: what the contributors train on), with random numbers of
+  /// this seed. While nothing is being copied.
+  base::Status set_map(const std::shared_ptr<const DeviceMap> &map, int64_t seed);
   /// Begins to copy what the contributors train on of batch `batch` of a slot, which is settled. The element must stay
   /// until settle().
   /// After an error nothing is being copied for the batch.
@@ -62,8 +69,9 @@ class DeviceInputs {
   /// Memory for one batch: for each part and component.
   struct Batch {
     std::vector<std::vector<backend::Buffer>> parts;
-    backend::HostMemory staging;  // empty where copies read the element
-    int64_t staged = 0;           // bytes of it that are in use
+    backend::HostMemory staging;   // empty where copies read the element
+    int64_t staged = 0;            // bytes of it that are in use
+    std::vector<MapRun> map_runs;  // by part
     backend::Event copied;
     bool is_under_way = false;  // between begin() and settle()
   };
@@ -71,6 +79,7 @@ class DeviceInputs {
     Target target;
     backend::Stream stream;
     std::array<std::vector<Batch>, 2> slots;
+    std::unique_ptr<MappedRows> mapped;  // null without a map
   };
 
   DeviceInputs(int32_t parts, int32_t contributors) : parts_(parts), contributors_(contributors) {}
@@ -79,10 +88,14 @@ class DeviceInputs {
                     const InputBinding &binding);
   base::Status copy_part(Replica &replica, Batch &batch, std::vector<backend::Buffer> &buffers,
                          const data::Element &element, RowRange range, int32_t component);
+  /// The same through the replica's map.
+  base::Status map_part(Replica &replica, Batch &batch, size_t part, const data::Element &element, RowRange range);
+  base::Status copy_bytes(Replica &replica, Batch &batch, backend::Buffer &to, int64_t offset, const void *from,
+                          int64_t bytes);
   /// Where a copy may read so many bytes from: in the staging memory, where there is any.
   const void *stage(Batch &batch, const void *rows, int64_t bytes);
   /// Staging memory of the batch, and of its twin, for all of the replica's rows.
-  void reserve_staging(const Target &target, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
+  void reserve_staging(const Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
                        const InputBinding &binding);
 
   /// Memory for at least so many bytes; what it held is lost where it grows.
@@ -95,7 +108,8 @@ class DeviceInputs {
   bool second_slot_is_new_ = true;
   std::vector<Replica> replicas_;
   bool has_staging_ = true;  // false from the first time on that there is no memory for it
-  std::atomic<int64_t> batches_{0}, bytes_{0}, staged_bytes_{0}, in_time_{0};
+  int64_t seed_ = 0;         // of the map
+  std::atomic<int64_t> batches_{0}, bytes_{0}, staged_bytes_{0}, in_time_{0}, mapped_{0};
 };
 
 }  // namespace tutti::impl::distribute

@@ -9,20 +9,24 @@ using base::Result;
 using base::Status;
 
 Status DevicePorts::run(backend::Program &program, const std::vector<const void *> &inputs,
-                        const std::vector<void *> &outputs, const backend::RunScalars &scalars,
-                        backend::Stream &stream) {
+                        const std::vector<void *> &outputs, const backend::RunScalars &scalars, backend::Stream &stream,
+                        Inputs place) {
   if (device_->backend().has_host_memory()) {
     TUTTI_TRY(program.run(0, {inputs.data(), outputs.data(), scalars.data()}, stream));
     return stream.synchronize();
   }
   const backend::ExecutableDescription &description = program.executable()->description();
-  TUTTI_ASSIGN(const std::vector<void *> device_inputs, make_room(description.inputs, inputs_));
+  std::vector<const void *> device_inputs = inputs;
+  const bool copies = place == Inputs::in_host_memory;
+  if (copies) {
+    TUTTI_ASSIGN(const std::vector<void *> room, make_room(description.inputs, inputs_));
+    device_inputs.assign(room.begin(), room.end());
+  }
   TUTTI_ASSIGN(const std::vector<void *> device_outputs, make_room(description.outputs, outputs_));
   Status status;
-  for (size_t i = 0; i < inputs.size() && status.ok(); ++i)
+  for (size_t i = 0; copies && i < inputs.size() && status.ok(); ++i)
     status = inputs_[i].write(0, inputs[i], description.inputs[i].bytes, &stream);
-  const void *const *const from = const_cast<const void *const *>(device_inputs.data());
-  if (status.ok()) status = program.run(0, {from, device_outputs.data(), scalars.data()}, stream);
+  if (status.ok()) status = program.run(0, {device_inputs.data(), device_outputs.data(), scalars.data()}, stream);
   for (size_t i = 0; i < outputs.size() && status.ok(); ++i)
     status = outputs_[i].read(0, outputs[i], description.outputs[i].bytes, &stream);
   // Also after an error: the copies read the caller's rows.

@@ -6,6 +6,7 @@
 #ifndef TUTTI_DISTRIBUTE_DEVICE_PORTS_H_
 #define TUTTI_DISTRIBUTE_DEVICE_PORTS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "backend/backend.h"
@@ -18,9 +19,13 @@ class DevicePorts {
  public:
   explicit DevicePorts(backend::DeviceRef device) : device_(std::move(device)) {}
 
+  /// Where the inputs of a program lie.
+  enum class Inputs : uint8_t { in_host_memory, on_device };
+
   /// Runs and waits. `inputs` and `outputs`: memory of the host, in the order of the program's description.
   base::Status run(backend::Program &program, const std::vector<const void *> &inputs,
-                   const std::vector<void *> &outputs, const backend::RunScalars &scalars, backend::Stream &stream);
+                   const std::vector<void *> &outputs, const backend::RunScalars &scalars, backend::Stream &stream,
+                   Inputs place = Inputs::in_host_memory);
 
  private:
   /// Device pointers of ports that have been given memory.

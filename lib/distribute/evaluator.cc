@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "collective/reduction.h"
+#include "distribute/device_map.h"
 #include "distribute/device_pool.h"
 #include "distribute/input_binding.h"
 #include "distribute/loaded_weights.h"
@@ -18,11 +19,19 @@ namespace {
 using base::Result;
 using base::Status;
 
+/// A batch as the model sees it, dtypes and shapes alone where devices map it, and then what goes into their map.
+struct EvaluatedBatch {
+  data::Element batch, unmapped;
+};
+
 /// Everything one evaluation needs; its jobs hold it, so that it outlives a caller who is cancelled.
 struct Evaluation {
   std::vector<std::shared_ptr<LoadedWeights>> devices;
   std::vector<char> has_sums;  // per device, touched by its thread only
   InputBinding binding;
+  std::shared_ptr<const DeviceMap> map;  // null: elements are batches
+  std::vector<MappedLane> mapped;        // per device, touched by its thread only
+  int64_t seed = 0;                      // of the map
   int64_t step = 0;
   JobGroup jobs;
 };
@@ -36,13 +45,25 @@ class EvaluatorSession : public Evaluator {
         executables_(static_cast<size_t>(options.program_cache_size) * 2) {}
 
   Status open();
+  std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) override {
+    if (strategy_->backend()->has_host_memory()) return std::string();
+    return maps_.leave(dataset, inputs(), static_cast<int32_t>(devices_.size()), *devices_.front(), context);
+  }
   Result<EvaluateReport> run(const checkpoint::WeightVersion &weights, data::Iterator &iterator, int64_t max_batches,
                              const base::CancelToken *cancel) override;
 
  private:
-  Result<std::shared_ptr<Evaluation>> prepare(const checkpoint::WeightVersion &weights, const data::ElementSpec &spec);
-  void submit(const std::shared_ptr<Evaluation> &evaluation, const data::Element &batch, int64_t rows, int64_t number);
-  Status run_rows(Evaluation &evaluation, const data::Element &batch, RowRange rows, int64_t number, int32_t device);
+  /// Features and labels.
+  std::vector<graph::InputSpec> inputs() const {
+    std::vector<graph::InputSpec> all = model_.features;
+    all.insert(all.end(), model_.labels.begin(), model_.labels.end());
+    return all;
+  }
+  Result<std::shared_ptr<Evaluation>> prepare(const checkpoint::WeightVersion &weights, const data::Iterator &iterator);
+  /// The next batch with its rows; false at the end.
+  Result<bool> read(const Evaluation &evaluation, data::Iterator &iterator, EvaluatedBatch &batch, int64_t &rows) const;
+  void submit(const std::shared_ptr<Evaluation> &evaluation, const EvaluatedBatch &batch, int64_t rows, int64_t number);
+  Status run_rows(Evaluation &evaluation, const EvaluatedBatch &batch, RowRange rows, int64_t number, int32_t device);
   Status add_up(Evaluation &evaluation) const;
   Status finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report);
 
@@ -54,6 +75,7 @@ class EvaluatorSession : public Evaluator {
   GraphSource write_, add_, finish_;
   std::vector<std::string> metrics_;
   ExecutableCache executables_;
+  DeviceMaps maps_;
   std::unique_ptr<DevicePool> pool_;  // last: its jobs use the rest
 };
 
@@ -79,12 +101,13 @@ Status EvaluatorSession::open() {
 }
 
 Result<std::shared_ptr<Evaluation>> EvaluatorSession::prepare(const checkpoint::WeightVersion &weights,
-                                                              const data::ElementSpec &spec) {
+                                                              const data::Iterator &iterator) {
   TUTTI_TRY(check_weights(plan_, weights));
   auto evaluation = std::make_shared<Evaluation>();
-  std::vector<graph::InputSpec> inputs = model_.features;
-  inputs.insert(inputs.end(), model_.labels.begin(), model_.labels.end());
-  TUTTI_ASSIGN(evaluation->binding, InputBinding::make(inputs, spec));
+  TUTTI_ASSIGN(evaluation->binding, InputBinding::make(inputs(), iterator.spec()));
+  TUTTI_ASSIGN(evaluation->map, maps_.find(iterator));
+  evaluation->seed = iterator.seed();
+  evaluation->mapped.resize(devices_.size());
   for (const backend::DeviceRef &device : devices_) {
     TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> loaded, load_weights(plan_, model_, weights, device, executables_,
                                                                      static_cast<size_t>(options_.program_cache_size)));
@@ -98,16 +121,16 @@ Result<std::shared_ptr<Evaluation>> EvaluatorSession::prepare(const checkpoint::
 Result<EvaluateReport> EvaluatorSession::run(const checkpoint::WeightVersion &weights, data::Iterator &iterator,
                                              int64_t max_batches, const base::CancelToken *cancel) {
   TUTTI_TRY(base::check_not_forked());
-  TUTTI_ASSIGN(const std::shared_ptr<Evaluation> evaluation, prepare(weights, iterator.spec()));
+  TUTTI_ASSIGN(const std::shared_ptr<Evaluation> evaluation, prepare(weights, iterator));
   EvaluateReport report;
   report.names = metrics_;
   report.step = weights.step();
   while (max_batches < 0 || report.batches < max_batches) {
     TUTTI_TRY(base::check(cancel));
-    data::Element batch;
-    TUTTI_ASSIGN(const bool more, iterator.next(batch));
+    EvaluatedBatch batch;
+    int64_t rows = 0;
+    TUTTI_ASSIGN(const bool more, read(*evaluation, iterator, batch, rows));
     if (!more) break;
-    TUTTI_ASSIGN(const int64_t rows, evaluation->binding.check(batch));
     if (rows == 0) continue;
     submit(evaluation, batch, rows, report.batches);
     report.examples += rows;
@@ -122,7 +145,17 @@ Result<EvaluateReport> EvaluatorSession::run(const checkpoint::WeightVersion &we
   return report;
 }
 
-void EvaluatorSession::submit(const std::shared_ptr<Evaluation> &evaluation, const data::Element &batch, int64_t rows,
+Result<bool> EvaluatorSession::read(const Evaluation &evaluation, data::Iterator &iterator, EvaluatedBatch &batch,
+                                    int64_t &rows) const {
+  const bool is_mapped = evaluation.map != nullptr;
+  TUTTI_ASSIGN(const bool more, iterator.next(is_mapped ? batch.unmapped : batch.batch));
+  if (!more) return false;
+  if (is_mapped) TUTTI_TRY(evaluation.map->describe(batch.unmapped, batch.batch));
+  TUTTI_ASSIGN(rows, evaluation.binding.check(batch.batch));
+  return true;
+}
+
+void EvaluatorSession::submit(const std::shared_ptr<Evaluation> &evaluation, const EvaluatedBatch &batch, int64_t rows,
                               int64_t number) {
   const auto count = static_cast<int32_t>(devices_.size());
   for (int32_t d = 0; d < count; ++d) {
@@ -135,8 +168,10 @@ void EvaluatorSession::submit(const std::shared_ptr<Evaluation> &evaluation, con
   }
 }
 
-Status EvaluatorSession::run_rows(Evaluation &evaluation, const data::Element &batch, RowRange rows, int64_t number,
+Status EvaluatorSession::run_rows(Evaluation &evaluation, const EvaluatedBatch &read, RowRange rows, int64_t number,
                                   int32_t device) {
+  const data::Element &batch = read.batch;
+  const bool is_mapped = evaluation.map != nullptr;
   LoadedWeights &loaded = *evaluation.devices[static_cast<size_t>(device)];
   follow_trace(loaded, options_.tracer.get(), "evaluation", device);
   const InputBinding &binding = evaluation.binding;
@@ -150,8 +185,11 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const data::Element &b
   BoundProgram &program = *programs[first ? 0 : 1];
   TUTTI_ASSIGN(const std::vector<int32_t> components, binding.components_of(program.description()));
   std::vector<const void *> inputs;
+  MappedLane &mapped = evaluation.mapped[static_cast<size_t>(device)];
+  if (is_mapped)
+    TUTTI_TRY(mapped.run(evaluation.map, evaluation.seed, read.unmapped, rows, loaded.device, loaded.stream));
   for (const int32_t component : components) {
-    inputs.push_back(InputBinding::row_pointer(batch, component, rows.begin));
+    inputs.push_back(is_mapped ? mapped.rows(component) : InputBinding::row_pointer(batch, component, rows.begin));
   }
   backend::RunScalars scalars;
   scalars.set(backend::RunScalar::step, evaluation.step)
@@ -160,7 +198,8 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const data::Element &b
       .set(backend::RunScalar::local_rows, rows.rows())
       .set(backend::RunScalar::first_flag, device == 0 && first ? 1 : 0);
   const base::TraceSpan span(options_.tracer.get(), "step", "evaluate");
-  TUTTI_TRY(loaded.ports->run(program.program, inputs, {}, scalars, loaded.stream));
+  const auto place = is_mapped ? DevicePorts::Inputs::on_device : DevicePorts::Inputs::in_host_memory;
+  TUTTI_TRY(loaded.ports->run(program.program, inputs, {}, scalars, loaded.stream, place));
   evaluation.has_sums[static_cast<size_t>(device)] = 1;
   return Status();
 }

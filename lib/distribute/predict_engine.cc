@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "distribute/device_map.h"
 #include "distribute/device_pool.h"
 #include "distribute/input_binding.h"
 #include "distribute/loaded_weights.h"
@@ -32,13 +33,23 @@ struct LoadedVersion {
 /// One call under way: everything its jobs touch, so that it outlives a caller who leaves early.
 struct Call {
   std::shared_ptr<const LoadedVersion> version;
-  data::Element batch;
+  data::Element batch;     ///< dtypes and shapes alone where devices map it
+  data::Element unmapped;  ///< what goes into the map of the devices, where there is one
+  std::shared_ptr<const DeviceMap> map;
+  int64_t seed = 0;  ///< of the map
   int64_t rows = 0;
   std::vector<Tensor> outputs;
   JobGroup jobs;
   std::atomic<bool> abandoned{false};
   /// Of a stream: who waits for input is told when the call is done.
   base::Ref<base::CancelToken> reading;
+};
+
+/// What a stream reads, and how.
+struct StreamInput {
+  std::shared_ptr<const InputBinding> binding;
+  std::shared_ptr<const DeviceMap> map;  ///< null: elements are batches
+  int64_t seed = 0;                      ///< of the map
 };
 
 struct OutputSpec {
@@ -64,6 +75,10 @@ class Engine : public PredictEngine {
                                   int64_t *step) override;
   Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
                                                 base::Ref<base::CancelToken> cancel) override;
+  std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) override {
+    if (strategy_->backend()->has_host_memory()) return std::string();
+    return maps_.leave(dataset, model_.features, 1, *devices_.front(), context);
+  }
   PredictCounters counters() const override;
   base::Json describe() const override {
     return base::JsonObject{{"strategy", strategy_->describe()}, {"executables", executables_.describe()}};
@@ -75,7 +90,7 @@ class Engine : public PredictEngine {
   Result<std::shared_ptr<const LoadedVersion>> current() const;
   /// Starts a call of `pieces` jobs over the rows of the batch. The binding outlives the call.
   Result<std::shared_ptr<Call>> start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
-                                      std::shared_ptr<const InputBinding> binding, int32_t pieces,
+                                      const StreamInput &input, int32_t pieces,
                                       base::Ref<base::CancelToken> reading = nullptr);
 
  private:
@@ -94,8 +109,10 @@ class Engine : public PredictEngine {
   std::vector<backend::DeviceRef> devices_;
   StatePlan plan_;
   GraphSource source_;
-  std::optional<GraphSource> prepare_;               // computes derived entries, when there are any
-  std::shared_ptr<const InputBinding> own_binding_;  // features in order
+  std::optional<GraphSource> prepare_;  // computes derived entries, when there are any
+  StreamInput own_input_;               // features in order
+  DeviceMaps maps_;
+  std::vector<MappedLane> mapped_;  // by lane, touched by its thread only
   ExecutableCache executables_;
   mutable std::mutex mutex_;
   std::shared_ptr<const LoadedVersion> current_;  // guarded by mutex_
@@ -108,12 +125,11 @@ class Engine : public PredictEngine {
 class Stream : public PredictStream {
  public:
   Stream(std::shared_ptr<Engine> engine, std::shared_ptr<const LoadedVersion> version,
-         std::unique_ptr<data::Iterator> iterator, std::shared_ptr<const InputBinding> binding,
-         base::Ref<base::CancelToken> cancel, size_t depth)
+         std::unique_ptr<data::Iterator> iterator, StreamInput input, base::Ref<base::CancelToken> cancel, size_t depth)
       : engine_(std::move(engine)),
         version_(std::move(version)),
         iterator_(std::move(iterator)),
-        binding_(std::move(binding)),
+        input_(std::move(input)),
         cancel_(std::move(cancel)),
         reading_(base::Ref<base::CancelToken>::share(&iterator_->token())),
         depth_(depth) {}
@@ -158,7 +174,7 @@ class Stream : public PredictStream {
         ended_ = true;
         break;
       }
-      TUTTI_ASSIGN(std::shared_ptr<Call> call, engine_->start(version_, std::move(element), binding_, 1, reading_));
+      TUTTI_ASSIGN(std::shared_ptr<Call> call, engine_->start(version_, std::move(element), input_, 1, reading_));
       calls_.push_back(std::move(call));
     }
     return Status();
@@ -175,7 +191,7 @@ class Stream : public PredictStream {
   const std::shared_ptr<Engine> engine_;
   const std::shared_ptr<const LoadedVersion> version_;
   const std::unique_ptr<data::Iterator> iterator_;
-  const std::shared_ptr<const InputBinding> binding_;
+  const StreamInput input_;
   const base::Ref<base::CancelToken> cancel_;
   const base::Ref<base::CancelToken> reading_;
   const size_t depth_;
@@ -211,7 +227,8 @@ Status Engine::open() {
     spec.components.push_back({feature.name, data::Role::feature, feature.dtype, feature.dims});
   }
   TUTTI_ASSIGN(InputBinding binding, InputBinding::make(model_.features, spec));
-  own_binding_ = std::make_shared<const InputBinding>(std::move(binding));
+  own_input_.binding = std::make_shared<const InputBinding>(std::move(binding));
+  mapped_.resize(static_cast<size_t>(lane_count()));
   TUTTI_ASSIGN(pool_, DevicePool::create(device_count(), lanes_per_device()));
   return Status();
 }
@@ -271,13 +288,17 @@ Status Engine::allocate_outputs(Call &call, const InputBinding &binding) const {
 }
 
 Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
-                                            std::shared_ptr<const InputBinding> binding, int32_t pieces,
+                                            const StreamInput &input, int32_t pieces,
                                             base::Ref<base::CancelToken> reading) {
   auto call = std::make_shared<Call>();
+  const std::shared_ptr<const InputBinding> &binding = input.binding;
   call->reading = std::move(reading);
-  TUTTI_ASSIGN(call->rows, binding->check(batch));
+  call->map = input.map;
+  call->seed = input.seed;
+  if (call->map != nullptr) TUTTI_TRY(call->map->describe(batch, call->batch));
+  (call->map != nullptr ? call->unmapped : call->batch) = std::move(batch);
+  TUTTI_ASSIGN(call->rows, binding->check(call->batch));
   call->version = std::move(version);
-  call->batch = std::move(batch);
   TUTTI_TRY(allocate_outputs(*call, *binding));
   calls_.fetch_add(1, std::memory_order_relaxed);
   pieces = static_cast<int32_t>(std::min<int64_t>(pieces, call->rows));
@@ -303,8 +324,12 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
   TUTTI_TRY(loaded.programs->prepare({&source, 1}, key, [&] { return binding.bindings(key); }, {&program, 1}));
   TUTTI_ASSIGN(const std::vector<int32_t> components, binding.components_of(program->description()));
   std::vector<const void *> inputs;
+  MappedLane &mapped = mapped_[static_cast<size_t>(lane)];
+  if (call.map != nullptr)
+    TUTTI_TRY(mapped.run(call.map, call.seed, call.unmapped, rows, loaded.device, loaded.stream));
   for (const int32_t component : components) {
-    inputs.push_back(InputBinding::row_pointer(call.batch, component, rows.begin));
+    inputs.push_back(call.map != nullptr ? mapped.rows(component)
+                                         : InputBinding::row_pointer(call.batch, component, rows.begin));
   }
   std::vector<void *> outputs;
   for (const backend::PortDescription &port : program->description().outputs) {
@@ -319,7 +344,8 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
       .set(backend::RunScalar::local_rows, rows.rows())
       .set(backend::RunScalar::step_rows, call.rows);
   const base::TraceSpan span(options_.tracer.get(), "step", "predict");
-  return loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream);
+  const auto place = call.map != nullptr ? DevicePorts::Inputs::on_device : DevicePorts::Inputs::in_host_memory;
+  return loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream, place);
 }
 
 Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const base::CancelToken *cancel,
@@ -341,7 +367,7 @@ Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const 
   }
   if (step != nullptr) *step = version->step;
   TUTTI_ASSIGN(const std::shared_ptr<Call> call,
-               start(std::move(version), std::move(batch), own_binding_, device_count()));
+               start(std::move(version), std::move(batch), own_input_, device_count()));
   const Status status = call->jobs.wait(cancel);
   if (!status.ok()) {
     call->abandoned.store(true);
@@ -356,11 +382,12 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   TUTTI_TRY(base::check_not_forked());
   TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
   TUTTI_ASSIGN(InputBinding made, InputBinding::make(model_.features, iterator->spec()));
-  auto binding = std::make_shared<const InputBinding>(std::move(made));
+  StreamInput input{std::make_shared<const InputBinding>(std::move(made)), nullptr, iterator->seed()};
+  TUTTI_ASSIGN(input.map, maps_.find(*iterator));
   const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * lane_count() + 2;
   auto self = std::static_pointer_cast<Engine>(shared_from_this());
   return std::unique_ptr<PredictStream>(std::make_unique<Stream>(std::move(self), std::move(version),
-                                                                 std::move(iterator), std::move(binding),
+                                                                 std::move(iterator), std::move(input),
                                                                  std::move(cancel), static_cast<size_t>(depth)));
 }
 

@@ -89,6 +89,9 @@ class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
   /// `step` (nullable) receives the step of the version that was used.
   virtual base::Result<std::vector<tensor::Tensor>> run(std::span<const tensor::Tensor> features,
                                                         const base::CancelToken *cancel, int64_t *step = nullptr) = 0;
+  /// Before a walk over `dataset` is made with `context` for stream(): lets it leave the dataset's last map to the
+  /// devices, as Trainer::leave_map() does.
+  virtual std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) = 0;
   /// Predicts every element of `iterator`, whose labels and weights are left out. The whole stream uses the version
   /// that is current now. `cancel` (nullable) is the token in the iterator's context.
   virtual base::Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
@@ -116,6 +119,9 @@ class Evaluator {
                                                        const PredictOptions &options);
   virtual ~Evaluator() = default;
 
+  /// Before a walk over `dataset` is made with `context` for run(): lets it leave the dataset's last map to the devices,
+  /// as Trainer::leave_map() does.
+  virtual std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) = 0;
   /// Up to `max_batches` batches (negative = all). INVALID_ARGUMENT when there is not one row.
   virtual base::Result<EvaluateReport> run(const checkpoint::WeightVersion &weights, data::Iterator &iterator,
                                            int64_t max_batches, const base::CancelToken *cancel) = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/step_feeder.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace tutti::impl::distribute {
@@ -23,6 +24,7 @@ StepFeeder::StepFeeder(int32_t accumulation)
     : accumulation_(accumulation), spin_us_(base::available_cores() > 1 ? 20 : 0) {
   for (StepInput &slot : slots_) {
     slot.batches.resize(static_cast<size_t>(accumulation));
+    slot.unmapped.resize(static_cast<size_t>(accumulation));
     slot.rows.resize(static_cast<size_t>(accumulation));
     slot.slot = static_cast<int32_t>(&slot - slots_);
   }
@@ -41,17 +43,22 @@ StepFeeder::~StepFeeder() {
   thread_.join();
 }
 
-void StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding) {
+Status StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding,
+                          const std::shared_ptr<const DeviceMap> &map) {
   limit_.store(0, std::memory_order_seq_cst);
   std::lock_guard lock(iterator_mutex_);
-  iterator_ = std::move(iterator);
+  iterator_ = nullptr;
   binding_ = std::move(binding);
+  map_ = map;
   for (StepInput &slot : slots_) {
     if (device_inputs_ != nullptr) device_inputs_->settle(slot.slot);
-    for (data::Element &batch : slot.batches)
-      batch = data::Element();
+    std::ranges::fill(slot.batches, data::Element());
+    std::ranges::fill(slot.unmapped, data::Element());
     slot.status = Status();
   }
+  Status status;
+  if (device_inputs_ != nullptr) status = device_inputs_->set_map(map, iterator != nullptr ? iterator->seed() : 0);
+  if (status.ok()) iterator_ = std::move(iterator);
   // Copies to devices shall begin while the step before runs, which replicas that read themselves cannot.
   may_be_quick_ = iterator_ != nullptr && accumulation_ == 1 && device_inputs_ == nullptr &&
                   data::runs_own_code_only(iterator_->dataset());
@@ -62,6 +69,7 @@ void StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding b
   complete_.store(0, std::memory_order_seq_cst);
   prepared_.store(false, std::memory_order_seq_cst);
   feeder_bell_.ring();
+  return status;
 }
 
 Result<base::Json> StepFeeder::state() {
@@ -188,8 +196,14 @@ Result<bool> StepFeeder::read_batch(data::Element &batch, Reading how) {
   return how == Reading::next ? iterator_->next(batch) : iterator_->peek_if_ready(batch);
 }
 
+Result<int64_t> StepFeeder::check(StepInput &slot, size_t m) const {
+  if (map_ != nullptr) TUTTI_TRY(map_->describe(slot.unmapped[m], slot.batches[m]));
+  return binding_.check(slot.batches[m]);
+}
+
 bool StepFeeder::read(StepInput &slot, int32_t m, Reading how) {
-  data::Element &batch = slot.batches[static_cast<size_t>(m)];
+  const auto position = static_cast<size_t>(m);
+  data::Element &batch = map_ != nullptr ? slot.unmapped[position] : slot.batches[position];
   for (;;) {
     const Result<bool> more = read_batch(batch, how);
     if (!more.ok()) {
@@ -197,13 +211,13 @@ bool StepFeeder::read(StepInput &slot, int32_t m, Reading how) {
       return false;
     }
     if (!*more) return false;
-    const Result<int64_t> rows = binding_.check(batch);
+    const Result<int64_t> rows = check(slot, position);
     if (!rows.ok()) {
       slot.status = rows.status();
       if (how != Reading::next) (void)iterator_->next(batch);
       return false;
     }
-    slot.rows[static_cast<size_t>(m)] = *rows;
+    slot.rows[position] = *rows;
     if (*rows > 0) return begin_copies(slot, m);
     // A batch without rows is no batch.
     if (how != Reading::next) (void)iterator_->next(batch);
@@ -213,7 +227,8 @@ bool StepFeeder::read(StepInput &slot, int32_t m, Reading how) {
 bool StepFeeder::begin_copies(StepInput &slot, int32_t m) {
   if (device_inputs_ == nullptr) return true;
   const auto position = static_cast<size_t>(m);
-  slot.status = device_inputs_->begin(slot.slot, m, slot.batches[position], slot.rows[position], binding_);
+  const data::Element &batch = map_ != nullptr ? slot.unmapped[position] : slot.batches[position];
+  slot.status = device_inputs_->begin(slot.slot, m, batch, slot.rows[position], binding_);
   return slot.status.ok();
 }
 

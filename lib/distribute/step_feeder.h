@@ -35,9 +35,10 @@ namespace tutti::impl::distribute {
 
 /// What one step trains on. Written by the feeder, read by the replicas after wait_complete().
 struct StepInput {
-  std::vector<data::Element> batches;  ///< `count` of them are valid
-  std::vector<int64_t> rows;           ///< of each
-  int32_t count = 0;                   ///< 0 = the input has ended
+  std::vector<data::Element> batches;   ///< `count` of them are valid; dtypes and shapes alone where devices map them
+  std::vector<data::Element> unmapped;  ///< what goes into the map of the devices, where there is one
+  std::vector<int64_t> rows;            ///< of each
+  int32_t count = 0;                    ///< 0 = the input has ended
   int64_t step_rows = 0;
   int32_t slot = 0;     ///< of the feeder and of its DeviceInputs
   base::Status status;  ///< of reading; nothing else is valid when it is bad
@@ -54,8 +55,10 @@ class StepFeeder {
   DeviceInputs *device_inputs() const { return device_inputs_.get(); }
 
   bool has_input() const { return iterator_ != nullptr; }
-  /// Replaces the input; steps count from 0 again.
-  void attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding);
+  /// Replaces the input; steps count from 0 again. `map`: the one that the iterator has left, for the device inputs.
+  /// After an error there is no input.
+  base::Status attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding,
+                      const std::shared_ptr<const DeviceMap> &map = nullptr);
   const InputBinding &binding() const { return binding_; }
   /// State of the iterator after the steps that were started. Interrupts a look ahead, but waits for the rest of a step
   /// that has begun.
@@ -105,6 +108,8 @@ class StepFeeder {
   bool read(StepInput &slot, int32_t m, Reading how);
   /// Begins to copy batch `m` of a slot to the devices; false, with the slot's status set, when that failed.
   bool begin_copies(StepInput &slot, int32_t m);
+  /// Rows of batch `m`, which has been read; checks it.
+  base::Result<int64_t> check(StepInput &slot, size_t m) const;
   base::Result<bool> read_batch(data::Element &batch, Reading how);
   void judge(int64_t nanoseconds);
   void publish(std::atomic<int64_t> &counter, int64_t value);
@@ -113,6 +118,7 @@ class StepFeeder {
   std::mutex iterator_mutex_;  // held while the iterator is used or replaced
   std::unique_ptr<data::Iterator> iterator_;
   InputBinding binding_;
+  std::shared_ptr<const DeviceMap> map_;
   StepInput slots_[2];
   std::unique_ptr<DeviceInputs> device_inputs_;  // behind the slots, whose batches its copies read
   data::Element spare_;

@@ -56,6 +56,7 @@ class TrainerSession : public Trainer {
 
   Status initialize() override;
   Status restore(const checkpoint::WeightVersion &version) override;
+  std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) override;
   Status attach_input(std::unique_ptr<data::Iterator> iterator) override;
   Result<base::Json> input_state() override { return feeder_->state(); }
   base::Json input_report() const override { return feeder_->report(); }
@@ -93,6 +94,12 @@ class TrainerSession : public Trainer {
   Status open_replicas();
   Status open_device_inputs();
   Status renew_groups();
+  /// Features and labels.
+  std::vector<graph::InputSpec> inputs() const {
+    std::vector<graph::InputSpec> all = model_.features;
+    all.insert(all.end(), model_.labels.begin(), model_.labels.end());
+    return all;
+  }
   /// A name that is no variable's but a slot's.
   bool is_slot(std::string_view name) const {
     return model_.find_variable(name) == nullptr && setup_->plan.find("slot/" + std::string(name)) != nullptr;
@@ -109,6 +116,7 @@ class TrainerSession : public Trainer {
   std::unique_ptr<TrainSetup> setup_;
   ExecutableCache executables_;
   WeightStore weights_;
+  DeviceMaps maps_;
   std::unique_ptr<StepFeeder> feeder_;
   std::unique_ptr<ReplicaSet> replicas_;
   std::string group_description_;
@@ -321,18 +329,18 @@ Result<Tensor> TrainerSession::gradient(std::string_view variable) {
 
 // ---- running ----
 
+std::string TrainerSession::leave_map(const data::Dataset &dataset, data::IteratorContext &context) {
+  if (feeder_->device_inputs() == nullptr) return std::string();
+  return maps_.leave(dataset, inputs(), setup_->programs.contributors, *setup_->devices.front(), context);
+}
+
 Status TrainerSession::attach_input(std::unique_ptr<data::Iterator> iterator) {
   Busy busy(running_);
   if (!busy.taken()) return base::failed_precondition("the trainer is running");
-  if (iterator == nullptr) {
-    feeder_->attach(nullptr, InputBinding());
-    return Status();
-  }
-  std::vector<graph::InputSpec> inputs = model_.features;
-  inputs.insert(inputs.end(), model_.labels.begin(), model_.labels.end());
-  TUTTI_ASSIGN(InputBinding binding, InputBinding::make(inputs, iterator->spec()));
-  feeder_->attach(std::move(iterator), std::move(binding));
-  return Status();
+  if (iterator == nullptr) return feeder_->attach(nullptr, InputBinding());
+  TUTTI_ASSIGN(InputBinding binding, InputBinding::make(inputs(), iterator->spec()));
+  TUTTI_ASSIGN(const std::shared_ptr<const DeviceMap> map, maps_.find(*iterator));
+  return feeder_->attach(std::move(iterator), std::move(binding), map);
 }
 
 Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *cancel) {
@@ -423,6 +431,7 @@ base::Json TrainerSession::describe() const {
                           {"input_bytes_copied", inputs.bytes},
                           {"input_bytes_staged", inputs.staged_bytes},
                           {"input_batches_in_time", inputs.in_time},
+                          {"input_batches_mapped", inputs.mapped},
                           {"shared_weights", setup_->shared_weights},
                           {"gradient_sets", setup_->graphs.gradient_sets},
                           {"buckets", static_cast<int64_t>(setup_->plan.buckets().size())},

@@ -63,7 +63,9 @@ Result<EvaluateResult> Estimator::evaluate(const EvaluateRequest &request) {
 Result<EvaluateResult> Estimator::evaluate_version(const checkpoint::WeightVersion &version,
                                                    const EvaluateRequest &request) {
   TUTTI_ASSIGN(std::unique_ptr<distribute::Evaluator> evaluator, take_evaluator(request.dataset->spec()));
-  TUTTI_ASSIGN(const auto iterator, request.dataset->make_iterator(state_->iterator_context(request.cancel, 0)));
+  data::IteratorContext context = state_->iterator_context(request.cancel, 0);
+  state_->warn_once(evaluator->leave_map(*request.dataset, context));
+  TUTTI_ASSIGN(const auto iterator, request.dataset->make_iterator(std::move(context)));
   const Result<distribute::EvaluateReport> report =
       evaluator->run(version, *iterator, request.steps.value_or(-1), request.cancel.get());
   if (!report.ok())

@@ -28,6 +28,7 @@
 #include "estimator/model_source.h"
 #include "estimator/run_config.h"
 #include "estimator/run_state.h"
+#include "estimator/warnings_given.h"
 
 namespace tutti::impl::estimator {
 
@@ -43,6 +44,8 @@ class EstimatorState : public base::Object {
   ModelSource models;
 
   const base::Logger &logger() const { return *environment.logger; }
+  /// Logs a warning that has not been logged before; nothing for an empty text.
+  void warn_once(const std::string &text) { warnings_.warn(logger(), text); }
   ThreadShares thread_shares() const;
   distribute::PredictOptions predict_options() const;
   data::IteratorContext iterator_context(base::Ref<base::CancelToken> cancel, int64_t epoch) const;
@@ -70,6 +73,7 @@ class EstimatorState : public base::Object {
   std::optional<RunState> run_state;
 
  private:
+  WarningsGiven warnings_;
   mutable std::mutex mutex_;
   bool training_ = false;                           // guarded by mutex_
   base::Ref<checkpoint::WeightVersion> published_;  // guarded by mutex_

@@ -83,6 +83,8 @@ class TrainSession : private RunControl {
   base::Status set_goal();
   base::Status prepare_hooks();
   base::Status start_saver();
+  /// A walk over the dataset from the beginning of the pass.
+  base::Result<std::unique_ptr<data::Iterator>> open_pass();
   base::Status attach_pass();
   void log_start();
 

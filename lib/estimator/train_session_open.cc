@@ -199,10 +199,16 @@ Status TrainSession::prepare_hooks() {
   return Status();
 }
 
+Result<std::unique_ptr<data::Iterator>> TrainSession::open_pass() {
+  data::IteratorContext context = state_->iterator_context(input_cancel_, run_.epoch);
+  state_->warn_once(trainer_->leave_map(*request_.dataset, context));
+  return request_.dataset->make_iterator(std::move(context));
+}
+
 Status TrainSession::attach_pass() {
   pass_examples_ = 0;
   const std::string signature = dataset_signature(*request_.dataset);
-  TUTTI_ASSIGN(auto iterator, request_.dataset->make_iterator(state_->iterator_context(input_cancel_, run_.epoch)));
+  TUTTI_ASSIGN(auto iterator, open_pass());
   if (!run_.input.is_null()) {
     Status status;
     if (!request_.resume_input) {
@@ -216,7 +222,7 @@ Status TrainSession::attach_pass() {
       state_->logger().warning("the input begins a new pass: ", status.message());
       run_.input = Json();
       ++run_.epoch;
-      TUTTI_ASSIGN(iterator, request_.dataset->make_iterator(state_->iterator_context(input_cancel_, run_.epoch)));
+      TUTTI_ASSIGN(iterator, open_pass());
     }
   }
   run_.input_signature = signature;

@@ -8,6 +8,7 @@
 
 #include "data/routine/images.h"
 #include "data/routine/kernels.h"
+#include "data/routine/random_draws.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::data {
@@ -118,19 +119,6 @@ PixelWindow fixed_window(const PixelSize &image, const CropAttributes &attribute
   const int64_t height = attributes.size[0], width = attributes.size[1];
   if (!attributes.centered) return {attributes.offset[0], attributes.offset[1], height, width};
   return {(image.height - height) / 2, (image.width - width) / 2, height, width};
-}
-
-// The place of a random crop, counted from `padding` pixels outside of the image; it has one.
-PixelWindow random_place(const PixelSize &image, const RandomCropAttributes &attributes, RandomStream &random) {
-  PixelWindow window{0, 0, attributes.size[0], attributes.size[1]};
-  window.top = random.below(image.height + 2 * attributes.padding - window.height + 1);
-  window.left = random.below(image.width + 2 * attributes.padding - window.width + 1);
-  return window;
-}
-
-bool has_random_place(const PixelSize &image, const RandomCropAttributes &attributes) {
-  return image.height + 2 * attributes.padding >= attributes.size[0] &&
-         image.width + 2 * attributes.padding >= attributes.size[1];
 }
 
 Status crop_rows(RoutineFrame &frame, const CropAttributes &attributes) {
@@ -323,7 +311,7 @@ Result<RoutineKernel> make_random_flip(const RoutineNode &node) {
     const ImageRows rows = ImageRows::of(frame.input(0).shape);
     return each_image(frame, rows.height, rows.width, [&](const auto &image, int64_t row, auto *to) {
       RandomStream random = frame.random(attributes.key, row);
-      if (static_cast<double>(base::uniform_float(random.next())) < attributes.probability) {
+      if (random_flips(attributes.probability, random)) {
         copy_flipped(image, is_vertical, to);
       } else {
         std::copy_n(image.pixels, rows.elements(), to);
@@ -340,12 +328,10 @@ Result<RoutineKernel> make_random_cutout(const RoutineNode &node) {
       std::copy_n(image.pixels, rows.elements(), to);
       if (rows.height == 0 || rows.width == 0) return;
       RandomStream random = frame.random(attributes.key, row);
-      const int64_t top = random.below(rows.height) - attributes.size[0] / 2;
-      const int64_t left = random.below(rows.width) - attributes.size[1] / 2;
-      const int64_t right = std::min(left + attributes.size[1], rows.width), first = std::max<int64_t>(left, 0);
+      const PixelWindow part = random_cutout_part({rows.height, rows.width}, attributes, random);
       using T = std::remove_pointer_t<decltype(to)>;
-      for (int64_t y = std::max<int64_t>(top, 0); y < std::min(top + attributes.size[0], rows.height); ++y) {
-        std::fill_n(to + (y * rows.width + first) * rows.channels, (right - first) * rows.channels,
+      for (int64_t y = part.top; y < part.top + part.height; ++y) {
+        std::fill_n(to + (y * rows.width + part.left) * rows.channels, part.width * rows.channels,
                     pixel_value<T>(attributes.value));
       }
     });

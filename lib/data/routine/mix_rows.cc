@@ -3,12 +3,11 @@
 // mixup (Zhang et al., "mixup: Beyond empirical risk minimization", 2018) and cutmix (Yun et al., "CutMix", 2019): rows
 // of a batch mixed with other rows of it. Every row draws its own λ; partners are a rotation of the rows, by a random
 // number of places that row 0 draws, never by none where there are two rows.
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "data/routine/images.h"
 #include "data/routine/kernels.h"
+#include "data/routine/random_draws.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::data {
@@ -20,40 +19,6 @@ using graph::ops::CutmixAttributes;
 using graph::ops::MixupAttributes;
 
 namespace {
-
-// In (0, 1).
-double open_uniform(RandomStream &random) {
-  const uint32_t low = random.next();
-  return std::max(base::uniform_double(low, random.next()), 0x1.0p-60);
-}
-
-// Logarithm of a Gamma(shape, 1) variate, by Marsaglia and Tsang ("A simple method for generating gamma variables",
-// 2000); shapes below 1 by way of shape + 1 and a power of a uniform, in logarithms because that may underflow.
-double log_gamma_variate(double shape, RandomStream &random) {
-  double boost = 0;
-  if (shape < 1) {
-    boost = std::log(open_uniform(random)) / shape;
-    shape += 1;
-  }
-  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-  for (;;) {
-    const uint32_t word = random.next();
-    const double x = base::normal_pair(word, random.next())[0];
-    const double root = 1 + c * x;
-    const double u = open_uniform(random);
-    if (root <= 0) continue;
-    const double v = root * root * root;
-    if (std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) return boost + std::log(d * v);
-  }
-}
-
-double beta_variate(double alpha, RandomStream &random) {
-  const double a = log_gamma_variate(alpha, random), b = log_gamma_variate(alpha, random);
-  return 1 / (1 + std::exp(b - a));
-}
-
-// The partner of row i is row (i + rotation) % rows.
-int64_t rotation_of(RandomStream &random, int64_t rows) { return rows < 2 ? 0 : 1 + random.below(rows - 1); }
 
 void blend(const float *x, const float *partner, int64_t count, float share, float *y) {
   for (int64_t i = 0; i < count; ++i)
@@ -69,7 +34,7 @@ Status mixup_rows(RoutineFrame &frame, const MixupAttributes &attributes) {
   int64_t rotation = 0;
   for (int64_t row = 0; row < rows; ++row) {
     RandomStream random = frame.random(attributes.key, row);
-    const int64_t drawn = rotation_of(random, rows);
+    const int64_t drawn = random_rotation(random, rows);
     if (row == 0) rotation = drawn;
     const int64_t partner = (row + rotation) % rows;
     const auto share = static_cast<float>(beta_variate(attributes.alpha, random));
@@ -78,17 +43,6 @@ Status mixup_rows(RoutineFrame &frame, const MixupAttributes &attributes) {
           mixed + row * classes);
   }
   return Status();
-}
-
-// A rectangle with a share of the image's area and its aspect ratio; what lies outside of the image is cut off.
-PixelWindow random_rectangle(const ImageRows &rows, double share, RandomStream &random) {
-  const double side = std::sqrt(share);
-  const auto height = static_cast<int64_t>(side * static_cast<double>(rows.height));
-  const auto width = static_cast<int64_t>(side * static_cast<double>(rows.width));
-  const int64_t top = random.below(rows.height) - height / 2, left = random.below(rows.width) - width / 2;
-  const int64_t first_row = std::max<int64_t>(top, 0), first_column = std::max<int64_t>(left, 0);
-  return {first_row, first_column, std::max<int64_t>(std::min(top + height, rows.height) - first_row, 0),
-          std::max<int64_t>(std::min(left + width, rows.width) - first_column, 0)};
 }
 
 Status cutmix_rows(RoutineFrame &frame, const CutmixAttributes &attributes) {
@@ -102,10 +56,11 @@ Status cutmix_rows(RoutineFrame &frame, const CutmixAttributes &attributes) {
   int64_t rotation = 0;
   for (int64_t row = 0; row < rows.count; ++row) {
     RandomStream random = frame.random(attributes.key, row);
-    const int64_t drawn = rotation_of(random, rows.count);
+    const int64_t drawn = random_rotation(random, rows.count);
     if (row == 0) rotation = drawn;
     const int64_t partner = (row + rotation) % rows.count;
-    const PixelWindow part = random_rectangle(rows, 1 - beta_variate(attributes.alpha, random), random);
+    const PixelWindow part =
+        random_rectangle({rows.height, rows.width}, 1 - beta_variate(attributes.alpha, random), random);
     char *const to = static_cast<char *>(y) + row * row_bytes;
     std::memcpy(to, x.as<char>() + row * row_bytes, static_cast<size_t>(row_bytes));
     for (int64_t line = part.top; line < part.top + part.height; ++line) {

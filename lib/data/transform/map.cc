@@ -292,6 +292,29 @@ class MapBatchesStage : public MapStage {
   std::vector<RowTarget> inputs_, results_;
 };
 
+// A map that the consumer of the walk runs: its state, and what goes into it.
+class LeftMapStage : public Stage {
+ public:
+  explicit LeftMapStage(std::unique_ptr<Stage> input) : input_(std::move(input)) {}
+
+  Result<bool> next(Element &element) override { return input_->next(element); }
+  void save(State &state) const override {
+    state.open("map");
+    state.key("input");
+    input_->save(state);
+    state.close();
+  }
+  Status restore(const JsonReader &state) override {
+    TUTTI_TRY(expect_kind(state, "map"));
+    TUTTI_TRY(expect_in_order(state));
+    TUTTI_ASSIGN(const JsonReader input, state.get("input"));
+    return input_->restore(input);
+  }
+
+ private:
+  const std::unique_ptr<Stage> input_;
+};
+
 // Elements that lie between threads and consumer, for each thread.
 constexpr int64_t kSlotsPerThread = 2;
 
@@ -306,10 +329,19 @@ bool has_static_rows(const ElementSpec &spec) {
 
 class MapDataset : public Dataset {
  public:
-  MapDataset(const DatasetRef &input, GraphPlan plan, int64_t parallelism)
-      : Dataset("map", plan.spec, input->cardinality(), {input}), plan_(std::move(plan)), parallelism_(parallelism) {}
+  MapDataset(const DatasetRef &input, GraphPlan plan, const MapParameters &parameters)
+      : Dataset("map", plan.spec, input->cardinality(), {input}),
+        plan_(std::move(plan)),
+        parallelism_(parameters.parallelism),
+        asks_for_device_(parameters.on_device) {}
+
+  const GraphPlan *device_plan() const override { return asks_for_device_ ? &plan_ : nullptr; }
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
+    if (context.left_map == this) {
+      TUTTI_ASSIGN(std::unique_ptr<Stage> left, inputs()[0]->walk(context));
+      return std::unique_ptr<Stage>(std::make_unique<LeftMapStage>(std::move(left)));
+    }
     if (runs_elements()) return open_elements(context);
     TUTTI_ASSIGN(std::unique_ptr<Stage> indexed, open_indexed(*this, context));
     if (indexed != nullptr) return indexed;
@@ -389,7 +421,8 @@ class MapDataset : public Dataset {
   }
 
   GraphPlan plan_;
-  int64_t parallelism_;
+  const int64_t parallelism_;
+  const bool asks_for_device_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   mutable std::shared_ptr<const std::vector<ByteTable>> tables_;
@@ -401,7 +434,7 @@ class MapDataset : public Dataset {
 Result<DatasetRef> apply_map(const DatasetRef &input, const MapParameters &parameters, TransformArguments &arguments) {
   TUTTI_ASSIGN(GraphPlan plan,
                plan_graph(std::move(arguments.graph), input->spec(), arguments.labels, arguments.weights));
-  return DatasetRef(base::make_ref<MapDataset>(input, std::move(plan), parameters.parallelism));
+  return DatasetRef(base::make_ref<MapDataset>(input, std::move(plan), parameters));
 }
 
 }  // namespace tutti::impl::data

@@ -33,6 +33,7 @@
 #include "estimator/estimator.h"
 #include "estimator/model_source.h"
 #include "estimator/predictor/result_batch.h"
+#include "estimator/warnings_given.h"
 
 namespace tutti::impl::estimator::predictor {
 
@@ -126,7 +127,8 @@ class Predictor : public base::Object {
   const Environment environment_;
   std::string path_;                     // of open()
   base::Ref<EstimatorState> estimator_;  // of from_estimator()
-  std::mutex reload_mutex_;              // one reload at a time
+  mutable WarningsGiven warnings_;
+  std::mutex reload_mutex_;  // one reload at a time
   mutable std::mutex mutex_;
   LoadedRef loaded_;  // guarded by mutex_
 };
