@@ -292,7 +292,8 @@ func TestIDXFiles(t *testing.T) {
 	packed.Write([]byte{0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9})
 	packed.Close()
 	file.Close()
-	dataset := must[*Dataset](t)(NewPipeline(nil).AddIDX("n", Feature, path).Batch(3).MapGraph(1, func(g *Graph) error {
+	pipeline := NewPipeline(nil).AddIDX("n", Feature, path).Batch(3)
+	dataset := must[*Dataset](t)(pipeline.MapGraphOnDevice(func(g *Graph) error {
 		g.SetOutput("n", g.Cast(g.GetFeature("n"), Int64))
 		return nil
 	}).Build())

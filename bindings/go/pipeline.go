@@ -182,6 +182,13 @@ func (p *Pipeline) MapGraph(parallelism int64, build func(g *Graph) error) *Pipe
 	})
 }
 
+// MapGraphOnDevice maps batches by a graph as MapGraph does, and asks that devices with memory of their own do it: what
+// goes into the map is copied to them, and they run it. It comes behind Batch, with nothing but Prefetch and Options
+// behind it. Where a device cannot do it the host does, with the same results, and the log says why.
+func (p *Pipeline) MapGraphOnDevice(build func(g *Graph) error) *Pipeline {
+	return p.withGraph("map", build, func() { raw.Pipeline_set_bool(p.handle, "on_device", true) })
+}
+
 // FilterGraph keeps the elements for which the graph's one output is true. The function is as that of MapGraph.
 func (p *Pipeline) FilterGraph(build func(g *Graph) error) *Pipeline {
 	return p.with(nil, func(uintptr) {

@@ -102,7 +102,15 @@ TUTTI_API void tutti_pipeline_map_graph(tutti_pipeline *pipeline, tutti_map_grap
                                         int64_t parallelism);
 TUTTI_API void tutti_pipeline_filter_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user);
 
-/* The graph of a transform written with begin and end that takes one: "take_while" (also "map" and "filter"). */
+/* The graph of a transform written with begin and end that takes one: "take_while" (also "map" and "filter").
+ *
+ * A "map" whose key "on_device" (bool) is 1 asks that devices with memory of their own run it: they get what goes into
+ * it, such as images of u8, in place of what comes out. It comes behind batch, with nothing but prefetch and options
+ * behind it, its graph's inputs begin with the batch, and rows do not depend on each other, but by mixup and cutmix.
+ * Training, evaluation and prediction then leave it to the devices; a walk of the program's own, devices that read the
+ * host's memory, and an op that is not made on devices (decoding, rotate, random_resized_crop, windows that the data
+ * tells, contrast and colours) leave it to the host. Results are the same either way, those of random ops too, and so
+ * are saved positions. Where it was asked for and cannot be, the log says why, once, and tutti_dataset_get_lint too. */
 TUTTI_API void tutti_pipeline_set_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user);
 
 /* A question about an element in C: gets the element's `count` tensors and sets *answer to 1 for yes; 0 otherwise. For

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last map of a pipeline as a graph that a device runs: ops on images, which exist in routine form alone, become ops
-// that backends compile, and what random ones draw becomes inputs that the host fills. Both take the same numbers in the
-// same order, so results of image ops are those of the Routine bit for bit.
+// The last map of a pipeline as a graph that a device runs: ops on images, which exist in routine form alone, become
+// ops that backends compile, and what random ones draw becomes inputs that the host fills. Both take the same numbers
+// in the same order, so results of image ops are those of the Routine bit for bit.
 //
 //   map            image u8[batch, 40, 40, 3] -> random_crop -> normalize_image -> image f32[batch, 32, 32, 3]
 //   device graph   image, draw/0 i32[batch] (where each row's window begins) -> gather -> cast, mul, add -> image

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How nodes of a map become nodes of its device graph: what the functions in device_ops.cc work with, one for each op
-// that has no program form. Internal to device_graph.cc and device_ops.cc.
+// How nodes of a map become nodes of its device graph: what the functions in routine/device_ops.cc work with, one for
+// each op that has no program form. Internal to device_graph.cc and routine/device_ops.cc.
 //
 // Threads: an object belongs to one thread.
 #ifndef TUTTI_DATA_DEVICE_LOWERING_H_

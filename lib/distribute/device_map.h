@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last map of a pipeline, run by the devices that take its batches. What goes into it is copied, not what comes out:
-// images of u8, not of f32; what is random is drawn by the host and copied, too.
+// The last map of a pipeline, run by the devices that take its batches. What goes into it is copied, not what comes
+// out: images of u8, not of f32; what is random is drawn by the host and copied, too.
 //
 //   maps.leave(dataset, inputs, contributors, *device, context)       before the walk: may devices do it? then left_map
 //   maps.find(*iterator) -> map                                       of the walk that was made with that context
@@ -34,8 +34,8 @@ namespace tutti::impl::distribute {
 
 class DeviceMap {
  public:
-  /// For the components of the map's elements that `binding` takes, and up to `capacity` rows on a device. UNIMPLEMENTED
-  /// with the reason where the device cannot do it.
+  /// For the components of the map's elements that `binding` takes, and up to `capacity` rows on a device.
+  /// UNIMPLEMENTED with the reason where the device cannot do it.
   static base::Result<std::shared_ptr<const DeviceMap>> create(const data::DatasetRef &map, const InputBinding &binding,
                                                                int64_t capacity, backend::Device &device);
 

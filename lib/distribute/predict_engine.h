@@ -119,8 +119,8 @@ class Evaluator {
                                                        const PredictOptions &options);
   virtual ~Evaluator() = default;
 
-  /// Before a walk over `dataset` is made with `context` for run(): lets it leave the dataset's last map to the devices,
-  /// as Trainer::leave_map() does.
+  /// Before a walk over `dataset` is made with `context` for run(): lets it leave the dataset's last map to the
+  /// devices, as Trainer::leave_map() does.
   virtual std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) = 0;
   /// Up to `max_batches` batches (negative = all). INVALID_ARGUMENT when there is not one row.
   virtual base::Result<EvaluateReport> run(const checkpoint::WeightVersion &weights, data::Iterator &iterator,

@@ -177,9 +177,9 @@ class Trainer : public TrainerVariables, public TrainerProgress {
   /// lacks, or has with other dims or dtype, is an error naming it, and nothing changes.
   virtual base::Status restore(const checkpoint::WeightVersion &version) = 0;
 
-  /// Before a walk over `dataset` is made with `context`: lets it leave the dataset's last map to the devices, where the
-  /// map asks for them (on_device) and they have memory of their own; such a walk is for attach_input() of this trainer.
-  /// Says why the map stays on the host where devices cannot do it; else nothing.
+  /// Before a walk over `dataset` is made with `context`: lets it leave the dataset's last map to the devices, where
+  /// the map asks for them (on_device) and they have memory of their own; such a walk is for attach_input() of this
+  /// trainer. Says why the map stays on the host where devices cannot do it; else nothing.
   virtual std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) = 0;
   /// Where batches come from. Elements must have the model's features and labels by name or, when the specs carry no
   /// names, in order. Replaces the former input; batches read ahead of it are dropped. Null: none any more.

@@ -150,6 +150,11 @@ void test_map(void **) {
   assert_int_equal(built, 1);
   assert_int_equal(pipeline.build().cardinality(), 4);
   pipeline = tutti::Pipeline();
+  pipeline.slices("x", TUTTI_ROLE_FEATURE, tutti::Tensor(TUTTI_DTYPE_F32, {4})).batch(2);
+  pipeline.map_on_device([](tutti::Graph g) { g.output("x", tutti_neg(g, g.feature("x"))); }).prefetch();
+  const tutti::Dataset mapped = pipeline.build();
+  assert_string_equal(tutti_dataset_get_lint(mapped.get()), "");
+  pipeline = tutti::Pipeline();
   pipeline.tensor("x", TUTTI_ROLE_FEATURE, tutti::Tensor(TUTTI_DTYPE_F32, {4}));
   assert_int_equal(pipeline.build().cardinality(), 1);
 }

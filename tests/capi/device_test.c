@@ -103,6 +103,88 @@ static void test_devices_train_the_model_of_the_reference(void **state) {
   }
 }
 
+/* The images of a batch as the model takes them, some of them mirrored. */
+static int32_t mirror_and_scale(tutti_graph *g, void *user, tutti_error **err) {
+  const int *rotates = user;
+  int64_t flat[] = {-1, DENSE_FEATURES};
+  const double mean[] = {0.4};
+  tutti_value x = tutti_random_flip(g, tutti_graph_get_feature(g, "x"), NULL);
+  if (*rotates) x = tutti_rotate(g, x, 10, NULL);
+  tutti_normalize_image_attrs attrs = {.mean = mean, .mean_count = 1, .has_scale = 1, .scale = 1 / 255.0};
+  tutti_graph_set_output(g, "x", tutti_reshape(g, tutti_normalize_image(g, x, &attrs), flat, 2));
+  return tutti_graph_check(g, err);
+}
+
+static tutti_dataset *image_dataset(tutti_context *context, uint8_t on_device, int rotates) {
+  uint8_t values[ROWS][4];
+  int32_t labels[ROWS];
+  for (int i = 0; i < ROWS; i++) {
+    labels[i] = i * 7 % 2;
+    for (int j = 0; j < 4; j++)
+      values[i][j] = (uint8_t)(i * 31 + j * 57 + labels[i] * 90);
+  }
+  int64_t dims[] = {ROWS, 2, 2, 1};
+  tutti_tensor *x = make_tensor(TUTTI_DTYPE_U8, 4, dims, values), *y = make_vector(TUTTI_DTYPE_I32, ROWS, labels);
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(context, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
+  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, y);
+  tutti_pipeline_batch(pipeline, BATCH, NULL);
+  tutti_pipeline_begin(pipeline, "map", 1);
+  tutti_pipeline_set_bool(pipeline, "on_device", on_device);
+  tutti_pipeline_set_graph(pipeline, mirror_and_scale, &rotates);
+  tutti_pipeline_end(pipeline);
+  tutti_pipeline_prefetch(pipeline, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_tensor_unref(x), tutti_tensor_unref(y);
+  return dataset;
+}
+
+static void count_refusals(void *user, int32_t severity, const char *text) {
+  if (severity == TUTTI_LOG_WARNING && strstr(text, "map with on_device")) ++*(int *)user;
+}
+
+/* Losses of a training and an evaluation, with a map that asks for the device or does not. */
+static struct outcome train_on_images(int replicas, uint8_t on_device, int rotates, int *refusals) {
+  char json[4200];
+  snprintf(json, sizeof json, "{\"plugin\": \"%s\", \"logical_devices\": %d}", plugin, replicas);
+  tutti_options *options = make_options("context", json);
+  tutti_options *run = make_options("run", "{\"seed\": 7, \"determinism\": \"repeatable\"}");
+  tutti_context *context = NULL;
+  tutti_strategy *strategy = NULL;
+  tutti_estimator *estimator = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_ok(tutti_context_set_log(context, count_refusals, refusals, NULL, TUTTI_LOG_INFO, &err));
+  assert_ok(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err));
+  assert_ok(tutti_estimator_create(context, image_model, NULL, NULL, strategy, run, &estimator, &err));
+  tutti_dataset *dataset = image_dataset(context, on_device, rotates);
+  struct outcome trained = train(estimator, dataset, "{\"epochs\": 3}");
+  const struct outcome evaluated = evaluate(estimator, dataset, 0);
+  trained.accuracy = evaluated.loss;
+  tutti_dataset_unref(dataset), tutti_estimator_unref(estimator), tutti_strategy_unref(strategy);
+  tutti_context_unref(context), tutti_options_unref(options), tutti_options_unref(run);
+  return trained;
+}
+
+static void test_maps_on_devices(void **state) {
+  (void)state;
+  for (int replicas = 1; replicas <= 3; replicas++) {
+    int refusals = 0;
+    const struct outcome expected = train_on_images(replicas, 0, 0, &refusals);
+    const struct outcome got = train_on_images(replicas, 1, 0, &refusals);
+    assert_int_equal(refusals, 0);
+    assert_int_equal(got.step, expected.step);
+    assert_true(got.loss == expected.loss && got.accuracy == expected.accuracy);
+  }
+  /* An op that devices have not: the host does it, which is said once. */
+  int refusals = 0;
+  const struct outcome expected = train_on_images(1, 0, 1, &refusals);
+  assert_int_equal(refusals, 0);
+  assert_true(train_on_images(1, 1, 1, &refusals).loss == expected.loss);
+  assert_int_equal(refusals, 1);
+}
+
 static void test_bad_labels_are_named(void **state) {
   (void)state;
   char json[4200];
@@ -136,6 +218,7 @@ int main(int argc, char **argv) {
   plugin = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_devices_train_the_model_of_the_reference),
+      cmocka_unit_test(test_maps_on_devices),
       cmocka_unit_test(test_bad_labels_are_named),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);

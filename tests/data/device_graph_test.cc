@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps as graphs for devices: on any part of a batch they give, bit for bit, what the map gives on the host, whatever is
-// drawn; and what cannot be done there is refused with its reason.
+// Maps as graphs for devices: on any part of a batch they give, bit for bit, what the map gives on the host, whatever
+// is drawn; and what cannot be done there is refused with its reason.
 #include "data/device_graph.h"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps that devices run (on_device): the same bits as on the host in training, evaluation and prediction, whichever part
-// of a batch a device gets; positions that either way goes on from; and the host where devices cannot.
+// Maps that devices run (on_device): the same bits as on the host in training, evaluation and prediction, whichever
+// part of a batch a device gets; positions that either way goes on from; and the host where devices cannot.
 #include "distribute/device_map.h"
 
 #include <atomic>

@@ -104,6 +104,15 @@ namespace Tutti
             return WithGraph(build, (number, token) => Raw.pipeline_map_graph(number, token, parallelism));
         }
 
+        /// <summary>Maps batches by a graph as <see cref="MapGraph"/> does, and asks that devices with memory of their
+        /// own do it: what goes into the map is copied to them, and they run it. It comes behind Batch, with nothing
+        /// but Prefetch and Options behind it. Where a device cannot do it the host does, with the same results, and
+        /// the log says why.</summary>
+        public Pipeline MapGraphOnDevice(Action<Graph> build)
+        {
+            return WithGraph(build, "map", number => Raw.pipeline_set_bool(number, "on_device", true));
+        }
+
         /// <summary>Keeps the elements for which the graph's one output is true. The function runs once, at
         /// once.</summary>
         public Pipeline FilterGraph(Action<Graph> build)

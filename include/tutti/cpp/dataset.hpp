@@ -212,6 +212,15 @@ class Pipeline : public detail::Handle<tutti_pipeline, tutti_pipeline_ref, tutti
   Pipeline &map(Build &&build, int64_t parallelism = 1) {
     return tutti_pipeline_map_graph(get(), call_build<Build>, user_of(build), parallelism), *this;
   }
+  /// A map of batches that devices with memory of their own run, where they can; else as map(). Behind batch(), with
+  /// nothing but prefetch() and options behind it.
+  template <typename Build>
+  Pipeline &map_on_device(Build &&build) {
+    tutti_pipeline_begin(get(), "map", 1);
+    tutti_pipeline_set_bool(get(), "on_device", 1);
+    tutti_pipeline_set_graph(get(), call_build<Build>, user_of(build));
+    return tutti_pipeline_end(get()), *this;
+  }
   /// The one output of the graph, a truth value, says which elements stay.
   template <typename Build>
   Pipeline &filter(Build &&build) {

@@ -400,7 +400,7 @@ namespace Tutti.Tests
             WithFolder(folder =>
             {
                 string path = WriteIdx(folder, "größe-数-🙂.gz");
-                Gives("7,8,9", new Pipeline().AddIdx("n", Role.Feature, path).Batch(3).MapGraph(
+                Gives("7,8,9", new Pipeline().AddIdx("n", Role.Feature, path).Batch(3).MapGraphOnDevice(
                     g => g.SetOutput("n", g.Cast(g.GetFeature("n"), DType.Int64))));
                 Check.Fails(ErrorCode.NotFound,
                     () => new Pipeline().AddIdx("n", Role.Feature, path + "\0more").Build());

@@ -170,6 +170,25 @@ public final class Pipeline extends PipelineSources {
         return withGraph(build, (pipeline, token) -> Raw.pipeline_map_graph(pipeline, token, parallelism));
     }
 
+    /** Maps batches by a graph as {@link #mapGraph} does, and asks that devices with memory of their own do it: what
+     * goes into the map is copied to them, and they run it. It comes behind batch, with nothing but prefetch and
+     * options behind it. Where a device cannot do it the host does, with the same results, and the log says why.
+     *
+     * @param build writes the graph, at once; it must not use the pipeline
+     * @return this pipeline
+     */
+    public Pipeline mapGraphOnDevice(GraphFunction build) {
+        return withGraph(build, (pipeline, token) -> {
+            Raw.pipeline_begin(pipeline, "map", 1);
+            try {
+                Raw.pipeline_set_bool(pipeline, "on_device", true);
+                Raw.pipeline_set_graph(pipeline, token);
+            } finally {
+                Raw.pipeline_end(pipeline);
+            }
+        });
+    }
+
     /** Keeps the elements for which a graph's one output is true.
      *
      * @param build writes the graph, at once; it must not use the pipeline

@@ -371,7 +371,7 @@ public class DataTest {
         try (GZIPOutputStream out = new GZIPOutputStream(new FileOutputStream(packed))) {
             out.write(new byte[] {0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9});
         }
-        gives("[[7, 8, 9]]", new Pipeline().addIdx("n", Role.FEATURE, packed.getPath()).batch(3).mapGraph(1, g ->
+        gives("[[7, 8, 9]]", new Pipeline().addIdx("n", Role.FEATURE, packed.getPath()).batch(3).mapGraphOnDevice(g ->
             g.output("n", g.cast(g.feature("n"), DType.INT64))));
     }
 
