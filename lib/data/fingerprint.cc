@@ -99,6 +99,7 @@ Status add_recipe(const Dataset &dataset, const Recipe &recipe, Fingerprint &fin
   fingerprint.add_number(recipe.revision);
   fingerprint.add(dataset.spec().to_string());
   graph::Attributes attributes = recipe.attributes;
+  attributes.erase("on_device");
   attributes.erase("parallelism");
   attributes.erase("processes");
   fingerprint.add(graph::to_json(attributes).dump());

@@ -52,6 +52,9 @@ DeviceInputs::~DeviceInputs() {
 
 Status DeviceInputs::set_map(const std::shared_ptr<const DeviceMap> &map, int64_t seed) {
   seed_ = seed;
+  if (map == map_) return Status();
+  map_ = nullptr;
+  second_slot_is_new_ = true;
   for (Replica &replica : replicas_) {
     replica.mapped = nullptr;
     // Components have other numbers now, and sizes.
@@ -59,10 +62,16 @@ Status DeviceInputs::set_map(const std::shared_ptr<const DeviceMap> &map, int64_
       for (Batch &batch : slot)
         std::ranges::for_each(batch.parts, [](std::vector<backend::Buffer> &buffers) { buffers.clear(); });
     }
-    if (map == nullptr) continue;
-    TUTTI_ASSIGN(replica.mapped, MappedRows::create(map, replica.target.device));
   }
-  second_slot_is_new_ = true;
+  if (map == nullptr) return Status();
+  std::vector<std::unique_ptr<MappedRows>> all;
+  for (const Replica &replica : replicas_) {
+    TUTTI_ASSIGN(std::unique_ptr<MappedRows> mapped, MappedRows::create(map, replica.target.device));
+    all.push_back(std::move(mapped));
+  }
+  for (size_t r = 0; r < all.size(); ++r)
+    replicas_[r].mapped = std::move(all[r]);
+  map_ = map;
   return Status();
 }
 

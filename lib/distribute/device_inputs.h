@@ -108,7 +108,8 @@ class DeviceInputs {
   bool second_slot_is_new_ = true;
   std::vector<Replica> replicas_;
   bool has_staging_ = true;  // false from the first time on that there is no memory for it
-  int64_t seed_ = 0;         // of the map
+  std::shared_ptr<const DeviceMap> map_;
+  int64_t seed_ = 0;  // of the map
   std::atomic<int64_t> batches_{0}, bytes_{0}, staged_bytes_{0}, in_time_{0}, mapped_{0};
 };
 

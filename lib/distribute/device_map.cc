@@ -216,7 +216,9 @@ Status MappedLane::run(const std::shared_ptr<const DeviceMap> &map, int64_t seed
   const auto copy = [&](backend::Buffer &buffer, int64_t offset, const void *from, int64_t bytes) {
     return buffer.write(offset, from, bytes, &stream);
   };
-  return mapped_->run(seed, raw, range, results_, kept_, copy, stream);
+  const Status status = mapped_->run(seed, raw, range, results_, kept_, copy, stream);
+  if (!status.ok()) (void)stream.synchronize();  // what was issued reads what is kept
+  return status;
 }
 
 // ---- which walks leave their map ----

@@ -92,7 +92,7 @@ static std::unique_ptr<data::Iterator> walk(Trainer &trainer, const data::Datase
 
 static std::unique_ptr<Trainer> open_trainer(const Model &model, const StrategyRef &strategy, TrainerOptions options) {
   options.copies_input = true;
-  options.level = backend::Level::repeatable;
+  if (options.level == backend::Level::fast) options.level = backend::Level::repeatable;
   auto trainer = assert_ok_value(Trainer::open(model, strategy, options));
   assert_ok(trainer->initialize());
   return trainer;
@@ -163,6 +163,48 @@ static void test_late_devices_are_waited_for(void **) {
       LazyBackend::begin({});
     }
   }
+}
+
+/// The level invariant computes a batch in four parts, here on one and on two devices.
+static void test_each_part_has_its_rows(void **) {
+  const Model model = assert_ok_value(build_network(small_network()));
+  TrainerOptions options;
+  options.level = backend::Level::invariant;
+  std::vector<double> wanted;
+  for (const int32_t replicas : {1, 2}) {
+    const StrategyRef strategy = assert_ok_value(make_test_strategy(replicas));
+    const auto on_host = open_trainer(model, strategy, options);
+    const auto on_devices = open_trainer(model, strategy, options);
+    if (wanted.empty()) wanted = losses_of(*on_host, images(Chain::mixed, false), false);
+    assert_same(wanted, losses_of(*on_devices, images(Chain::mixed), true));
+    assert_int_equal(on_devices->counters().device_inputs.mapped, 2 * kSteps * replicas);
+  }
+}
+
+/// A map that there is no memory for is an error of the input, and the trainer goes on with another one.
+static void test_a_map_without_memory(void **) {
+  const Model model = assert_ok_value(build_network(small_network()));
+  std::atomic<bool> has_memory{true};
+  LazySettings settings;
+  settings.has_host_memory = false;
+  settings.has_memory = [&](uint64_t) { return has_memory.load(); };
+  LazyBackend::begin(std::move(settings));
+  const auto separate = assert_ok_value(backend::Backend::create(LazyBackend::entry, "{\"logical_devices\": 2}", {}));
+  const auto trainer = open_trainer(model, assert_ok_value(impl::distribute::Strategy::mirrored_all(separate)), {});
+  const data::DatasetRef dataset = images(Chain::augmented);
+  auto iterator = walk(*trainer, dataset, true);
+  has_memory.store(false);
+  assert_error_contains(trainer->attach_input(std::move(iterator)), "preparing the map on device");
+  has_memory.store(true);
+  assert_error_contains(trainer->run(-1, nullptr), "has no input");
+  assert_ok(trainer->attach_input(walk(*trainer, dataset, false)));
+  assert_ok(trainer->run(-1, nullptr));
+  const std::vector<double> wanted = trainer->loss_history();
+  const auto again = open_trainer(model, assert_ok_value(impl::distribute::Strategy::mirrored_all(separate)), {});
+  assert_ok(again->attach_input(walk(*again, dataset, true)));
+  assert_ok(again->run(-1, nullptr));
+  assert_same(wanted, again->loss_history());
+  LazyBackend::begin({});
 }
 
 /// From the position of a trainer that maps on devices one that does not goes on, and the other way round.
@@ -269,6 +311,8 @@ using namespace tutti::testing;
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_devices_change_no_bit),
     cmocka_unit_test(test_late_devices_are_waited_for),
+    cmocka_unit_test(test_each_part_has_its_rows),
+    cmocka_unit_test(test_a_map_without_memory),
     cmocka_unit_test(test_positions_fit_both),
     cmocka_unit_test(test_what_devices_cannot_do_is_done_by_the_host),
     cmocka_unit_test(test_predictions_and_evaluations),

@@ -118,6 +118,7 @@ class FakeTrainer : public Trainer {
     step_ = version.step();
     return Status();
   }
+  std::string leave_map(const data::Dataset &, data::IteratorContext &) override { return std::string(); }
   Status attach_input(std::unique_ptr<data::Iterator> iterator) override {
     iterator_ = std::move(iterator);
     return Status();
@@ -205,6 +206,7 @@ class FakeTrainer : public Trainer {
 
 class FakeEvaluator : public Evaluator {
  public:
+  std::string leave_map(const data::Dataset &, data::IteratorContext &) override { return std::string(); }
   Result<EvaluateReport> run(const checkpoint::WeightVersion &weights, data::Iterator &iterator, int64_t max_batches,
                              const base::CancelToken *cancel) override {
     TUTTI_ASSIGN(const float w, w_of(weights));
