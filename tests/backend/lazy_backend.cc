@@ -83,10 +83,16 @@ bool is_late(Late what) {
   return shared().settings.late >= what;
 }
 
-/// Does the work now or, when work of this sort is late, when somebody waits for the stream.
+/// Is nothing on the stream that what comes now would have to wait for?
+bool is_idle(tutti_stream *stream) {
+  std::lock_guard lock(work_mutex());
+  return of(stream)->work->pending.empty();
+}
+
+/// Does the work now or, when work of this sort is late or comes behind such, when somebody waits for the stream.
 template <typename Function>
 int32_t issue(tutti_stream *stream, Late sort, tutti_error_sink *sink, const Function &function) {
-  if (stream == nullptr || !is_late(sort)) return function(sink);
+  if (stream == nullptr || (!is_late(sort) && is_idle(stream))) return function(sink);
   std::lock_guard lock(work_mutex());
   of(stream)->work->add(function);
   return 0;
