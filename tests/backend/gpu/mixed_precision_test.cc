@@ -193,7 +193,8 @@ struct Budget {
 /// Activations of the convolutional network are nearly all of its workspace. The perceptron has hardly any: it pays for
 /// copies of the weights.
 void activations_take_half_the_memory(void **) {
-  for (const auto &[name, bytes] : {Budget{"mlp", 1.5}, Budget{"resnet20", 0.55}, Budget{"transformer", 0.62}, Budget{"gpt2_tiny", 0.6}}) {
+  for (const auto &[name, bytes] :
+       {Budget{"mlp", 1.5}, Budget{"resnet20", 0.55}, Budget{"transformer", 0.62}, Budget{"gpt2_tiny", 0.6}}) {
     const StepModel model = make_model(name, 1);
     const StepTrainer plain = make_trainer(tested, model, 32, 0);
     const StepTrainer mixed = make_trainer(tested, model, 32, TUTTI_COMPILE_BF16_WHERE_FASTER);
