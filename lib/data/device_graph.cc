@@ -120,9 +120,8 @@ Status DeviceLowering::lower_node(const Node &node, Side side) {
 Status DeviceLowering::check_program_node(const Node &node, Side side) const {
   TUTTI_ASSIGN(const graph::OpDefinition *const definition, graph::require_op(node.op, node.revision));
   const bool is_random = definition->effect == graph::Effect::random;
-  const bool counts_rows = node.op == "iota" && mentions_batch(plan_.graph->value(node.outputs[0]).dims);
   const bool has_rows = begins_with_batch(plan_.graph->value(node.outputs[0]).dims);
-  if (counts_rows || depends_on_rows(*plan_.graph, node, *definition) || (is_random && !has_rows))
+  if (depends_on_rows(*plan_.graph, node, *definition) || (is_random && !has_rows))
     return base::unimplemented(describe(node), ": its rows are not independent of each other");
   if (is_random && side == Side::partner)
     return base::unimplemented(describe(node), ": draws before an op that mixes rows are made for image ops alone");

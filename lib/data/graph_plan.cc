@@ -174,6 +174,16 @@ bool belongs_to_training(const graph::Node &node, const graph::OpDefinition &def
          definition.effect == graph::Effect::collective;
 }
 
+/// Is each element its place among the rows?
+bool numbers_rows(const graph::Graph &graph, const graph::Node &node) {
+  if (node.op != "iota") return false;
+  const graph::Dims &dims = graph.value(node.outputs[0]).dims;
+  const auto given = node.attributes.find("axis");
+  const int64_t axis = given == node.attributes.end() ? 0 : std::get<int64_t>(given->second);
+  const auto rank = static_cast<int64_t>(dims.size());
+  return rank > 0 && mentions_batch({dims[static_cast<size_t>(axis < 0 ? axis + rank : axis)]});
+}
+
 bool any_carries_batch(const graph::Graph &graph, const std::vector<graph::ValueId> &values) {
   return std::any_of(values.begin(), values.end(), [&](graph::ValueId value) {
     return value != graph::kNoValue && mentions_batch(graph.value(value).dims);
@@ -183,7 +193,7 @@ bool any_carries_batch(const graph::Graph &graph, const std::vector<graph::Value
 }  // namespace
 
 bool depends_on_rows(const graph::Graph &graph, const graph::Node &node, const graph::OpDefinition &definition) {
-  if (definition.effect == graph::Effect::region || node.op == "run_scalar") return true;
+  if (definition.effect == graph::Effect::region || node.op == "run_scalar" || numbers_rows(graph, node)) return true;
   if (!any_carries_batch(graph, node.inputs) || definition.batch == graph::BatchBehaviour::rowwise) return false;
   return definition.batch != graph::BatchBehaviour::reduces || !any_carries_batch(graph, node.outputs);
 }

@@ -94,10 +94,33 @@ void two_runners_give_the_same_bytes(void **) {
   }
 }
 
+// Each row's number.
+Pipeline numbered(Pipeline pipeline) {
+  GraphBuilder b;
+  const auto zeros = b.scale(b.reduce_sum(b.input("x", DType::f32, {GraphBuilder::batch(), 3}), {1}), 0);
+  const auto rows = b.op("iota", std::initializer_list<graph::ValueId>{}, {{"dims", Dims{GraphBuilder::batch()}}});
+  b.set_result("row", b.add(b.cast(zeros, DType::i64), rows));
+  return mapped(std::move(pipeline), b, 4);
+}
+
+// An element alone is row 0; a batch is numbered as a whole, however many threads run it.
+void rows_are_numbered_by_the_element(void **) {
+  data::IteratorContext context;
+  context.graphs = reference_runner();
+  const DatasetRef alone = assert_ok_value(numbered(sample(1000)).batch(100).build());
+  assert_true(values_of<int64_t>(alone, "row", context) == std::vector<int64_t>(1000, 0));
+  const DatasetRef batched = assert_ok_value(numbered(sample(80000).batch(40000)).build());
+  const std::vector<int64_t> rows = values_of<int64_t>(batched, "row", context);
+  assert_int_equal(rows.size(), 80000);
+  for (size_t i = 0; i < rows.size(); ++i)
+    assert_int_equal(rows[i], i % 40000);
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(maps_conform_on_the_reference),
     cmocka_unit_test(two_runners_give_the_same_bytes),
+    cmocka_unit_test(rows_are_numbered_by_the_element),
 };
 TEST_MAIN(tests)
