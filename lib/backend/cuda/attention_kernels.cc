@@ -2,8 +2,11 @@
 //
 // Attention by cuDNN, in 16 bits. Where rows have lengths of their own, or a query may see no key, the kernels of all
 // platforms do it.
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 

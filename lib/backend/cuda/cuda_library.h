@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that NVIDIA's libraries have: matrix products (cuBLASLt) and convolutions (cuDNN, and cuBLASLt for those
-// of one pixel). What they do not take, or where they are missing, the kernels of gpu/ do.
+// The kernels that NVIDIA's libraries have: matrix products (cuBLASLt), convolutions (cuDNN, and cuBLASLt for those of
+// one pixel), with or without what surrounds them, and attention (cuDNN). What they do not take, or where they are
+// missing, the kernels of gpu/ do.
 //
 // Threads: a library is used by one thread at a time.
 #ifndef TUTTI_BACKEND_CUDA_CUDA_LIBRARY_H_
