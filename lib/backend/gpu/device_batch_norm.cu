@@ -13,11 +13,11 @@ struct ChannelScratch {
   C *first, *second;
   void *partials;
 
-  __host__ __device__ explicit ChannelScratch(const BatchNormWork &work)
+  explicit ChannelScratch(const BatchNormWork &work)
       : first(static_cast<C *>(work.scratch)),
         second(first + work.channels),
         partials(static_cast<char *>(work.scratch) + bytes(work)) {}
-  __host__ __device__ static int64_t bytes(const BatchNormWork &work) {
+  static int64_t bytes(const BatchNormWork &work) {
     return divide_up(2 * work.channels * static_cast<int64_t>(sizeof(C)), 16) * 16;
   }
 };
@@ -97,16 +97,16 @@ struct MomentsWork {
   }
 };
 
-/// Of sums: to the results and to scratch memory, as MomentsFinish does.
-__global__ void finish_sums(const BatchNormWork work, const float *sums, const float *squares) {
-  const ChannelScratch<float> scratch(work);
+/// Of sums: to the results and to `means` and `variances` in scratch memory, as MomentsFinish does.
+__global__ void finish_sums(const BatchNormWork work, const float *sums, const float *squares, float *means,
+                            float *variances) {
   const float count = static_cast<float>(work.rows > 1 ? work.rows : 1);
   for (int64_t channel = grid_thread(); channel < work.channels; channel += grid_threads()) {
     const float mean = sums[channel] / count, variance = squares[channel] / count - mean * mean;
-    scratch.first[channel] = mean;
-    scratch.second[channel] = variance < 0 ? 0 : variance;
-    store_element<float>(work.statistics, work.first, channel, scratch.first[channel]);
-    store_element<float>(work.statistics, work.second, channel, scratch.second[channel]);
+    means[channel] = mean;
+    variances[channel] = variance < 0 ? 0 : variance;
+    store_element<float>(work.statistics, work.first, channel, means[channel]);
+    store_element<float>(work.statistics, work.second, channel, variances[channel]);
   }
 }
 
@@ -415,15 +415,15 @@ gpuError_t launch_batch_norm_training(const BatchNormWork &work, gpuStream_t str
 gpuError_t launch_batch_norm_of_sums(const BatchNormWork &work, const float *sums, const float *squares,
                                      gpuStream_t stream) {
   if (work.channels == 0) return gpuSuccess;
-  const gpuError_t error =
-      gpu_launch(finish_sums, blocks_for(work.channels), kBlockThreads, 0, stream, work, sums, squares);
+  const ChannelScratch<float> scratch(work);
+  const gpuError_t error = gpu_launch(finish_sums, blocks_for(work.channels), kBlockThreads, 0, stream, work, sums,
+                                      squares, scratch.first, scratch.second);
   if (error != gpuSuccess) return error;
   return visit(work, [&](auto storage) {
     using S = decltype(storage);
     if constexpr (sizeof(typename S::type) == sizeof(double)) {
       return gpuErrorInvalidValue;
     } else {
-      const ChannelScratch<float> scratch(work);
       return launch_normalize<typename S::type, S::kWidth>(work, any_array(scratch.first, DType::f32),
                                                            any_array(scratch.second, DType::f32), stream);
     }
