@@ -946,6 +946,51 @@ func (g *Graph) LayerNorm(x Value, scale Value, offset Value, options ...LayerNo
 	return result, Value(more[0]), Value(more[1])
 }
 
+// RmsNormOptions are what RmsNorm may be told; the zero value means the defaults.
+type RmsNormOptions struct {
+	// Added to the average of the squares. Default: 1e-06.
+	Epsilon *float64
+}
+
+// RmsNorm: x · rstd · scale over the last axis, rstd = 1 / sqrt(average of x² + epsilon). Statistics are f32 for
+// 16-bit floats.
+func (g *Graph) RmsNorm(x Value, scale Value, options ...RmsNormOptions) (y Value, rstd Value) {
+	raw.Graph_begin(g.handle, "rms_norm", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, int64(scale))
+	o := first(options)
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	more := make([]int64, 1)
+	result := Value(raw.Graph_end(g.handle, more))
+	return result, Value(more[0])
+}
+
+// GroupNormOptions are what GroupNorm may be told; the zero value means the defaults.
+type GroupNormOptions struct {
+	// Added to the variance. Default: 1e-05.
+	Epsilon *float64
+}
+
+// GroupNorm: (x − mean) · rstd · scale + offset, rstd = 1 / sqrt(variance + epsilon): statistics of each row and
+// group of neighbouring channels, over the group and all axes between the first and the last. They are f32 for
+// 16-bit floats. groups: Groups of channels, which divide them.
+func (g *Graph) GroupNorm(x Value, scale Value, offset Value, groups int64, options ...GroupNormOptions) (y Value, mean Value, rstd Value) {
+	raw.Graph_begin(g.handle, "group_norm", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, int64(scale))
+	raw.Graph_add_input(g.handle, int64(offset))
+	raw.Graph_set_i64(g.handle, "groups", groups)
+	o := first(options)
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	more := make([]int64, 2)
+	result := Value(raw.Graph_end(g.handle, more))
+	return result, Value(more[0]), Value(more[1])
+}
+
 // AttentionOptions are what Attention may be told; the zero value means the defaults.
 type AttentionOptions struct {
 	// Keys that each row has [rows]; those behind are not seen. What is below 0 counts as 0, what is above

@@ -301,8 +301,8 @@ Result<NodePlacement> place_batch_norm(const NodeView &view) {
   return result;
 }
 
-/// Each row for itself, and no other axis so: heads may share keys.
-Result<NodePlacement> place_attention(const NodeView &view) {
+/// Each row for itself, and no other axis so: heads of attention may share keys, channels of a group statistics.
+Result<NodePlacement> place_first_axis(const NodeView &view) {
   for (size_t i = 0; i < view.input_count(); ++i) {
     if (view.is_sharded(i) && view.row_axis(i) != 0) return view.refuse("the rows of the batch are not on axis 0");
   }
@@ -345,6 +345,8 @@ const std::unordered_map<std::string_view, Rule> &row_rules() {
       {"softmax_gradient", own_axis},
       {"log_softmax_gradient", own_axis},
       {"layer_norm", last_axis},
+      {"rms_norm", last_axis},
+      {"group_norm", place_first_axis},
       {"reshape", place_reshape},
       {"concat", place_concat},
       {"slice", [](const NodeView &view) { return place_slice(view, view.dims(0), view.output_dims(0)); }},
@@ -365,8 +367,10 @@ const std::unordered_map<std::string_view, Rule> &row_rules() {
       {"batch_norm_moments", contraction},
       {"batch_norm_gradient_moments", contraction},
       {"layer_norm_gradient", contraction},
-      {"attention", place_attention},
-      {"attention_gradient", place_attention},
+      {"rms_norm_gradient", contraction},
+      {"group_norm_gradient", place_images},
+      {"attention", place_first_axis},
+      {"attention_gradient", place_first_axis},
       {"call", place_region},
       {"fusion", place_region},
       {"custom_gradient", place_region},

@@ -197,6 +197,38 @@ std::vector<OpCase> product_cases() {
   return cases;
 }
 
+/// Images, rows without places, groups that are one channel or all, none of anything.
+void add_group_norms(std::vector<OpCase> &cases) {
+  struct Sizes {
+    ShapeDims shape;
+    int64_t groups;
+  };
+  const Sizes kSizes[] = {{{6, 6}, 3},        {{2, 3, 4, 34}, 17}, {{1, 1}, 1},        {{32, 8, 8, 16}, 4},
+                          {{3, 5, 5, 32}, 1}, {{2, 9, 24}, 24},    {{5, 7, 7, 48}, 2}, {{0, 4, 6}, 2},
+                          {{3, 0, 6}, 2},     {{2, 300, 12}, 4},   {{70, 40}, 5},      {{2, 33, 33, 64}, 32}};
+  for (const Sizes &sizes : kSizes) {
+    for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+      const DType wide = dtype == DType::f64 ? DType::f64 : DType::f32;
+      // A mean that is large beside the deviation.
+      const Operand x{dtype, sizes.shape, 2, 4}, dy{dtype, sizes.shape}, channel{wide, {sizes.shape.back()}};
+      const ShapeDims statistics{sizes.shape.front(), sizes.groups};
+      const double tolerance = dtype == DType::f32 ? 1e-4 : dtype == DType::f64 ? 0 : 3e-2;
+      cases.push_back({"group_norm",
+                       {x, channel, channel},
+                       {{"groups", sizes.groups}, {"epsilon", 0.01}},
+                       {},
+                       tolerance,
+                       tolerance});
+      cases.push_back({"group_norm_gradient",
+                       {dy, x, channel, {wide, statistics, 2.9, 3.1}, positive(wide, statistics)},
+                       {},
+                       {},
+                       dtype == DType::bf16 ? 3e-2 : 1e-3,
+                       dtype == DType::bf16 ? 0.5 : 5e-3});
+    }
+  }
+}
+
 std::vector<OpCase> normalization_cases() {
   std::vector<OpCase> cases;
   const Attributes epsilon{{"epsilon", 0.01}};
@@ -221,14 +253,19 @@ std::vector<OpCase> normalization_cases() {
       cases.push_back({"layer_norm", {x, channel, channel}, epsilon, {}, tolerance, tolerance});
       cases.push_back(
           {"layer_norm_gradient", {x, x, channel, {dtype, rows}, positive(dtype, rows)}, {}, {}, 1e-3, 1e-3});
+      cases.push_back({"rms_norm", {x, channel}, epsilon, {}, tolerance, tolerance});
+      cases.push_back({"rms_norm_gradient", {x, x, channel, positive(dtype, rows)}, {}, {}, 1e-3, 1e-3});
     }
   }
+  add_group_norms(cases);
   const Operand none{DType::f32, {0, 3}}, channel{DType::f32, {3}};
   cases.push_back({"batch_norm_moments", {none}});
   cases.push_back({"batch_norm_gradient_moments", {none, none, channel}});
   cases.push_back({"batch_norm_inference", {none, channel, channel, channel, positive(DType::f32, {3})}});
   cases.push_back({"layer_norm", {none, channel, channel}});
   cases.push_back({"layer_norm_gradient", {none, none, channel, {DType::f32, {0}}, {DType::f32, {0}}}});
+  cases.push_back({"rms_norm", {none, channel}});
+  cases.push_back({"rms_norm_gradient", {none, none, channel, {DType::f32, {0}}}});
   return cases;
 }
 

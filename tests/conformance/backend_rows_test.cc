@@ -236,6 +236,8 @@ void layer_norms(void **) {
       const double loose = dtype == DType::bf16 ? 0.5 : 2e-3;
       checks.push_back({{"layer_norm", {x, channel, channel}, {{"epsilon", 1e-3}}}});
       checks.push_back({{"layer_norm_gradient", {dy, x, channel, mean, rstd}, {}, {}, 2e-2, loose}});
+      checks.push_back({{"rms_norm", {x, channel}, {{"epsilon", 1e-3}}}});
+      checks.push_back({{"rms_norm_gradient", {dy, x, channel, rstd}, {}, {}, 2e-2, loose}});
     }
   }
   check_all(checks);

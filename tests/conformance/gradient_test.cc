@@ -275,7 +275,15 @@ std::vector<GradientCase> normalization_cases() {
       cases.push_back(
           {"batch_norm_training", {real(shape), channel, channel}, {}, only_first("batch_norm_training", epsilon)});
     cases.push_back({"layer_norm", {real(shape), channel, channel}, {}, only_first("layer_norm", epsilon)});
+    cases.push_back({"rms_norm", {real(shape), channel}, {}, only_first("rms_norm", epsilon)});
     cases.push_back({"batch_norm_inference", {real(shape), channel, channel, channel, positive}, epsilon});
+  }
+  const std::pair<ShapeDims, int64_t> grouped[] = {
+      {{4, 6}, 2}, {{2, 3, 2, 6}, 3}, {{3, 5, 4}, 1}, {{2, 4, 3}, 3}, {{0, 2, 4}, 2}};
+  for (const auto &[shape, groups] : grouped) {
+    const Operand channel = real({shape.back()});
+    const Attributes attributes{{"groups", groups}, {"epsilon", 0.01}};
+    cases.push_back({"group_norm", {real(shape), channel, channel}, {}, only_first("group_norm", attributes)});
   }
   return cases;
 }

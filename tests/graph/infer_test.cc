@@ -103,6 +103,11 @@ const std::vector<Case> &good_cases() {
        "f32[batch, 4, 4, 3]"},
       {"batch_norm_training", {{"batch 4 4 8", DType::bf16}, {"8"}, {"8"}}, {}, "bf16[batch, 4, 4, 8] f32[8] f32[8]"},
       {"layer_norm", {{"batch 7 8"}, {"8"}, {"8"}}, {}, "f32[batch, 7, 8] f32[batch, 7] f32[batch, 7]"},
+      {"rms_norm", {{"batch 7 8", DType::bf16}, {"8"}}, {}, "bf16[batch, 7, 8] f32[batch, 7]"},
+      {"group_norm",
+       {{"batch 7 5 8"}, {"8"}, {"8"}},
+       {{"groups", int64_t{4}}},
+       "f32[batch, 7, 5, 8] f32[batch, 4] f32[batch, 4]"},
       {"attention",
        {{"batch 7 12 64"}, {"batch 9 4 64"}, {"batch 9 4 64"}, {"batch", DType::i32}},
        {},
@@ -150,6 +155,37 @@ const std::vector<Case> &good_cases() {
        {{"9"}, {"9"}, {"9"}, {"9"}, {""}, {"", DType::i64}, {"", DType::boolean}},
        {},
        "f32[9] f32[9] f32[9]"},
+  };
+  return cases;
+}
+
+const std::vector<Case> &bad_normalizations() {
+  static const std::vector<Case> cases = {
+      {"batch_norm_training", {{"batch 8"}, {"7"}, {"8"}}, {}, "input 'scale' [7]"},
+      {"batch_norm_training", {{"8"}, {"8"}, {"8"}}, {}, "expected at least 2"},
+      {"rms_norm", {{"batch 8"}, {"7"}}, {}, "input 'scale' [7]"},
+      {"rms_norm_gradient",
+       {{"batch 8"}, {"batch 8"}, {"8"}, {"batch 8"}},
+       {},
+       "input 'rstd' [batch, 8] has a wrong shape, expected [batch]"},
+      {"group_norm", {{"8"}, {"8"}, {"8"}}, {{"groups", int64_t{2}}}, "expected at least 2"},
+      {"group_norm", {{"batch 8"}, {"8"}, {"8"}}, {}, "groups"},
+      {"group_norm",
+       {{"batch 8"}, {"8"}, {"8"}},
+       {{"groups", int64_t{3}}},
+       "has 8 channels, expected a multiple of 3 (groups)"},
+      {"group_norm_gradient",
+       {{"batch 7 8"}, {"batch 7 8"}, {"8"}, {"batch 3"}, {"batch 3"}},
+       {},
+       "has 8 channels, expected a multiple of 3"},
+      {"group_norm_gradient",
+       {{"batch 7 8"}, {"batch 7 8"}, {"8"}, {"7 4"}, {"7 4"}},
+       {},
+       "input 'mean' [7, 4] has a wrong shape, expected [batch, 4]"},
+      {"layer_norm",
+       {{"batch 8", DType::f16}, {"8", DType::f16}, {"8", DType::f16}},
+       {},
+       "expected f32 for an input of f16"},
   };
   return cases;
 }
@@ -229,12 +265,6 @@ const std::vector<Case> &bad_cases() {
        {{"batch 8 8 1"}},
        {{"window", Ints{2, 2}}, {"padding", kExplicit}, {"pads", Ints{2, 0, 0, 0}}},
        "less than the window"},
-      {"batch_norm_training", {{"batch 8"}, {"7"}, {"8"}}, {}, "input 'scale' [7]"},
-      {"batch_norm_training", {{"8"}, {"8"}, {"8"}}, {}, "expected at least 2"},
-      {"layer_norm",
-       {{"batch 8", DType::f16}, {"8", DType::f16}, {"8", DType::f16}},
-       {},
-       "expected f32 for an input of f16"},
       {"sparse_softmax_cross_entropy", {{"batch 10"}, {"batch 10", DType::i64}}, {}, "expected labels [batch]"},
       {"sparse_softmax_cross_entropy", {{"batch 10"}, {"batch"}}, {}, "expected an integer"},
       {"softmax_cross_entropy", {{"batch 10"}, {"batch 9"}}, {}, "equal shapes"},
@@ -269,13 +299,18 @@ void shapes_are_inferred(void **) {
   }
 }
 
-void misuse_is_named(void **) {
-  for (const Case &one : bad_cases()) {
+void check_misuse(const std::vector<Case> &cases) {
+  for (const Case &one : cases) {
     const std::string got = infer(one);
     if (got.find(one.expected) == std::string::npos)
       fail_msg("%s: expected '%s' in: %s", one.op, one.expected, got.c_str());
     if (got.find(one.op) == std::string::npos) fail_msg("the op is not named: %s", got.c_str());
   }
+}
+
+void misuse_is_named(void **) {
+  check_misuse(bad_cases());
+  check_misuse(bad_normalizations());
 }
 
 void attributes_become_normal(void **) {

@@ -60,6 +60,15 @@ static void test_placements(void **) {
        return b.op_n("attention", {heads, heads, heads}, {}, 2)[0];
      }),
      Placement::sharded);
+  is(placed([](auto &b, V x, V p) {
+       const V channel = b.reduce_sum(p, {1});
+       return b.op_n("group_norm", {x, channel, channel}, {{"groups", int64_t{2}}}, 3)[0];
+     }),
+     Placement::sharded);
+  is(placed([](auto &b, V x, V p) {
+       return b.op_n("rms_norm", {x, b.reduce_sum(p, {1})}, {}, 2)[0];
+     }),
+     Placement::sharded);
   is(placed([](auto &b, V x, V) {
        return b.reshape(b.transpose(x, {1, 0}), {4, GraphBuilder::batch(), 1});
      }),
@@ -89,6 +98,11 @@ static void test_refusals_name_op_and_node(void **) {
   refused("attention", [](auto &b, V x, V) {
     const V turned = b.reshape(b.transpose(x, {1, 0}), {4, GraphBuilder::batch(), 1, 1});
     return b.op_n("attention", {turned, turned, turned}, {}, 2)[0];
+  });
+  refused("group_norm", [](auto &b, V x, V p) {
+    const V turned = b.reshape(b.transpose(x, {1, 0}), {4, GraphBuilder::batch(), 1});
+    const V channel = b.reshape(b.reduce_sum(p), {1});
+    return b.op_n("group_norm", {turned, channel, channel}, {{"groups", int64_t{1}}}, 3)[0];
   });
   refused("reshape", [](auto &b, V x, V) { return b.reshape(b.transpose(x, {1, 0}), {GraphBuilder::batch() * 4}); });
 }

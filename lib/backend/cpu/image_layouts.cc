@@ -37,6 +37,8 @@ constexpr EitherLayout kEitherLayout[] = {
     {"batch_norm_moments", 0, -1e-11},
     {"batch_norm_gradient_moments", 0, -4e-11},
     {"batch_norm_gradient_apply", 0, -5e-11},
+    {"group_norm", 0, -4e-11},  // the passes of batch norm
+    {"group_norm_gradient", 0, -9e-11},
     {"max_pool2d", 2e-12, 2e-12},
     {"max_pool2d_gradient", 0, 0},
     {"avg_pool2d", 1e-11, 1e-11},

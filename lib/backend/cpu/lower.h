@@ -56,8 +56,13 @@ bool lower_batch_norm_inference(Lowering &l, const Group &group);
 bool lower_batch_norm_moments(Lowering &l, const graph::Node &node);
 bool lower_batch_norm_gradient_moments(Lowering &l, const graph::Node &node);
 bool lower_batch_norm_gradient_apply(Lowering &l, const Group &group);
+/// RMS normalisation, too.
 bool lower_layer_norm(Lowering &l, const graph::Node &node);
 bool lower_layer_norm_gradient(Lowering &l, const graph::Node &node);
+
+// lower_group_norm.cc
+bool lower_group_norm(Lowering &l, const graph::Node &node);
+bool lower_group_norm_gradient(Lowering &l, const graph::Node &node);
 
 // lower_attention.cc
 bool lower_attention(Lowering &l, const graph::Node &node);

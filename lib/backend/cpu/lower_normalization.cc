@@ -257,51 +257,57 @@ bool lower_batch_norm_gradient_apply(Lowering &l, const Group &group) {
 }
 
 bool lower_layer_norm(Lowering &l, const Node &node) {
-  if (!all_f32(l, node, 3)) return false;
+  // RMS normalisation has neither offset nor mean.
+  const bool is_centred = node.op == "layer_norm";
+  if (!all_f32(l, node, is_centred ? 3 : 2)) return false;
   const LoweredValue &value = l.value(node.inputs[0]);
   const int64_t width = value.dims.back();
   if (width == 0) return false;
   const int64_t rows = value.elements / width;
   const auto epsilon = static_cast<float>(number(node, "epsilon"));
-  const BufferId x = l.read(node.inputs[0]), scale = l.read(node.inputs[1]), offset = l.read(node.inputs[2]);
+  const BufferId x = l.read(node.inputs[0]), scale = l.read(node.inputs[1]);
+  const BufferId offset = is_centred ? l.read(node.inputs[2]) : -1;
   const BufferId y = l.write(node.outputs[0], "", {node.inputs[0]});
-  const BufferId mean = l.write(node.outputs[1]), rstd = l.write(node.outputs[2]);
-  l.emit_ranges("simd:layer_norm", rows, grain_of(4 * width), [=](const RunContext &c, Range r) {
-    const int64_t at = r.begin * width;
-    layer_norm(r.size(), width, c.in(x) + at, c.in(scale), c.in(offset), epsilon, c.out(y) + at, c.out(mean) + r.begin,
-               c.out(rstd) + r.begin);
-  });
+  const BufferId mean = is_centred ? l.write(node.outputs[1]) : -1, rstd = l.write(node.outputs.back());
+  l.emit_ranges(is_centred ? "simd:layer_norm" : "simd:rms_norm", rows, grain_of(4 * width),
+                [=](const RunContext &c, Range r) {
+                  const LayerNormRows some{r.size(), width, c.in(x) + r.begin * width, c.in(scale)};
+                  float *const to = c.out(y) + r.begin * width, *const rstds = c.out(rstd) + r.begin;
+                  if (!is_centred) return rms_norm(some, epsilon, to, rstds);
+                  layer_norm(some, c.in(offset), epsilon, to, c.out(mean) + r.begin, rstds);
+                });
   return true;
 }
 
 bool lower_layer_norm_gradient(Lowering &l, const Node &node) {
-  if (!all_f32(l, node, 5)) return false;
+  const bool is_centred = node.op == "layer_norm_gradient";
+  if (!all_f32(l, node, node.inputs.size())) return false;
   const LoweredValue &value = l.value(node.inputs[1]);
   const int64_t width = value.dims.back();
   if (width == 0) return false;
   const int64_t rows = value.elements / width;
-  BufferId in[5];
-  for (size_t i = 0; i < 5; ++i)
-    in[i] = l.read(node.inputs[i]);
+  const BufferId dy = l.read(node.inputs[0]), x = l.read(node.inputs[1]), scale = l.read(node.inputs[2]);
+  const BufferId mean = is_centred ? l.read(node.inputs[3]) : -1, rstd = l.read(node.inputs.back());
   const BufferId dx = l.write(node.outputs[0], "", {node.inputs[0]});
-  const BufferId dscale = l.write(node.outputs[1]), doffset = l.write(node.outputs[2]);
-  const BufferId dy = in[0], x = in[1], scale = in[2], mean = in[3], rstd = in[4];
+  const BufferId dscale = l.write(node.outputs[1]), doffset = is_centred ? l.write(node.outputs[2]) : -1;
   // Stretches of rows by the shape alone: sums do not depend on threads.
   constexpr int32_t kStretches = 16;
   const Parts stretches(rows, grain_of(2 * width), kStretches, 1);
   const int64_t sums_bytes = stretches.count() * width * static_cast<int64_t>(sizeof(float));
-  const BufferId dscales = l.scratch(sums_bytes), doffsets = l.scratch(sums_bytes);
-  l.emit("simd:layer_norm_gradient", [=](const RunContext &c) {
+  const BufferId dscales = l.scratch(sums_bytes), doffsets = is_centred ? l.scratch(sums_bytes) : -1;
+  l.emit(is_centred ? "simd:layer_norm_gradient" : "simd:rms_norm_gradient", [=](const RunContext &c) {
     c.for_each(stretches.count(), [&](int32_t part, int32_t) {
       const Range r = stretches[part];
       const int64_t at = r.begin * width;
-      layer_norm_gradient(r.size(), width, c.in(dy) + at, c.in(x) + at, c.in(scale), c.in(mean) + r.begin,
-                          c.in(rstd) + r.begin, c.out(dx) + at, c.out(dscales) + part * width,
+      const LayerNormRows some{r.size(), width, c.in(x) + at, c.in(scale)};
+      float *const to = c.out(dx) + at, *const sums = c.out(dscales) + part * width;
+      if (!is_centred) return rms_norm_gradient(some, c.in(dy) + at, c.in(rstd) + r.begin, to, sums);
+      layer_norm_gradient(some, c.in(dy) + at, c.in(mean) + r.begin, c.in(rstd) + r.begin, to, sums,
                           c.out(doffsets) + part * width);
     });
     const ReduceShape sums{1, stretches.count(), width};
     reduce(ReduceKind::sum, sums, c.in(dscales), c.out(dscale));
-    reduce(ReduceKind::sum, sums, c.in(doffsets), c.out(doffset));
+    if (is_centred) reduce(ReduceKind::sum, sums, c.in(doffsets), c.out(doffset));
   });
   return true;
 }

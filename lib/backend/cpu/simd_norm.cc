@@ -299,65 +299,93 @@ void run_gradient_apply(const ChannelShape &s, const float *dy, const float *x, 
   });
 }
 
-// ---- layer normalisation ----
+// ---- layer and RMS normalisation ----
 
 HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
 
-void run_layer_norm(int64_t rows, int64_t width, const float *x, const float *scale, const float *offset, float epsilon,
-                    float *y, float *mean, float *rstd) {
-  const int64_t lanes = float_lanes();
-  for (int64_t r = 0; r < rows; ++r, x += width, y += width) {
-    V total = hn::Zero(d);
-    for (int64_t i = 0; i < width; i += lanes)
-      total = hn::Add(total, load_first(d, x + i, HWY_MIN(lanes, width - i)));
-    const float average = sum_lanes(total) / static_cast<float>(width);
+template <bool kCentred>
+void normalize_rows(const LayerNormRows &r, const float *offset, float epsilon, float *y, float *mean, float *rstd) {
+  const int64_t lanes = float_lanes(), width = r.width;
+  const float *x = r.x;
+  for (int64_t row = 0; row < r.rows; ++row, x += width, y += width) {
+    float average = 0;
+    if (kCentred) {
+      V total = hn::Zero(d);
+      for (int64_t i = 0; i < width; i += lanes)
+        total = hn::Add(total, load_first(d, x + i, HWY_MIN(lanes, width - i)));
+      average = sum_lanes(total) / static_cast<float>(width);
+      mean[row] = average;
+    }
     const V center = hn::Set(d, average);
     V squares = hn::Zero(d);
     for (int64_t i = 0; i < width; i += lanes) {
       const int64_t left = HWY_MIN(lanes, width - i);
-      const V xc =
-          hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), hn::Sub(load_first(d, x + i, left), center));
+      V xc = load_first(d, x + i, left);
+      if (kCentred) xc = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), hn::Sub(xc, center));
       squares = hn::MulAdd(xc, xc, squares);
     }
-    mean[r] = average;
-    rstd[r] = 1.0f / std::sqrt(sum_lanes(squares) / static_cast<float>(width) + epsilon);
-    const V factor = hn::Set(d, rstd[r]);
+    rstd[row] = 1.0f / std::sqrt(sum_lanes(squares) / static_cast<float>(width) + epsilon);
+    const V factor = hn::Set(d, rstd[row]);
     for (int64_t i = 0; i < width; i += lanes) {
       const int64_t left = HWY_MIN(lanes, width - i);
-      const V xc = hn::Mul(hn::Sub(load_first(d, x + i, left), center), factor);
-      store_first(d, hn::MulAdd(xc, load_first(d, scale + i, left), load_first(d, offset + i, left)), y + i, left);
+      const V scale = load_first(d, r.scale + i, left), value = load_first(d, x + i, left);
+      const V normal = hn::Mul(kCentred ? hn::Sub(value, center) : value, factor);
+      store_first(d, kCentred ? hn::MulAdd(normal, scale, load_first(d, offset + i, left)) : hn::Mul(normal, scale),
+                  y + i, left);
     }
   }
 }
 
-void run_layer_norm_gradient(int64_t rows, int64_t width, const float *dy, const float *x, const float *scale,
-                             const float *mean, const float *rstd, float *dx, float *dscale, float *doffset) {
-  const int64_t lanes = float_lanes();
-  for (int64_t i = 0; i < width; ++i)
-    dscale[i] = doffset[i] = 0.0f;
-  for (int64_t r = 0; r < rows; ++r, dy += width, x += width, dx += width) {
-    const V center = hn::Set(d, mean[r]);
-    const V factor = hn::Set(d, rstd[r]);
+template <bool kCentred>
+void normalize_rows_gradient(const LayerNormRows &r, const float *dy, const float *mean, const float *rstd, float *dx,
+                             float *dscale, float *doffset) {
+  const int64_t lanes = float_lanes(), width = r.width;
+  const float *x = r.x;
+  for (int64_t i = 0; i < width; ++i) {
+    dscale[i] = 0.0f;
+    if (kCentred) doffset[i] = 0.0f;
+  }
+  for (int64_t row = 0; row < r.rows; ++row, dy += width, x += width, dx += width) {
+    const V center = hn::Set(d, kCentred ? mean[row] : 0.0f), factor = hn::Set(d, rstd[row]);
+    const auto normal_at = [&](int64_t i, int64_t left) HWY_ATTR {
+      const V value = load_first(d, x + i, left);
+      return hn::Mul(kCentred ? hn::Sub(value, center) : value, factor);
+    };
     V s1 = hn::Zero(d), s2 = hn::Zero(d);
     for (int64_t i = 0; i < width; i += lanes) {
       const int64_t left = HWY_MIN(lanes, width - i);
-      const V gradient = load_first(d, dy + i, left);
-      const V normal = hn::Mul(hn::Sub(load_first(d, x + i, left), center), factor);
-      const V scaled = hn::Mul(gradient, load_first(d, scale + i, left));
+      const V gradient = load_first(d, dy + i, left), normal = normal_at(i, left);
+      const V scaled = hn::Mul(gradient, load_first(d, r.scale + i, left));
       s1 = hn::Add(s1, scaled);
       s2 = hn::MulAdd(scaled, normal, s2);
       store_first(d, hn::MulAdd(gradient, normal, load_first(d, dscale + i, left)), dscale + i, left);
-      store_first(d, hn::Add(gradient, load_first(d, doffset + i, left)), doffset + i, left);
+      if (kCentred) store_first(d, hn::Add(gradient, load_first(d, doffset + i, left)), doffset + i, left);
     }
-    const V m1 = hn::Set(d, sum_lanes(s1) / static_cast<float>(width));
+    const V m1 = hn::Set(d, kCentred ? sum_lanes(s1) / static_cast<float>(width) : 0.0f);
     const V m2 = hn::Set(d, sum_lanes(s2) / static_cast<float>(width));
     for (int64_t i = 0; i < width; i += lanes) {
       const int64_t left = HWY_MIN(lanes, width - i);
-      const V normal = hn::Mul(hn::Sub(load_first(d, x + i, left), center), factor);
-      const V scaled = hn::Mul(load_first(d, dy + i, left), load_first(d, scale + i, left));
-      store_first(d, hn::Mul(factor, hn::Sub(hn::Sub(scaled, m1), hn::Mul(normal, m2))), dx + i, left);
+      const V scaled = hn::Mul(load_first(d, dy + i, left), load_first(d, r.scale + i, left));
+      store_first(d, hn::Mul(factor, hn::Sub(hn::Sub(scaled, m1), hn::Mul(normal_at(i, left), m2))), dx + i, left);
     }
   }
+}
+
+void run_layer_norm(const LayerNormRows &rows, const float *offset, float epsilon, float *y, float *mean, float *rstd) {
+  normalize_rows<true>(rows, offset, epsilon, y, mean, rstd);
+}
+
+void run_layer_norm_gradient(const LayerNormRows &rows, const float *dy, const float *mean, const float *rstd,
+                             float *dx, float *dscale, float *doffset) {
+  normalize_rows_gradient<true>(rows, dy, mean, rstd, dx, dscale, doffset);
+}
+
+void run_rms_norm(const LayerNormRows &rows, float epsilon, float *y, float *rstd) {
+  normalize_rows<false>(rows, nullptr, epsilon, y, nullptr, rstd);
+}
+
+void run_rms_norm_gradient(const LayerNormRows &rows, const float *dy, const float *rstd, float *dx, float *dscale) {
+  normalize_rows_gradient<false>(rows, dy, nullptr, rstd, dx, dscale, nullptr);
 }
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
@@ -372,6 +400,8 @@ HWY_EXPORT(run_gradient_moments);
 HWY_EXPORT(run_gradient_apply);
 HWY_EXPORT(run_layer_norm);
 HWY_EXPORT(run_layer_norm_gradient);
+HWY_EXPORT(run_rms_norm);
+HWY_EXPORT(run_rms_norm_gradient);
 
 void channel_moments(const ChannelShape &shape, const float *x, double *sum, double *sum_squares) {
   HWY_DYNAMIC_DISPATCH(run_moments)(shape, x, sum, sum_squares);
@@ -393,14 +423,21 @@ void channel_gradient_apply(const ChannelShape &shape, const float *dy, const fl
   HWY_DYNAMIC_DISPATCH(run_gradient_apply)(shape, dy, x, mean, a, slope, shift, mask, dx);
 }
 
-void layer_norm(int64_t rows, int64_t width, const float *x, const float *scale, const float *offset, float epsilon,
-                float *y, float *mean, float *rstd) {
-  HWY_DYNAMIC_DISPATCH(run_layer_norm)(rows, width, x, scale, offset, epsilon, y, mean, rstd);
+void layer_norm(const LayerNormRows &rows, const float *offset, float epsilon, float *y, float *mean, float *rstd) {
+  HWY_DYNAMIC_DISPATCH(run_layer_norm)(rows, offset, epsilon, y, mean, rstd);
 }
 
-void layer_norm_gradient(int64_t rows, int64_t width, const float *dy, const float *x, const float *scale,
-                         const float *mean, const float *rstd, float *dx, float *dscale, float *doffset) {
-  HWY_DYNAMIC_DISPATCH(run_layer_norm_gradient)(rows, width, dy, x, scale, mean, rstd, dx, dscale, doffset);
+void layer_norm_gradient(const LayerNormRows &rows, const float *dy, const float *mean, const float *rstd, float *dx,
+                         float *dscale, float *doffset) {
+  HWY_DYNAMIC_DISPATCH(run_layer_norm_gradient)(rows, dy, mean, rstd, dx, dscale, doffset);
+}
+
+void rms_norm(const LayerNormRows &rows, float epsilon, float *y, float *rstd) {
+  HWY_DYNAMIC_DISPATCH(run_rms_norm)(rows, epsilon, y, rstd);
+}
+
+void rms_norm_gradient(const LayerNormRows &rows, const float *dy, const float *rstd, float *dx, float *dscale) {
+  HWY_DYNAMIC_DISPATCH(run_rms_norm_gradient)(rows, dy, rstd, dx, dscale);
 }
 
 }  // namespace tutti::impl::backend::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch normalisation of f32 images, row-major or in blocks of 16 channels: sums per channel and what is computed from
+// Normalisation of f32 images, row-major or in blocks of 16 channels: sums per channel and what is computed from
 // them. Sums run in f32 around a shift over short stretches, which are added up in double in a fixed order.
 //
 //   ChannelShape shape = ChannelShape::plain(rows, channels);      // or blocked(rows, positions, channels)
@@ -51,12 +51,20 @@ void channel_gradient_moments(const ChannelShape &shape, const float *dy, const 
 void channel_gradient_apply(const ChannelShape &shape, const float *dy, const float *x, const float *mean,
                             const float *a, const float *slope, const float *shift, const ChannelMask &mask, float *dx);
 
-/// Layer normalisation over the last axis: rows of `width`.
-void layer_norm(int64_t rows, int64_t width, const float *x, const float *scale, const float *offset, float epsilon,
-                float *y, float *mean, float *rstd);
+/// What is normalised over the last axis: rows of `width`.
+struct LayerNormRows {
+  int64_t rows, width;
+  const float *x, *scale;
+};
+
+/// Layer normalisation.
+void layer_norm(const LayerNormRows &rows, const float *offset, float epsilon, float *y, float *mean, float *rstd);
 /// dscale and doffset are sums over the rows.
-void layer_norm_gradient(int64_t rows, int64_t width, const float *dy, const float *x, const float *scale,
-                         const float *mean, const float *rstd, float *dx, float *dscale, float *doffset);
+void layer_norm_gradient(const LayerNormRows &rows, const float *dy, const float *mean, const float *rstd, float *dx,
+                         float *dscale, float *doffset);
+/// RMS normalisation: the same with 0 for the mean, and no offset.
+void rms_norm(const LayerNormRows &rows, float epsilon, float *y, float *rstd);
+void rms_norm_gradient(const LayerNormRows &rows, const float *dy, const float *rstd, float *dx, float *dscale);
 
 }  // namespace tutti::impl::backend::cpu
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_batch_norm.h"
 
+#include "backend/gpu/channel_pass-inl.h"
+#include "backend/gpu/moments-inl.h"
 #include "backend/gpu/product_results-inl.h"
 #include "backend/gpu/reduction-inl.h"
 
@@ -27,12 +29,6 @@ inline constexpr DType kDTypeOf = sizeof(C) == 8 ? DType::f64 : DType::f32;
 
 // ---- mean and variance ----
 
-/// Of `count` elements: their mean and the sum of squared differences from it.
-template <typename C>
-struct Moments {
-  C count, mean, squares;
-};
-
 template <typename C>
 struct MomentsFinish {
   using Total = Moments<C>;
@@ -41,13 +37,8 @@ struct MomentsFinish {
   DType dtype;
   C *mean, *variance;  ///< in scratch memory; not of sums
 
-  __device__ Total none() const { return {C(0), C(0), C(0)}; }
-  __device__ static Total combine(Total a, Total b) {
-    const C count = a.count + b.count;
-    if (b.count == 0 || count == 0) return a;
-    const C difference = b.mean - a.mean, share = b.count / count;
-    return {count, a.mean + difference * share, a.squares + b.squares + difference * difference * a.count * share};
-  }
+  __device__ Total none() const { return no_moments<C>(); }
+  __device__ static Total combine(Total a, Total b) { return combine_moments(a, b); }
   __device__ void write(int64_t, int64_t channel, const Total &total) const {
     if (as_sums) {
       const double sum = static_cast<double>(total.count) * static_cast<double>(total.mean);
@@ -56,7 +47,7 @@ struct MomentsFinish {
           static_cast<double>(total.squares) + sum * static_cast<double>(total.mean);
     } else {
       mean[channel] = total.mean;
-      variance[channel] = total.squares / (total.count > 1 ? total.count : C(1));
+      variance[channel] = total.variance();
       store_element<C>(dtype, first, channel, mean[channel]);
       store_element<C>(dtype, second, channel, variance[channel]);
     }
@@ -68,9 +59,7 @@ struct MomentsWork {
   static constexpr int kWidth = V;
   using C = Computed<T>;
   using Finish = MomentsFinish<C>;
-  struct State {
-    C count, origin[V], sum[V], squares[V];  // sums of differences from the first row
-  };
+  using State = MomentSums<C, V>;
   Finish finish;
   const T *x;
   int64_t channels;
@@ -83,18 +72,9 @@ struct MomentsWork {
   __device__ void add(State &state, int64_t, int64_t row, int64_t channel) const {
     C pack[V];
     load_pack<V>(x, row * channels + channel, pack);
-    state.count += 1;
-    for (int v = 0; v < V; ++v) {
-      const C difference = pack[v] - state.origin[v];
-      state.sum[v] += difference;
-      state.squares[v] += difference * difference;
-    }
+    state.add(pack);
   }
-  __device__ Moments<C> total(const State &state, int v) const {
-    if (state.count == 0) return finish.none();
-    const C mean = state.sum[v] / state.count, squares = state.squares[v] - state.sum[v] * mean;
-    return {state.count, state.origin[v] + mean, squares < 0 ? C(0) : squares};
-  }
+  __device__ Moments<C> total(const State &state, int v) const { return state.total(v); }
 };
 
 /// Of sums: to the results and to `means` and `variances` in scratch memory, as MomentsFinish does.
@@ -175,29 +155,6 @@ struct SlopeWork {
 
 // ---- passes over the elements ----
 
-/// Each thread has V channels, whose parameters it keeps, in every `slices`-th line of rows.
-template <typename Pass>
-__global__ void pass_over_rows(const Pass pass, const ReductionLayout layout) {
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % layout.lanes;
-  const int64_t lines = kBlockThreads / layout.lanes, slices = gridDim.x / layout.tiles;
-  const int64_t channel = (blockIdx.x % layout.tiles * layout.lanes + lane) * Pass::kWidth;
-  if (channel >= layout.columns) return;
-  const typename Pass::Channels channels = pass.begin(channel);
-  for (int64_t row = blockIdx.x / layout.tiles * lines + thread / layout.lanes; row < layout.rows;
-       row += slices * lines)
-    pass.apply(channels, row * layout.columns + channel);
-}
-
-template <typename Pass>
-gpuError_t launch_pass(const Pass &pass, int64_t rows, int64_t channels, gpuStream_t stream) {
-  if (rows * channels == 0) return gpuSuccess;
-  ReductionLayout layout = columns_reduced(1, rows, channels, Pass::kWidth);
-  const int64_t lines = kBlockThreads / layout.lanes, slices = divide_up(rows, lines * 4);
-  const int64_t most = std::max<int64_t>(1, 4096 / layout.tiles);
-  return gpu_launch(pass_over_rows<Pass>, static_cast<unsigned>(layout.tiles * std::min(slices, most)), kBlockThreads,
-                    0, stream, pass, layout);
-}
-
 /// Stores V results at `index` as they are, whose first is in `channel`.
 template <typename T>
 struct PlainStore {
@@ -249,7 +206,7 @@ struct NormalizePass {
   AnyArray scale, offset, mean, variance;
   C epsilon;
 
-  __device__ Channels begin(int64_t channel) const {
+  __device__ Channels begin(int64_t, int64_t channel) const {
     Channels channels;
     channels.first = channel;
     C spread[V];
@@ -284,7 +241,7 @@ struct GradientPass {
   const double *count;  ///< on the device; null: rows
   C rows, epsilon;
 
-  __device__ Channels begin(int64_t channel) const {
+  __device__ Channels begin(int64_t, int64_t channel) const {
     Channels channels;
     C spread[V];
     const C divisor = count != nullptr ? static_cast<C>(*count) : rows;
@@ -321,7 +278,7 @@ gpuError_t launch_normalize(const BatchNormWork &work, const AnyArray &mean, con
       static_cast<const T *>(work.x),         store, any_array(work.scale, work.parameter),
       any_array(work.offset, work.parameter), mean,  variance,
       static_cast<Computed<T>>(work.epsilon)};
-  return launch_pass(pass, work.rows, work.channels, stream);
+  return launch_pass(pass, 1, work.rows, work.channels, stream);
 }
 
 FinishedStore finished_store(const BatchNormWork &work) {
@@ -368,7 +325,7 @@ gpuError_t launch_gradient(const BatchNormWork &work, const AnyArray &sum_dy, co
                                 work.count,
                                 static_cast<C>(std::max<int64_t>(work.rows, 1)),
                                 static_cast<C>(work.epsilon)};
-  return launch_pass(pass, work.rows, work.channels, stream);
+  return launch_pass(pass, 1, work.rows, work.channels, stream);
 }
 
 template <typename T, int V>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch normalisation over all axes but the last on a device: sums over the rows of [rows, channels], then a pass over
-// the elements in which a thread keeps the parameters of its channels. Variances come from one pass: each thread sums
-// differences from its first row, and the means and squared differences of threads are combined pairwise (Chan, Golub
-// and LeVeque 1983), so nothing cancels where the mean is large.
+// Batch normalisation over all axes but the last on a device: sums over the rows of [rows, channels], variances in one
+// pass (moments-inl.h), then a pass over the elements (channel_pass-inl.h).
 #ifndef TUTTI_BACKEND_GPU_DEVICE_BATCH_NORM_H_
 #define TUTTI_BACKEND_GPU_DEVICE_BATCH_NORM_H_
 

@@ -6,6 +6,11 @@
 namespace tutti::impl::backend::gpu {
 namespace {
 
+template <typename Work>
+__device__ bool is_centred(const Work &work) {
+  return work.mean != nullptr;
+}
+
 template <typename T, int V, int N>
 __global__ void layer_norm_rows(const RowLayout layout, const LayerNormWork work, const AnyArray scale,
                                 const AnyArray offset) {
@@ -15,11 +20,13 @@ __global__ void layer_norm_rows(const RowLayout layout, const LayerNormWork work
     const int64_t first = index * layout.length;
     Row<T, V, N> row(static_cast<const T *>(work.x) + first, layout.length, layout.lanes, is_inside);
     C mean = 0, variance = 0;
-    row.each([&](int64_t, C(&x)[V]) {
-      for (int v = 0; v < V; ++v)
-        mean += x[v];
-    });
-    mean = group_sum(mean, layout.lanes) * share;
+    if (is_centred(work)) {
+      row.each([&](int64_t, C(&x)[V]) {
+        for (int v = 0; v < V; ++v)
+          mean += x[v];
+      });
+      mean = group_sum(mean, layout.lanes) * share;
+    }
     row.each([&](int64_t, C(&x)[V]) {
       for (int v = 0; v < V; ++v)
         variance += (x[v] - mean) * (x[v] - mean);
@@ -27,21 +34,22 @@ __global__ void layer_norm_rows(const RowLayout layout, const LayerNormWork work
     variance = group_sum(variance, layout.lanes) * share;
     const C rstd = 1 / std::sqrt(variance + static_cast<C>(work.epsilon));
     row.each([&](int64_t position, C(&x)[V]) {
-      C a[V], b[V];
+      C a[V], b[V] = {};
       load_any<V>(scale, position, a);
-      load_any<V>(offset, position, b);
+      if (is_centred(work)) load_any<V>(offset, position, b);
       for (int v = 0; v < V; ++v)
         x[v] = (x[v] - mean) * rstd * a[v] + b[v];
       store_pack<V>(static_cast<T *>(work.y) + first, position, x);
     });
     if (!is_inside || static_cast<int>(threadIdx.x) % layout.lanes != 0) return;
-    store_element<C>(work.statistics, work.mean, index, mean);
+    if (is_centred(work)) store_element<C>(work.statistics, work.mean, index, mean);
     store_element<C>(work.statistics, work.rstd, index, rstd);
   });
 }
 
 // ---- gradient: with n = (x - mean) * rstd and g = dy * scale,
-//      dx = rstd * (g - average(g) - n * average(g * n)), dscale = sum(dy * n), doffset = sum(dy)
+//      dx = rstd * (g - average(g) - n * average(g * n)), dscale = sum(dy * n), doffset = sum(dy); not centred, the
+//      mean and average(g) are 0
 
 template <typename C>
 struct ParameterSums {
@@ -58,7 +66,7 @@ struct ParameterFinish {
   __device__ static Total combine(Total a, Total b) { return {a.dscale + b.dscale, a.doffset + b.doffset}; }
   __device__ void write(int64_t, int64_t column, const Total &total) const {
     store_element<C>(dtype, dscale, column, total.dscale);
-    store_element<C>(dtype, doffset, column, total.doffset);
+    if (doffset != nullptr) store_element<C>(dtype, doffset, column, total.doffset);
   }
 };
 
@@ -68,7 +76,7 @@ struct RowStatistics {
   C mean, rstd;
 
   __device__ RowStatistics(const LayerNormGradientWork &work, int64_t row, bool is_inside)
-      : mean(is_inside ? load_element<C>(work.statistics, work.mean, row) : C(0)),
+      : mean(is_inside && is_centred(work) ? load_element<C>(work.statistics, work.mean, row) : C(0)),
         rstd(is_inside ? load_element<C>(work.statistics, work.rstd, row) : C(0)) {}
 };
 
@@ -98,7 +106,7 @@ __global__ void layer_norm_gradient_rows(const RowLayout layout, const LayerNorm
         }
       }
     });
-    average = group_sum(average, layout.lanes) * share;
+    average = is_centred(work) ? group_sum(average, layout.lanes) * share : C(0);
     projection = group_sum(projection, layout.lanes) * share;
     slopes.each_with(values, [&](int, int64_t position, C(&dy)[V], C(&x)[V]) {
       C a[V];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer normalisation over rows on a device. A group of threads has a row, in registers if it fits, and computes the
-// variance from the differences. The gradient reads its operands once: threads keep the sums over their rows for the
-// columns they have; a second pass adds up those of all groups.
+// Layer and RMS normalisation over rows on a device. A group of threads has a row, in registers if it fits, and
+// computes the variance from the differences. The gradient reads its operands once: threads keep the sums over their
+// rows for the columns they have; a second pass adds up those of all groups.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_LAYER_NORM_H_
 #define TUTTI_BACKEND_GPU_DEVICE_LAYER_NORM_H_
 
@@ -14,6 +14,7 @@
 
 namespace tutti::impl::backend::gpu {
 
+/// RMS normalisation is not centred: mean and offset, and the gradient for that, are null.
 struct LayerNormWork {
   tensor::DType dtype, parameter, statistics;
   int64_t rows, width;

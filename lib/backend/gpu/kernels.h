@@ -78,6 +78,12 @@ base::Result<Kernel> make_max_pool2d_gradient(KernelRequest &request);
 // layer_norm_kernels.cc
 base::Result<Kernel> make_layer_norm(KernelRequest &request);
 base::Result<Kernel> make_layer_norm_gradient(KernelRequest &request);
+base::Result<Kernel> make_rms_norm(KernelRequest &request);
+base::Result<Kernel> make_rms_norm_gradient(KernelRequest &request);
+
+// group_norm_kernels.cc
+base::Result<Kernel> make_group_norm(KernelRequest &request);
+base::Result<Kernel> make_group_norm_gradient(KernelRequest &request);
 
 // batch_norm_kernels.cc
 base::Result<Kernel> make_batch_norm_gradient_apply(KernelRequest &request);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer normalisation over the last axis, one row at a time as doubles in scratch memory.
+// Layer and RMS normalisation over the last axis, one row at a time as doubles in scratch memory.
 #include <algorithm>
 #include <cmath>
 
@@ -95,6 +95,58 @@ Result<Kernel> make_layer_norm_gradient(KernelRequest &request) {
     }
     store(plan.parameter, frame.output(1), 0, plan.width, dscale);
     store(plan.parameter, frame.output(2), 0, plan.width, doffset);
+    return Status();
+  });
+}
+
+Result<Kernel> make_rms_norm(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::RmsNormAttributes::from(request.node));
+  LayerNormPlan plan = norm_plan(request, 0, 1, request.output(1).dtype, 2);
+  plan.epsilon = attributes.epsilon;
+  return Kernel([plan](const Frame &frame) {
+    double *const x = frame.scratch_doubles(), *const scale = x + plan.width;
+    if (plan.rows == 0) return Status();
+    load(plan.parameter, frame.input(1), 0, 1, plan.width, scale);
+    for (int64_t row = 0; row < plan.rows; ++row) {
+      load(plan.dtype, frame.input(0), row * plan.width, 1, plan.width, x);
+      double square = 0;
+      for (int64_t i = 0; i < plan.width; ++i)
+        square += x[i] * x[i] / static_cast<double>(plan.width);
+      const double rstd = 1 / std::sqrt(square + plan.epsilon);
+      for (int64_t i = 0; i < plan.width; ++i)
+        x[i] *= rstd * scale[i];
+      store(plan.dtype, frame.output(0), row * plan.width, plan.width, x);
+      store(plan.statistics, frame.output(1), row, 1, &rstd);
+    }
+    return Status();
+  });
+}
+
+/// With n = x · rstd and g = dy · scale: dx = rstd · (g - n · average(g · n)), dscale = sum(dy · n).
+Result<Kernel> make_rms_norm_gradient(KernelRequest &request) {
+  const LayerNormPlan plan = norm_plan(request, 1, 2, request.input(3).dtype, 4);
+  return Kernel([plan](const Frame &frame) {
+    double *const x = frame.scratch_doubles(), *const dy = x + plan.width, *const scale = dy + plan.width;
+    double *const dscale = scale + plan.width;
+    if (plan.width == 0) return Status();
+    load(plan.parameter, frame.input(2), 0, 1, plan.width, scale);
+    std::fill_n(dscale, plan.width, 0.0);
+    for (int64_t row = 0; row < plan.rows; ++row) {
+      load(plan.dtype, frame.input(0), row * plan.width, 1, plan.width, dy);
+      load(plan.dtype, frame.input(1), row * plan.width, 1, plan.width, x);
+      const double rstd = load_one(plan.statistics, frame.input(3), row);
+      double projection = 0;
+      for (int64_t i = 0; i < plan.width; ++i) {
+        x[i] *= rstd;
+        dscale[i] += dy[i] * x[i];
+        dy[i] *= scale[i];
+        projection += dy[i] * x[i] / static_cast<double>(plan.width);
+      }
+      for (int64_t i = 0; i < plan.width; ++i)
+        x[i] = rstd * (dy[i] - x[i] * projection);
+      store(plan.dtype, frame.output(0), row * plan.width, plan.width, x);
+    }
+    store(plan.parameter, frame.output(1), 0, plan.width, dscale);
     return Status();
   });
 }

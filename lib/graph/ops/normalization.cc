@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch norm and layer norm: shape and gradient rules.
+// Batch, layer, RMS and group norm: shape and gradient rules.
 #include "graph/ops/rules.h"
 
 namespace tutti::impl::graph::ops {
@@ -26,11 +26,43 @@ base::Status require_statistics(const InferContext &context, size_t x, size_t fi
   return {};
 }
 
+base::Status require_groups(const InferContext &context, size_t x, int64_t groups) {
+  if (context.dims(x).back().divide_exactly(groups)) return {};
+  return context.input_error(
+      x, base::concat("has ", context.dims(x).back(), " channels, expected a multiple of ", groups, " (groups)"));
+}
+
 Dims channels(const InferContext &context, size_t x) { return {context.dims(x).back()}; }
 
+Dims but_last(const Dims &dims) { return {dims.begin(), dims.end() - 1}; }
+
+// Inputs [first, last), statistics of x that come from the forward pass, have these dims and one dtype, that of `like`.
+base::Status require_given_statistics(const InferContext &context, size_t like, size_t first, size_t last,
+                                      const Dims &dims) {
+  for (size_t i = first; i < last; ++i) {
+    if (context.dims(i) != dims)
+      return context.input_error(i, base::concat("has a wrong shape, expected ", to_string(dims)));
+    if (context.input(i).dtype != context.input(like).dtype)
+      return context.inputs_error(like, i, "must have equal dtypes");
+  }
+  return {};
+}
+
 base::Status refuse_statistics_gradient(GradientContext &context) {
-  if (context.output_gradient(1) == kNoValue && context.output_gradient(2) == kNoValue) return {};
-  return context.unimplemented("a gradient flows into its statistics; use stop_gradient on them");
+  for (size_t i = 1; i < context.node().outputs.size(); ++i) {
+    if (context.output_gradient(i) != kNoValue)
+      return context.unimplemented("a gradient flows into its statistics; use stop_gradient on them");
+  }
+  return {};
+}
+
+// Sets the gradients that an op of the name gives for the first inputs.
+void set_gradients(GradientContext &context, std::string_view op, const GraphBuilder::Values &inputs,
+                   const Attributes &attributes = {}) {
+  const GraphBuilder::Values made = context.builder().op_n(std::string(op), inputs, attributes);
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (context.needs(i)) context.set(i, made[i]);
+  }
 }
 
 }  // namespace
@@ -47,13 +79,9 @@ base::Status infer_batch_norm_training(InferContext &context) {
 base::Status gradient_batch_norm_training(GradientContext &context) {
   TUTTI_TRY(refuse_statistics_gradient(context));
   if (context.output_gradient(0) == kNoValue) return {};
-  const GraphBuilder::Values made = context.builder().op_n(
-      "batch_norm_training_gradient",
-      {context.output_gradient(0), context.input(0), context.input(1), context.output(1), context.output(2)},
-      context.node().attributes);
-  for (size_t i = 0; i < 3; ++i) {
-    if (context.needs(i)) context.set(i, made[i]);
-  }
+  set_gradients(context, "batch_norm_training_gradient",
+                {context.output_gradient(0), context.input(0), context.input(1), context.output(1), context.output(2)},
+                context.node().attributes);
   return {};
 }
 
@@ -127,22 +155,17 @@ base::Status infer_batch_norm_gradient_apply(InferContext &context) {
 base::Status infer_layer_norm(InferContext &context) {
   TUTTI_TRY(require_channels(context, 0, 1));
   TUTTI_TRY(require_statistics(context, 0, 1, 3));
-  const Dims rows(context.dims(0).begin(), context.dims(0).end() - 1);
   context.add_output(context.input(0).dtype, context.dims(0));
   for (int i = 0; i < 2; ++i)
-    context.add_output(context.input(1).dtype, rows);
+    context.add_output(context.input(1).dtype, but_last(context.dims(0)));
   return {};
 }
 
 base::Status gradient_layer_norm(GradientContext &context) {
   TUTTI_TRY(refuse_statistics_gradient(context));
   if (context.output_gradient(0) == kNoValue) return {};
-  const GraphBuilder::Values made = context.builder().op_n(
-      "layer_norm_gradient",
-      {context.output_gradient(0), context.input(0), context.input(1), context.output(1), context.output(2)});
-  for (size_t i = 0; i < 3; ++i) {
-    if (context.needs(i)) context.set(i, made[i]);
-  }
+  set_gradients(context, "layer_norm_gradient",
+                {context.output_gradient(0), context.input(0), context.input(1), context.output(1), context.output(2)});
   return {};
 }
 
@@ -150,12 +173,67 @@ base::Status infer_layer_norm_gradient(InferContext &context) {
   TUTTI_TRY(require_channels(context, 1, 1));
   TUTTI_TRY(require_same_dims(context, 0, 1));
   TUTTI_TRY(require_statistics(context, 1, 2, 3));
-  const Dims rows(context.dims(1).begin(), context.dims(1).end() - 1);
-  for (size_t i : {size_t{3}, size_t{4}}) {
-    if (context.dims(i) != rows)
-      return context.input_error(i, base::concat("has a wrong shape, expected ", to_string(rows)));
-    if (context.input(i).dtype != context.input(2).dtype) return context.inputs_error(2, i, "must have equal dtypes");
-  }
+  TUTTI_TRY(require_given_statistics(context, 2, 3, 5, but_last(context.dims(1))));
+  context.add_output(context.input(1).dtype, context.dims(1));
+  for (int i = 0; i < 2; ++i)
+    context.add_output(context.input(2).dtype, channels(context, 1));
+  return {};
+}
+
+base::Status infer_rms_norm(InferContext &context) {
+  TUTTI_TRY(require_channels(context, 0, 1));
+  TUTTI_TRY(require_statistics(context, 0, 1, 2));
+  context.add_output(context.input(0).dtype, context.dims(0));
+  context.add_output(context.input(1).dtype, but_last(context.dims(0)));
+  return {};
+}
+
+base::Status gradient_rms_norm(GradientContext &context) {
+  TUTTI_TRY(refuse_statistics_gradient(context));
+  if (context.output_gradient(0) == kNoValue) return {};
+  set_gradients(context, "rms_norm_gradient",
+                {context.output_gradient(0), context.input(0), context.input(1), context.output(1)});
+  return {};
+}
+
+base::Status infer_rms_norm_gradient(InferContext &context) {
+  TUTTI_TRY(require_channels(context, 1, 1));
+  TUTTI_TRY(require_same_dims(context, 0, 1));
+  TUTTI_TRY(require_statistics(context, 1, 2, 3));
+  TUTTI_TRY(require_given_statistics(context, 2, 3, 4, but_last(context.dims(1))));
+  context.add_output(context.input(1).dtype, context.dims(1));
+  context.add_output(context.input(2).dtype, channels(context, 1));
+  return {};
+}
+
+base::Status infer_group_norm(InferContext &context) {
+  TUTTI_ASSIGN(const GroupNormAttributes attributes, GroupNormAttributes::from(context.node()));
+  TUTTI_TRY(require_channels(context, 0, 2));
+  TUTTI_TRY(require_groups(context, 0, attributes.groups));
+  TUTTI_TRY(require_statistics(context, 0, 1, 3));
+  context.add_output(context.input(0).dtype, context.dims(0));
+  for (int i = 0; i < 2; ++i)
+    context.add_output(context.input(1).dtype, {context.dims(0).front(), Dim(attributes.groups)});
+  return {};
+}
+
+base::Status gradient_group_norm(GradientContext &context) {
+  TUTTI_TRY(refuse_statistics_gradient(context));
+  if (context.output_gradient(0) == kNoValue) return {};
+  set_gradients(context, "group_norm_gradient",
+                {context.output_gradient(0), context.input(0), context.input(1), context.output(1), context.output(2)});
+  return {};
+}
+
+base::Status infer_group_norm_gradient(InferContext &context) {
+  TUTTI_TRY(require_channels(context, 1, 2));
+  TUTTI_TRY(require_same_dims(context, 0, 1));
+  TUTTI_TRY(require_statistics(context, 1, 2, 3));
+  if (context.rank(3) != 2 || !context.dims(3)[1].is_constant() || context.dims(3)[1].constant() < 1)
+    return context.input_error(3, "has a wrong shape, expected [rows, groups]");
+  const Dim groups = context.dims(3)[1];
+  TUTTI_TRY(require_groups(context, 1, groups.constant()));
+  TUTTI_TRY(require_given_statistics(context, 2, 3, 5, {context.dims(1).front(), groups}));
   context.add_output(context.input(1).dtype, context.dims(1));
   for (int i = 0; i < 2; ++i)
     context.add_output(context.input(2).dtype, channels(context, 1));

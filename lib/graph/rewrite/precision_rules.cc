@@ -60,9 +60,11 @@ constexpr NamedRule kRules[] = {
     {"gelu_gradient", kElementwise},
     {"greater", kElementwise},
     {"greater_equal", kElementwise},
+    {"group_norm", carry(1)},  // statistics, scale and offset stay f32
+    {"group_norm_gradient", carry(0b11)},
     {"identity", kMove},
     {"is_finite", kElementwise},
-    {"layer_norm", carry(1)},  // statistics, scale and offset stay f32
+    {"layer_norm", carry(1)},  // the same
     {"layer_norm_gradient", carry(0b11)},
     {"leaky_relu", kElementwise},
     {"less", kElementwise},
@@ -95,6 +97,8 @@ constexpr NamedRule kRules[] = {
     {"relu", kElementwise},
     {"relu_gradient", kElementwise},
     {"reshape", kMove},
+    {"rms_norm", carry(1)},
+    {"rms_norm_gradient", carry(0b11)},
     {"round", kElementwise},
     {"rsqrt", kElementwise},
     {"select", kElementwise},

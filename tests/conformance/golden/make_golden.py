@@ -429,6 +429,42 @@ def normalization():
     return cases
 
 
+def group_normalization():
+    """RMS norm over the last axis; group norm by an axis of its own for the groups."""
+    cases, f32 = [], np.float32
+    for shape, groups in (((6, 4), 2), ((2, 3, 5, 6), 3), ((3, 7, 8), 8), ((4, 5), 1)):
+        epsilon, axes = 0.002, tuple(range(len(shape) - 1))
+        x, dy = normal(*shape) + 0.5, normal(*shape)
+        x = x.astype(f32)
+        scale, offset = normal(shape[-1]), normal(shape[-1])
+        rstd = 1 / np.sqrt((wide(x) ** 2).mean(-1) + epsilon)
+        cases.append(case("rms_norm", [x, scale], [(wide(x) * rstd[..., None] * wide(scale)).astype(f32), rstd.astype(f32)],
+                          relative=1e-5, absolute=1e-5, epsilon=epsilon))
+        r32 = rstd.astype(f32)
+        xhat, g = wide(x) * wide(r32)[..., None], wide(dy) * wide(scale)
+        dx = wide(r32)[..., None] * (g - xhat * (g * xhat).mean(-1, keepdims=True))
+        cases.append(case("rms_norm_gradient", [dy, x, scale, r32], [dx.astype(f32), (wide(dy) * xhat).sum(axes).astype(f32)],
+                          relative=1e-5, absolute=1e-5))
+
+        def split(values):  # [rows, positions, groups, channels of a group]
+            return wide(values).reshape(shape[0], -1, groups, shape[-1] // groups)
+
+        mean, variance = split(x).mean((1, 3)), split(x).var((1, 3))
+        rstd = 1 / np.sqrt(variance + epsilon)
+        xhat = ((split(x) - mean[:, None, :, None]) * rstd[:, None, :, None]).reshape(shape)
+        cases.append(case("group_norm", [x, scale, offset],
+                          [(xhat * wide(scale) + wide(offset)).astype(f32), mean.astype(f32), rstd.astype(f32)],
+                          relative=1e-5, absolute=1e-5, groups=groups, epsilon=epsilon))
+        m32, r32 = mean.astype(f32), rstd.astype(f32)
+        n = (split(x) - wide(m32)[:, None, :, None]) * wide(r32)[:, None, :, None]
+        g = split(wide(dy) * wide(scale))
+        dx = wide(r32)[:, None, :, None] * (g - g.mean((1, 3), keepdims=True) - n * (g * n).mean((1, 3), keepdims=True))
+        cases.append(case("group_norm_gradient", [dy, x, scale, m32, r32],
+                          [dx.reshape(shape).astype(f32), (wide(dy) * n.reshape(shape)).sum(axes).astype(f32),
+                           wide(dy).sum(axes).astype(f32)], relative=1e-5, absolute=1e-5))
+    return cases
+
+
 def softmax(x, axis=-1):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
@@ -569,6 +605,7 @@ def main():
         "elementwise": elementwise() + gradients(), "binary": binary(), "reductions": reductions(), "shapes": shapes(),
         "matmul": matmuls(), "convolution": convolutions(), "pooling": pooling(), "normalization": normalization(),
         "losses": losses(), "trajectories": trajectories(), "attention": attention(),
+        "group_normalization": group_normalization(),
     }
     for name, cases in files.items():
         with open(os.path.join(sys.argv[1], name + ".json"), "w", encoding="utf-8") as file:

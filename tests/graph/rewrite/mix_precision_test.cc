@@ -160,6 +160,22 @@ void a_normalisation_of_inputs_stays_f32(void **) {
   check_signature(mixed(b), "layer_norm", "f32, f32, f32 -> f32 f32 f32");
 }
 
+void group_norms_between_products_read_and_give_bf16(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {b.batch(), 8});
+  const ValueId h = b.matmul(x, weight(b, "w", {8, 6}));
+  const Values y = b.op_n("group_norm", {h, weight(b, "s", {6}), weight(b, "o", {6})}, {{"groups", int64_t{3}}}, 3);
+  const Values z = b.op_n("rms_norm", {y[0], weight(b, "t", {6})}, {}, 2);
+  const ValueId loss = b.reduce_sum(b.matmul(z[0], weight(b, "v", {6, 4})));
+  const std::vector<ValueId> targets{loss}, wrt{x};
+  b.set_result("dx", assert_ok_value(gradients_or_zeros(b, targets, {}, wrt))[0]);
+  const Graph after = mixed(b);
+  check_signature(after, "group_norm", "bf16, f32, f32 -> bf16 f32 f32");
+  check_signature(after, "group_norm_gradient", "bf16, bf16, f32, f32, f32 -> bf16 f32 f32");
+  check_signature(after, "rms_norm", "bf16, f32 -> bf16 f32");
+  check_signature(after, "rms_norm_gradient", "bf16, bf16, f32, f32 -> bf16 f32");
+}
+
 void visible_values_are_not_rounded(void **) {
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f32, {b.batch(), 8});
@@ -235,6 +251,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(one_weight_is_cast_once),
     cmocka_unit_test(normalisations_keep_their_statistics),
     cmocka_unit_test(a_normalisation_of_inputs_stays_f32),
+    cmocka_unit_test(group_norms_between_products_read_and_give_bf16),
     cmocka_unit_test(visible_values_are_not_rounded),
     cmocka_unit_test(losses_are_of_what_was_not_rounded),
     cmocka_unit_test(gradients_of_biases_read_what_is_stored),

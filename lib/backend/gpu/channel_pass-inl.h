@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes over the elements of [images, rows, channels] in which a thread keeps the parameters of its channels. Included
+// by .cu files only.
+//
+//   struct Pass {
+//     static constexpr int kWidth = ..;                                    // neighbouring channels of a thread
+//     struct Channels { .. };                                              // a thread's registers
+//     __device__ Channels begin(int64_t image, int64_t channel) const;
+//     __device__ void apply(const Channels &, int64_t index) const;        // elements index .. index + kWidth - 1
+//   };
+#ifndef TUTTI_BACKEND_GPU_CHANNEL_PASS_INL_H_
+#define TUTTI_BACKEND_GPU_CHANNEL_PASS_INL_H_
+
+#include "backend/gpu/reduction-inl.h"
+
+namespace tutti::impl::backend::gpu {
+
+/// Units are images x slices x tiles: a block has `lanes` packs of channels side by side, in kBlockThreads / lanes
+/// lines of rows, and takes every `slices`-th of these.
+struct ChannelPassLayout {
+  int64_t images, rows, channels, tiles, slices;
+  int32_t lanes;
+
+  __host__ __device__ int64_t units() const { return images * slices * tiles; }
+};
+
+inline ChannelPassLayout channel_pass_layout(int64_t images, int64_t rows, int64_t channels, int64_t width) {
+  const ReductionLayout columns = columns_reduced(images, rows, channels, width);
+  const int64_t lines = kBlockThreads / columns.lanes, most = std::max<int64_t>(1, 4096 / (columns.tiles * images));
+  return {images, rows, channels, columns.tiles, std::min(divide_up(rows, lines * 4), most), columns.lanes};
+}
+
+template <typename Pass>
+__global__ void pass_over_rows(const Pass pass, const ChannelPassLayout layout) {
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % layout.lanes;
+  const int64_t lines = kBlockThreads / layout.lanes;
+  for (int64_t unit = blockIdx.x; unit < layout.units(); unit += gridDim.x) {
+    const int64_t channel = (unit % layout.tiles * layout.lanes + lane) * Pass::kWidth;
+    const int64_t slice = unit / layout.tiles % layout.slices, image = unit / layout.tiles / layout.slices;
+    if (channel >= layout.channels) continue;
+    const typename Pass::Channels channels = pass.begin(image, channel);
+    for (int64_t row = slice * lines + thread / layout.lanes; row < layout.rows; row += layout.slices * lines)
+      pass.apply(channels, (image * layout.rows + row) * layout.channels + channel);
+  }
+}
+
+template <typename Pass>
+gpuError_t launch_pass(const Pass &pass, int64_t images, int64_t rows, int64_t channels, gpuStream_t stream) {
+  if (images * rows * channels == 0) return gpuSuccess;
+  const ChannelPassLayout layout = channel_pass_layout(images, rows, channels, Pass::kWidth);
+  return gpu_launch(pass_over_rows<Pass>, static_cast<unsigned>(std::min(layout.units(), kMostBlocks)), kBlockThreads,
+                    0, stream, pass, layout);
+}
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_CHANNEL_PASS_INL_H_
