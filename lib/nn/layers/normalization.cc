@@ -66,9 +66,8 @@ ValueId expand_layer_rms_norm(Expansion &e) {
   const ValueId x = e.input(0);
   const int64_t channels = e.last_dimension(x);
   if (channels == 0) return kNoValue;
-  const ValueId square = b.reduce_mean(b.unary("square", x), {-1}, true);
-  const ValueId y = b.mul(x, b.unary("rsqrt", b.add_scalar(square, e.f64("epsilon"))));
-  return e.flag("scale") ? b.mul(y, e.weight("scale", x, {channels}, "ones")) : y;
+  const ValueId scale = channel_vector(e, "scale", x, channels, e.flag("scale"), 1);
+  return b.op_n("rms_norm", {x, scale}, {{"epsilon", e.f64("epsilon")}}, 2)[0];
 }
 
 ValueId expand_layer_group_norm(Expansion &e) {
@@ -82,21 +81,9 @@ ValueId expand_layer_group_norm(Expansion &e) {
     e.fail(base::concat(groups, " groups do not divide the channels of ", graph::to_string(dims)));
     return kNoValue;
   }
-  graph::Dims grouped = dims;
-  grouped.back() = groups;
-  grouped.push_back(channels / groups);
-  const ValueId split = b.reshape(x, grouped);
-  // All but the rows and the groups.
-  std::vector<int64_t> axes;
-  for (size_t axis = 1; axis + 2 < grouped.size(); ++axis)
-    axes.push_back(static_cast<int64_t>(axis));
-  axes.push_back(-1);
-  const ValueId difference = b.sub(split, b.reduce_mean(split, axes, true));
-  const ValueId variance = b.reduce_mean(b.unary("square", difference), axes, true);
-  const ValueId deviation = b.unary("rsqrt", b.add_scalar(variance, e.f64("epsilon")));
-  ValueId y = b.reshape(b.mul(difference, deviation), dims);
-  if (e.flag("scale")) y = b.mul(y, e.weight("scale", x, {channels}, "ones"));
-  return e.flag("center") ? b.add(y, e.weight("offset", x, {channels}, "zeros")) : y;
+  const ValueId scale = channel_vector(e, "scale", x, channels, e.flag("scale"), 1);
+  const ValueId offset = channel_vector(e, "offset", x, channels, e.flag("center"), 0);
+  return b.op_n("group_norm", {x, scale, offset}, {{"groups", groups}, {"epsilon", e.f64("epsilon")}}, 3)[0];
 }
 
 }  // namespace tutti::impl::nn
