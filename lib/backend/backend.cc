@@ -7,6 +7,7 @@
 
 #include "backend/build_id.h"
 #include "base/json.h"
+#include "base/memory.h"
 
 namespace tutti::impl::backend {
 
@@ -37,7 +38,8 @@ Status check_table(const tutti_backend_api *api, std::string_view build_id) {
   if (api->device == nullptr || api->buffer == nullptr || api->stream == nullptr || api->executable == nullptr ||
       api->program == nullptr)
     return base::unavailable("backend '", api->name, "' lacks one of its tables");
-  if (api->device->struct_size < sizeof(tutti_device_table) || api->buffer->struct_size < sizeof(tutti_buffer_table) ||
+  if (api->device->struct_size < offsetof(tutti_device_table, available_bytes) ||
+      api->buffer->struct_size < sizeof(tutti_buffer_table) ||
       api->stream->struct_size < offsetof(tutti_stream_table, event_create_timed) ||
       api->executable->struct_size < sizeof(tutti_executable_table) ||
       api->program->struct_size < sizeof(tutti_program_table))
@@ -86,6 +88,7 @@ Result<DeviceDescription> Backend::describe_device(int32_t index) const {
   if (reader.has("reaches")) {
     TUTTI_ASSIGN(description.reaches, reader.get_strings("reaches"));
   }
+  TUTTI_ASSIGN(description.memory, reader.get_string("memory", has_host_memory() ? "host" : description.name));
   return description;
 }
 
@@ -145,6 +148,18 @@ Device::Device(BackendRef backend, int32_t index, DeviceDescription description,
     : backend_(std::move(backend)), index_(index), description_(std::move(description)), handle_(handle) {}
 
 Device::~Device() { api().device->close(handle_); }
+
+Result<int64_t> Device::available_bytes() const {
+  const tutti_device_table &table = *api().device;
+  const bool is_told = table.struct_size >= sizeof(table) && table.available_bytes != nullptr;
+  if (!is_told) {
+    if (backend_->has_host_memory()) return base::available_memory();
+    return description_.memory_bytes > 0 ? description_.memory_bytes : INT64_MAX;
+  }
+  const int64_t bytes = table.available_bytes(handle_);
+  if (bytes < 0) return base::internal_error("device ", name(), " does not know how much of its memory is free");
+  return bytes;
+}
 
 Result<Buffer> Device::allocate(int64_t bytes, int64_t alignment) {
   if (bytes < 0) return base::invalid_argument("a buffer of ", bytes, " bytes");

@@ -43,6 +43,7 @@ struct DeviceDescription {
   int64_t memory_bytes = 0;
   std::string description;
   std::vector<std::string> reaches;  ///< names of devices whose memory it reads without the host
+  std::string memory;                ///< the name of its memory: devices with equal ones share it
 };
 
 /// The library's own build id: what an in-tree plug-in must have been built with.
@@ -120,6 +121,9 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Memory of the device; contents undefined. `bytes` may be 0. RESOURCE_EXHAUSTED when there is none or the memory
   /// budget is used up.
   base::Result<Buffer> allocate(int64_t bytes, int64_t alignment = 64);
+  /// Bytes of its memory that may be allocated now, whatever the memory budget says; INT64_MAX where there is no limit.
+  /// Not for hot loops.
+  base::Result<int64_t> available_bytes() const;
   /// Memory of the host for copies to and from the device. UNIMPLEMENTED unless the backend copies by address.
   base::Result<HostMemory> allocate_host(int64_t bytes);
   base::Result<Stream> create_stream();

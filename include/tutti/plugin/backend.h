@@ -104,19 +104,19 @@ typedef struct tutti_backend_host {
 /// Devices of a backend. Logical devices are devices to all above: "cpu:0" and "cpu:1" may be the same silicon.
 typedef struct tutti_device_table {
   uint64_t struct_size;
-
   /// Number of devices, numbered from 0. May be 0 (no such hardware here).
   int32_t (*count)(tutti_backend *backend);
-
   /// Writes {"name": "cpu:0", "kind": "cpu", "memory_bytes": ..., "description": "..."} without opening the device.
   /// Devices of equal "kind" run each other's executables. "reaches": names of those whose memory it reads directly.
+  /// "memory": the name of its memory, which others may share.
   int32_t (*describe)(tutti_backend *backend, int32_t index, tutti_text_writer write, void *user,
                       tutti_error_sink *sink);
-
   /// Opens device `index`. `options_json` is an object of backend-defined settings; an unknown key is an error.
   int32_t (*open)(tutti_backend *backend, int32_t index, const char *options_json, tutti_device **device,
                   tutti_error_sink *sink);
   void (*close)(tutti_device *device);
+  /// (optional; appended) Bytes of its memory that may be allocated now, or -1 if that cannot be told.
+  int64_t (*available_bytes)(tutti_device *device);
 } tutti_device_table;
 
 /// Memory of a device. Copies are ordered on `stream`; stream NULL means done when the call returns.

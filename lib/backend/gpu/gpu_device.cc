@@ -106,7 +106,8 @@ int32_t device_describe(tutti_backend *backend, int32_t index, tutti_text_writer
                                {"kind", facts.kind},
                                {"memory_bytes", self.memory_limit > 0 ? self.memory_limit : facts.memory_bytes},
                                {"description", facts.description},
-                               {"reaches", std::move(reached)}})
+                               {"reaches", std::move(reached)},
+                               {"memory", base::concat("GPU ", self.ordinals[static_cast<size_t>(index)])}})
                    .dump());
     return Status();
   });
@@ -127,6 +128,15 @@ int32_t device_open(tutti_backend *backend, int32_t index, const char *options_j
 }
 
 void device_close(tutti_device *device) { delete reinterpret_cast<GpuDevice *>(device); }
+
+int64_t device_available_bytes(tutti_device *handle) {
+  const GpuDevice &device = GpuDevice::of(handle);
+  size_t available = 0, total = 0;
+  if (!device.make_current().ok() || gpuMemGetInfo(&available, &total) != gpuSuccess) return -1;
+  const int64_t limit = device.backend->memory_limit, in_use = device.bytes_in_use.load();
+  const auto free = static_cast<int64_t>(available);
+  return limit > 0 ? std::min(free, std::max<int64_t>(limit - in_use, 0)) : free;
+}
 
 // ---- memory ----
 
@@ -349,8 +359,8 @@ int32_t event_elapsed(tutti_event *begin, tutti_event *end, int64_t *nanoseconds
 
 }  // namespace
 
-const tutti_device_table kDeviceTable = {sizeof(tutti_device_table), device_count, device_describe, device_open,
-                                         device_close};
+const tutti_device_table kDeviceTable = {
+    sizeof(tutti_device_table), device_count, device_describe, device_open, device_close, device_available_bytes};
 const tutti_buffer_table kBufferTable = {
     sizeof(tutti_buffer_table), buffer_allocate, buffer_release, buffer_device_pointer,
     buffer_host_pointer,        buffer_read,     buffer_write,   buffer_fill_zero};
