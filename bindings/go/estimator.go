@@ -219,6 +219,38 @@ func (e *Estimator) WriteVariable(name string, value *Tensor) error {
 	return fromC(code, failure)
 }
 
+// EstimateMemory tells, as JSON, what training on batches of batchSize rows (0 = the dataset's) will take of the
+// devices' memory: for each device weights, slots, gradients, workspace, input, total and what is available, in bytes,
+// and whether all fits. Nothing is trained.
+func (e *Estimator) EstimateMemory(dataset *Dataset, batchSize int64) (string, error) {
+	var use uses
+	defer use.leave()
+	number, data := use.of(e.ref()), use.of(dataset.ref())
+	if use.err != nil {
+		return "", use.err
+	}
+	var failure uintptr
+	if text := raw.Estimator_estimate_memory(number, data, batchSize, &failure); failure == 0 {
+		return text, nil
+	}
+	return "", fromC(raw.Error_get_code(failure), failure)
+}
+
+// FindBatchSize is the largest batch size from 1 to most that fits by that estimate.
+func (e *Estimator) FindBatchSize(dataset *Dataset, most int64) (int64, error) {
+	var use uses
+	defer use.leave()
+	number, data := use.of(e.ref()), use.of(dataset.ref())
+	if use.err != nil {
+		return 0, use.err
+	}
+	var failure uintptr
+	if rows := raw.Estimator_find_batch_size(number, data, most, &failure); failure == 0 {
+		return rows, nil
+	}
+	return 0, fromC(raw.Error_get_code(failure), failure)
+}
+
 // SetTrainable freezes or frees the variables whose name matches a pattern with * and ?. Before the first training.
 func (e *Estimator) SetTrainable(pattern string, trainable bool) error {
 	var use uses

@@ -199,6 +199,15 @@ func TestHostScalarsAndVariables(t *testing.T) {
 		return nil
 	}, EstimatorOptions{RunOptions: RunOptions{KeepGradients: true}}))
 	closed(t, estimator, dataset)
+	if text := must[string](t)(estimator.EstimateMemory(dataset, 7)); !strings.Contains(text, `"batch_size":7,`) {
+		t.Error("an estimate for 7 rows:", text)
+	}
+	if rows := must[int64](t)(estimator.FindBatchSize(dataset, 50)); rows != 50 {
+		t.Error("50 rows fit, not only", rows)
+	}
+	if _, err := estimator.FindBatchSize(dataset, 0); err == nil || !strings.Contains(err.Error(), "'most' must be") {
+		t.Error("no batch has 0 rows:", err)
+	}
 	session := must[*Session](t)(estimator.OpenSession(background, dataset, TrainOptions{}))
 	closed(t, session)
 	read := func() []float32 {

@@ -183,6 +183,19 @@ static inline const char *tutti_swig_context_stop_profile(tutti_context *context
   return tutti_context_stop_profile(context, &text, err) == TUTTI_OK ? text : NULL;
 }
 
+static inline const char *tutti_swig_estimator_estimate_memory(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                                               int64_t batch_size, tutti_error **err) {
+  const char *text = NULL;
+  return tutti_estimator_estimate_memory(estimator, dataset, batch_size, &text, err) == TUTTI_OK ? text : NULL;
+}
+
+/* 0 after an error. */
+static inline int64_t tutti_swig_estimator_find_batch_size(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                                           int64_t most, tutti_error **err) {
+  int64_t batch_size = 0;
+  return tutti_estimator_find_batch_size(estimator, dataset, most, &batch_size, err) == TUTTI_OK ? batch_size : 0;
+}
+
 static inline const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err) {
   const char *text = NULL;
   return tutti_iterator_save(iterator, &text, err) == TUTTI_OK ? text : NULL;

@@ -47,6 +47,8 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_context_set_log;
 %ignore tutti_context_stop_profile;
 %ignore tutti_estimator_create;
+%ignore tutti_estimator_estimate_memory;
+%ignore tutti_estimator_find_batch_size;
 %ignore tutti_hooks_add;
 %ignore tutti_iterator_get_report;
 %ignore tutti_iterator_save;
@@ -130,6 +132,10 @@ void tutti_swig_file_call_add_name(struct tutti_call *call, const char *name);
 void tutti_swig_file_call_finish(struct tutti_call_queue *queue, struct tutti_call *call, int64_t file, int64_t number,
                                  const char *version, int32_t code, tutti_error *taken);
 const char *tutti_swig_context_stop_profile(tutti_context *context, tutti_error **err);
+const char *tutti_swig_estimator_estimate_memory(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                                 int64_t batch_size, tutti_error **err);
+int64_t tutti_swig_estimator_find_batch_size(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t most,
+                                             tutti_error **err);
 const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_iterator_get_report(tutti_iterator *iterator, tutti_error **err);
 const char *tutti_swig_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,

@@ -82,6 +82,20 @@ TUTTI_API int32_t tutti_estimator_write_variable(tutti_estimator *estimator, con
  * TUTTI_NOT_FOUND when the variable is not trained. */
 TUTTI_API int32_t tutti_estimator_read_gradient(tutti_estimator *estimator, const char *variable, tutti_tensor **out,
                                                 tutti_error **err);
+/* What training on batches of `batch_size` rows of `dataset` (0 = its own batch size) will take of the devices' memory,
+ * as JSON: {"batch_size", "devices": [{"device", "weights", "slots", "gradients", "workspace", "input", "total",
+ * "memory", "available"}, ...], "total", "fits"}. All but the first of each are bytes, "memory" is the name of what
+ * devices may share, "available" what is free there now. Programs are compiled for it, which takes as long as before a
+ * first step, but nothing is allocated for them and nothing is trained. What drivers and libraries take for themselves
+ * is not counted, nor memory of a "map" on devices. TUTTI_INVALID_ARGUMENT for a dataset without batches, or whose
+ * shapes only the data tells. `*out` is lent until the next call for the estimator. */
+TUTTI_API int32_t tutti_estimator_estimate_memory(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                                  int64_t batch_size, const char **out, tutti_error **err);
+/* The largest batch size from 1 to `most` that fits by that estimate: one that is larger by a thirty-second does not.
+ * TUTTI_RESOURCE_EXHAUSTED, which names what one row needs and what lacks, when not even that fits. */
+TUTTI_API int32_t tutti_estimator_find_batch_size(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                                  int64_t most, int64_t *batch_size, tutti_error **err);
+
 /* Freezes (0) or frees (1) the variables whose name matches a pattern with * and ?. Before the first train. */
 TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, const char *pattern, uint8_t trainable,
                                                 tutti_error **err);

@@ -76,7 +76,8 @@ Status describe_devices(ContextCore &core) {
                                     {"kind", device.kind},
                                     {"memory_bytes", budget != nullptr ? budget->limit() : device.memory_bytes},
                                     {"description", device.description},
-                                    {"reaches", base::JsonArray(device.reaches.begin(), device.reaches.end())}})
+                                    {"reaches", base::JsonArray(device.reaches.begin(), device.reaches.end())},
+                                    {"memory", device.memory}})
             .dump());
   }
   if (core.device_names.empty()) return base::unavailable("backend '", core.backend->name(), "' has no devices here");

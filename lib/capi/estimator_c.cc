@@ -10,6 +10,7 @@
 #include "capi/result_c.h"
 #include "capi/strategy_c.h"
 #include "estimator/hooks/standing_hooks.h"
+#include "estimator/memory_need.h"
 
 namespace tutti::impl::capi {
 
@@ -18,6 +19,12 @@ constinit HandleType<EstimatorObject> estimator_handles{"estimator"};
 void EstimatorObject::remember(const data::ElementSpec &spec) {
   const std::lock_guard lock(mutex_);
   spec_ = spec;
+}
+
+const char *EstimatorObject::lend(std::string text) {
+  const std::lock_guard lock(mutex_);
+  lent_ = std::move(text);
+  return lent_.c_str();
 }
 
 Result<data::ElementSpec> EstimatorObject::spec() const {
@@ -228,6 +235,33 @@ int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, const char *pa
       return base::failed_precondition("variables must be frozen or freed before the estimator is used");
     const std::lock_guard lock(object->rules().mutex);
     object->rules().rules.emplace_back(pattern, trainable != 0);
+    return Status();
+  });
+}
+
+int32_t tutti_estimator_estimate_memory(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t batch_size,
+                                        const char **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
+    TUTTI_ASSIGN(const Ref<DatasetObject> data, find_dataset(*object, dataset, "dataset"));
+    if (batch_size < 0) return base::invalid_argument("argument 'batch_size' must be 0 or more, got ", batch_size);
+    TUTTI_ASSIGN(const distribute::MemoryEstimate estimate,
+                 estimator::estimate_memory(object->estimator().state(), *data->dataset(), batch_size));
+    *out = object->lend(estimate.to_json().dump());
+    return Status();
+  });
+}
+
+int32_t tutti_estimator_find_batch_size(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t most,
+                                        int64_t *batch_size, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(require(batch_size, "batch_size"));
+    *batch_size = 0;
+    TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
+    TUTTI_ASSIGN(const Ref<DatasetObject> data, find_dataset(*object, dataset, "dataset"));
+    if (most < 1) return base::invalid_argument("argument 'most' must be 1 or more, got ", most);
+    TUTTI_ASSIGN(*batch_size, estimator::find_batch_size(object->estimator().state(), *data->dataset(), most));
     return Status();
   });
 }

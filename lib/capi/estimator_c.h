@@ -45,6 +45,8 @@ class EstimatorObject : public base::Object {
   /// The spec of the dataset last used, which declares the inputs of a model for prediction.
   void remember(const data::ElementSpec &spec);
   Result<data::ElementSpec> spec() const;
+  /// Keeps a text that is lent until the next one.
+  const char *lend(std::string text);
   /// The names of the variables of the newest weights; lent until the next call.
   const std::vector<std::string> &variable_names();
 
@@ -56,6 +58,7 @@ class EstimatorObject : public base::Object {
   mutable std::mutex mutex_;
   std::optional<data::ElementSpec> spec_;    // guarded by mutex_
   std::vector<std::string> variable_names_;  // guarded by mutex_
+  std::string lent_;                         // guarded by mutex_
 };
 
 class SessionObject : public base::Object {

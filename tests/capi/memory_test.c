@@ -72,6 +72,46 @@ static void test_enough_is_enough(void **state) {
   tutti_options_unref(options);
 }
 
+/* What is found for the budget trains in it, and what the estimate says is about what that takes. */
+static void test_batches_are_found_for_a_budget(void **state) {
+  (void)state;
+  tutti_options *options = make_options("context", "{\"logical_devices\": 1, \"memory_bytes\": 90000000}");
+  tutti_options_set_string(options, "plugin", plugin);
+  tutti_context *context = NULL;
+  tutti_estimator *wide = NULL;
+  const char *text = NULL;
+  int64_t rows = -1;
+  assert_ok(tutti_context_create(options, &context, &err));
+  tutti_pipeline *pipeline = toy_rows(context, 2000);
+  tutti_dataset *dataset = NULL, *few = NULL;
+  assert_ok(tutti_pipeline_build(pipeline, &few, &err));
+  assert_ok(tutti_estimator_create(context, wide_model, NULL, NULL, NULL, NULL, &wide, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "a model takes batches: add batch()",
+               tutti_estimator_estimate_memory(wide, few, 10, &text, &err));
+  tutti_pipeline_unref(pipeline);
+  pipeline = toy_rows(context, 2000);
+  tutti_pipeline_batch(pipeline, 1000, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline);
+  assert_ok(tutti_estimator_estimate_memory(wide, dataset, 0, &text, &err));
+  assert_contains(text, "\"batch_size\":1000");
+  assert_contains(text, "\"fits\":false");
+  assert_ok(tutti_estimator_find_batch_size(wide, dataset, 1000, &rows, &err));
+  assert_in_range(rows, 16, 999);
+  assert_ok(tutti_estimator_estimate_memory(wide, dataset, rows, &text, &err));
+  assert_contains(text, "\"fits\":true");
+  assert_contains(text, plugin[0] != '\0' ? "\"memory\":\"GPU 0\"" : "\"memory\":\"host\"");
+  assert_error(TUTTI_INVALID_ARGUMENT, "'batch_size' must be 0 or more, got -1",
+               tutti_estimator_estimate_memory(wide, dataset, -1, &text, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "'most' must be 1 or more, got 0",
+               tutti_estimator_find_batch_size(wide, dataset, 0, &rows, &err));
+  tutti_dataset_unref(dataset);
+  tutti_dataset_unref(few);
+  tutti_estimator_unref(wide);
+  tutti_context_unref(context);
+  tutti_options_unref(options);
+}
+
 static void test_gpus_are_listed(void **state) {
   (void)state;
   const char *bad[] = {"one", "0,", ",0", "0;1", "-1", "0 ,1"};
@@ -99,10 +139,12 @@ int main(int argc, char **argv) {
   const struct CMUnitTest on_processors[] = {
       cmocka_unit_test(test_a_budget_is_kept),
       cmocka_unit_test(test_enough_is_enough),
+      cmocka_unit_test(test_batches_are_found_for_a_budget),
       cmocka_unit_test(test_gpus_are_listed),
   };
   const struct CMUnitTest on_gpus[] = {
       cmocka_unit_test(test_a_budget_is_kept),
+      cmocka_unit_test(test_batches_are_found_for_a_budget),
       cmocka_unit_test(test_gpus_are_listed),
   };
   if (argc > 1) {

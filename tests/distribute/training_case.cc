@@ -25,7 +25,7 @@ static std::string_view chosen_backend() {
 
 bool is_test_backend_slow() { return chosen_backend().starts_with('/'); }
 
-Result<impl::backend::BackendRef> open_test_backend(int32_t devices) {
+Result<impl::backend::BackendRef> open_test_backend(int32_t devices, const impl::backend::HostOptions &host) {
   const std::string options = "{\"logical_devices\": " + std::to_string(devices) + "}";
   const std::string_view chosen = chosen_backend();
   if (chosen == "deferred" || chosen == "separate") {
@@ -33,9 +33,9 @@ Result<impl::backend::BackendRef> open_test_backend(int32_t devices) {
     settings.has_host_memory = false;
     settings.late = chosen == "deferred" ? Late::everything : Late::nothing;
     LazyBackend::begin(std::move(settings));
-    return impl::backend::Backend::create(LazyBackend::entry, options, {});
+    return impl::backend::Backend::create(LazyBackend::entry, options, host);
   }
-  Result<impl::backend::BackendRef> opened = impl::runtime::open_backend(chosen, options, {});
+  Result<impl::backend::BackendRef> opened = impl::runtime::open_backend(chosen, options, host);
   if (opened.code() == impl::base::Code::unavailable) {
     // No such device here: the program ends as skipped.
     std::printf("skipped: %s\n", opened.status().to_string().c_str());

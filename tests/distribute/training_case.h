@@ -32,7 +32,7 @@ using impl::tensor::Tensor;
 /// The backend under test ("reference", or what TUTTI_TEST_BACKEND says) with that many logical devices: a name, the
 /// absolute path of a plug-in, or one of lazy_backend.h without host memory: "deferred" (everything is late),
 /// "separate" (nothing is).
-Result<impl::backend::BackendRef> open_test_backend(int32_t devices);
+Result<impl::backend::BackendRef> open_test_backend(int32_t devices, const impl::backend::HostOptions &host = {});
 /// It computes so slowly that fewer cases must do: a plug-in, which is an emulated device.
 bool is_test_backend_slow();
 /// One device for count 1, else mirrored over `count` devices.

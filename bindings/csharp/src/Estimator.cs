@@ -190,6 +190,36 @@ namespace Tutti
             }
         }
 
+        /// <summary>What training on batches of so many rows (0 = the dataset's) will take of the devices' memory, as
+        /// JSON: for each device the bytes of weights, slots, gradients, workspace, input, total and what is available,
+        /// and whether all fits. Nothing is trained.</summary>
+        public string EstimateMemory(Dataset dataset, long batchSize = 0)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                string text = Raw.estimator_estimate_memory(use.Of(this), use.Need(dataset, "dataset"), batchSize,
+                    out failure);
+                if (failure != IntPtr.Zero)
+                    Errors.Check(Raw.error_get_code(failure), failure);
+                return text;
+            }
+        }
+
+        /// <summary>The largest batch size from 1 to most that fits by that estimate.</summary>
+        public long FindBatchSize(Dataset dataset, long most)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                long rows = Raw.estimator_find_batch_size(use.Of(this), use.Need(dataset, "dataset"), most,
+                    out failure);
+                if (failure != IntPtr.Zero)
+                    Errors.Check(Raw.error_get_code(failure), failure);
+                return rows;
+            }
+        }
+
         /// <summary>Sets a variable; same type and shape. Training goes on with it from the next step.</summary>
         public void WriteVariable(string name, Tensor value)
         {

@@ -173,6 +173,8 @@ namespace Tutti.Tests
             using (var estimator = new Estimator(ScaledMean, new RunOptions { KeepGradients = true }))
             using (Session session = estimator.OpenSession(dataset))
             {
+                Check.True(estimator.EstimateMemory(dataset, 7).Contains("\"batch_size\":7,"), "an estimate");
+                Check.Equal(50L, estimator.FindBatchSize(dataset, 50));
                 session.Run(1);
                 Check.Same(new float[] { 1, 1, 1, 1, 1 }, Read(estimator, "size/w"), "a rate of 0 changes nothing");
                 session.SetScalar("rate", 0.5);

@@ -257,10 +257,14 @@ typedef long long swig_type_224;
 typedef _gostring_ swig_type_225;
 typedef _gostring_ swig_type_226;
 typedef _gostring_ swig_type_227;
-typedef _gostring_ swig_type_228;
-typedef _gostring_ swig_type_229;
+typedef long long swig_type_228;
+typedef long long swig_type_229;
 typedef long long swig_type_230;
-typedef long long swig_type_231;
+typedef _gostring_ swig_type_231;
+typedef _gostring_ swig_type_232;
+typedef _gostring_ swig_type_233;
+typedef long long swig_type_234;
+typedef long long swig_type_235;
 extern void _wrap_Swig_free_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_c49494de8c6a1afa(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_c49494de8c6a1afa(void);
@@ -523,9 +527,11 @@ extern uintptr_t _wrap_file_call_get_target_raw_c49494de8c6a1afa(uintptr_t arg1)
 extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_222 arg2);
 extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_223 arg3, swig_type_224 arg4, swig_type_225 arg5, int arg6, uintptr_t arg7);
 extern swig_type_226 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_227 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_228 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_229 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_230 arg2, swig_type_231 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_227 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_228 arg3, swig_voidp arg4);
+extern swig_type_229 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_230 arg3, swig_voidp arg4);
+extern swig_type_231 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_232 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_233 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_234 arg2, swig_type_235 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -3017,6 +3023,29 @@ func Context_stop_profile(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	return swig_r_1
 }
 
+func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uintptr) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_228(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_230(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	return swig_r
+}
+
 func Iterator_save(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
@@ -3046,7 +3075,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1), C.swig_type_231(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_234(_swig_i_1), C.swig_type_235(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

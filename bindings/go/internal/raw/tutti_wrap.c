@@ -367,6 +367,19 @@ static inline const char *tutti_swig_context_stop_profile(tutti_context *context
   return tutti_context_stop_profile(context, &text, err) == TUTTI_OK ? text : NULL;
 }
 
+static inline const char *tutti_swig_estimator_estimate_memory(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                                               int64_t batch_size, tutti_error **err) {
+  const char *text = NULL;
+  return tutti_estimator_estimate_memory(estimator, dataset, batch_size, &text, err) == TUTTI_OK ? text : NULL;
+}
+
+/* 0 after an error. */
+static inline int64_t tutti_swig_estimator_find_batch_size(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                                           int64_t most, tutti_error **err) {
+  int64_t batch_size = 0;
+  return tutti_estimator_find_batch_size(estimator, dataset, most, &batch_size, err) == TUTTI_OK ? batch_size : 0;
+}
+
 static inline const char *tutti_swig_iterator_save(tutti_iterator *iterator, tutti_error **err) {
   const char *text = NULL;
   return tutti_iterator_save(iterator, &text, err) == TUTTI_OK ? text : NULL;
@@ -4887,6 +4900,44 @@ _gostring_ _wrap_context_stop_profile_raw_c49494de8c6a1afa(tutti_context *_swig_
   
   result = (char *)tutti_swig_context_stop_profile(arg1,arg2);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  tutti_dataset *arg2 = (tutti_dataset *) 0 ;
+  int64_t arg3 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_dataset *)(uintptr_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = (char *)tutti_swig_estimator_estimate_memory(arg1,(struct tutti_dataset const *)arg2,arg3,arg4);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  tutti_dataset *arg2 = (tutti_dataset *) 0 ;
+  int64_t arg3 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_dataset *)(uintptr_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_swig_estimator_find_batch_size(arg1,(struct tutti_dataset const *)arg2,arg3,arg4);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 

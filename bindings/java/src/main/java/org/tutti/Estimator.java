@@ -233,6 +233,41 @@ public final class Estimator extends NativeObject {
         }
     }
 
+    /** What training will take of the devices' memory; nothing is trained.
+     *
+     * @param dataset what would be trained on
+     * @param batchSize rows of a batch; 0 = the dataset's
+     * @return as JSON, for each device the bytes of weights, slots, gradients, workspace, input, total and what is
+     *     available, and whether all fits
+     */
+    public String estimateMemory(Dataset dataset, long batchSize) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            String text = Raw.estimator_estimate_memory(use.of(this), use.of(dataset), batchSize, failure);
+            if (failure[0] != 0) {
+                TuttiException.check(Raw.error_get_code(failure[0]), failure);
+            }
+            return text;
+        }
+    }
+
+    /** The largest batch size that fits by that estimate.
+     *
+     * @param dataset what would be trained on
+     * @param most the largest that is tried
+     * @return from 1 to most
+     */
+    public long findBatchSize(Dataset dataset, long most) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            long rows = Raw.estimator_find_batch_size(use.of(this), use.of(dataset), most, failure);
+            if (failure[0] != 0) {
+                TuttiException.check(Raw.error_get_code(failure[0]), failure);
+            }
+            return rows;
+        }
+    }
+
     /** Sets a variable. Training goes on with it from the next step.
      *
      * @param name which one

@@ -104,6 +104,8 @@ public class ToyTest {
         try (Dataset dataset = Toy.dataset();
              Estimator estimator = new Estimator(model, null, new RunOptions().keepGradients(true));
              Session session = estimator.openSession(dataset, null)) {
+            assertTrue(estimator.estimateMemory(dataset, 7).contains("\"batch_size\":7,"));
+            assertEquals(50, estimator.findBatchSize(dataset, 50));
             session.run(1);
             assertArrayEquals(ones, read(estimator, "size/w"), 0);
             session.setScalar("rate", 0.5);

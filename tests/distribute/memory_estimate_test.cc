@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What training is said to take of memory against what it takes, as the memory budget counts it; and the batch that is
+// found for a budget against budgets in which it trains and does not.
+#include "distribute/memory_estimate.h"
+
+#include <cstdlib>
+
+#include "distribute/training_case.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+namespace backend = impl::backend;
+using impl::distribute::MemoryEstimate;
+using impl::distribute::MemoryEstimator;
+using impl::distribute::Strategy;
+
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 40;
+constexpr int64_t kRows = 96;
+
+struct Budgeted {
+  std::shared_ptr<backend::MemoryBudget> budget;
+  StrategyRef strategy;
+};
+
+Budgeted open_with_budget(int32_t devices, int64_t bytes) {
+  backend::HostOptions host;
+  host.memory = std::make_shared<backend::MemoryBudget>(bytes);
+  const auto opened = assert_ok_value(open_test_backend(devices, host));
+  return {host.memory,
+          assert_ok_value(devices == 1 ? Strategy::one_device({opened, 0}) : Strategy::mirrored_all(opened))};
+}
+
+NetworkCase network_of(int64_t hidden) {
+  NetworkCase network;
+  network.features = 20;
+  network.hidden = hidden;
+  network.optimizer = Optimizer::adam;
+  return network;
+}
+
+impl::data::DatasetRef rows_of(const NetworkCase &network, int64_t batch) {
+  return make_rows(std::max(kRows, batch), network.features, network.classes, network.dtype, batch);
+}
+
+/// Steps on two full batches, or the first error.
+Status train_two_steps(const Model &model, const StrategyRef &strategy, const TrainerOptions &options,
+                       const NetworkCase &network, int64_t batch, int64_t *in_use,
+                       const backend::MemoryBudget &budget) {
+  TUTTI_ASSIGN(const auto trainer, Trainer::open(model, strategy, options));
+  TUTTI_TRY(trainer->initialize());
+  TUTTI_ASSIGN(auto iterator,
+               make_endless_batch(batch, network.features, network.classes, network.dtype)->make_iterator({}));
+  TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+  TUTTI_TRY(trainer->run(2, nullptr));
+  *in_use = budget.in_use();
+  return Status();
+}
+
+void expect_near(const MemoryEstimate &estimate, int64_t in_use, const std::string &what) {
+  const auto difference = static_cast<double>(std::llabs(estimate.total() - in_use));
+  if (difference <= 0.1 * static_cast<double>(in_use)) return;
+  fail_msg("%s: estimated %s, %lld bytes in use", what.c_str(), estimate.to_json().dump().c_str(),
+           static_cast<long long>(in_use));
+}
+
+std::unique_ptr<MemoryEstimator> open_estimator(const Model &model, const StrategyRef &strategy,
+                                                const TrainerOptions &options, const NetworkCase &network) {
+  return assert_ok_value(MemoryEstimator::open(model, strategy, options, rows_of(network, kRows)->spec()));
+}
+
+void estimates_are_what_is_taken(void **) {
+  const NetworkCase network = network_of(is_test_backend_slow() ? 200 : 700);
+  const Model model = assert_ok_value(build_network(network));
+  for (const int32_t devices : {1, 2, 3}) {
+    for (const int32_t accumulation : {1, 2}) {
+      for (const int64_t batch : {int64_t{5}, kRows}) {
+        TrainerOptions options;
+        options.accumulation = accumulation;
+        const Budgeted tested = open_with_budget(devices, kMost);
+        const MemoryEstimate estimate =
+            assert_ok_value(open_estimator(model, tested.strategy, options, network)->estimate(batch));
+        assert_int_equal(tested.budget->in_use(), 0);
+        assert_int_equal(estimate.devices.size(), devices);
+        assert_true(estimate.room().bytes >= 0);
+        int64_t in_use = 0;
+        assert_ok(train_two_steps(model, tested.strategy, options, network, batch, &in_use, *tested.budget));
+        expect_near(estimate, in_use, impl::base::concat(devices, " devices, ", accumulation, " x ", batch, " rows"));
+      }
+    }
+  }
+}
+
+void logical_replicas_are_counted(void **) {
+  const NetworkCase network = network_of(300);
+  const Model model = assert_ok_value(build_network(network));
+  TrainerOptions options;
+  options.level = backend::Level::invariant;
+  options.logical_replicas = 4;
+  const Budgeted tested = open_with_budget(2, kMost);
+  const MemoryEstimate estimate =
+      assert_ok_value(open_estimator(model, tested.strategy, options, network)->estimate(30));
+  int64_t in_use = 0;
+  assert_ok(train_two_steps(model, tested.strategy, options, network, 30, &in_use, *tested.budget));
+  expect_near(estimate, in_use, "two logical replicas on each device");
+}
+
+void the_largest_batch_fits_a_budget(void **) {
+  const NetworkCase network = network_of(100);
+  const Model model = assert_ok_value(build_network(network));
+  const TrainerOptions options;
+  const auto free = open_with_budget(1, kMost);
+  const auto of_all = open_estimator(model, free.strategy, options, network);
+  assert_int_equal(assert_ok_value(of_all->largest_batch(77)), 77);
+  const int64_t wanted = assert_ok_value(of_all->estimate(300)).total();
+  const Budgeted tested = open_with_budget(1, wanted);
+  const auto estimator = open_estimator(model, tested.strategy, options, network);
+  const int64_t rows = assert_ok_value(estimator->largest_batch(100000));
+  assert_true(rows >= 290 && rows <= 310);
+  assert_true(assert_ok_value(estimator->estimate(rows)).room().bytes >= 0);
+  assert_true(assert_ok_value(estimator->estimate(rows + rows / 32 + 1)).room().bytes < 0);
+  assert_int_equal(assert_ok_value(estimator->largest_batch(17)), 17);
+  // What does not fit by far is refused by training, too; what was found trains.
+  int64_t in_use = 0;
+  assert_int_equal(train_two_steps(model, tested.strategy, options, network, 2 * rows, &in_use, *tested.budget).code(),
+                   impl::base::Code::resource_exhausted);
+  const Budgeted roomy = open_with_budget(1, wanted + wanted / 10);
+  assert_ok(train_two_steps(model, roomy.strategy, options, network, rows, &in_use, *roomy.budget));
+}
+
+void what_cannot_be_told_is_said(void **) {
+  const NetworkCase network = network_of(100);
+  const Model model = assert_ok_value(build_network(network));
+  const Budgeted tested = open_with_budget(1, 2000);
+  const auto estimator = open_estimator(model, tested.strategy, {}, network);
+  const auto least = estimator->largest_batch(10);
+  assert_int_equal(least.code(), impl::base::Code::resource_exhausted);
+  assert_error_contains(least, "batches of 1 row needs");
+  assert_error_contains(least, "more than the memory budget has");
+  assert_error_contains(estimator->estimate(0), "expected at least 1");
+  assert_error_contains(estimator->largest_batch(0), "expected at least 1");
+  impl::data::ElementSpec spec = rows_of(network, kRows)->spec();
+  spec.components[0].dims[1] = impl::graph::Dim::symbol("length");
+  const auto unknown = assert_ok_value(MemoryEstimator::open(model, tested.strategy, {}, spec));
+  assert_error_contains(unknown->estimate(3), "dimension 1 is known from the data alone");
+  spec.batch_size = 0;
+  assert_error_contains(MemoryEstimator::open(model, tested.strategy, {}, spec), "single elements");
+}
+
+}  // namespace
+}  // namespace tutti::testing
+
+int main() {
+  using namespace tutti::testing;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(estimates_are_what_is_taken),
+      cmocka_unit_test(logical_replicas_are_counted),
+      cmocka_unit_test(the_largest_batch_fits_a_budget),
+      cmocka_unit_test(what_cannot_be_told_is_said),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
