@@ -48,6 +48,12 @@ type ContextOptions struct {
 	// absolute path, or off; empty = the environment's TUTTI_CACHE_DIR, else XDG_CACHE_HOME/tutti, else
 	// ~/.cache/tutti.
 	PlanCache string
+	// Share of each GPU's memory that the library allocates at most, for a backend of GPUs; it is taken as it is
+	// needed. 0 = all.
+	GpuMemoryFraction float64
+	// What does not fit into a GPU's memory is put into the host's (page-locked) instead of being refused, which is
+	// logged and makes steps many times slower; for a backend of GPUs.
+	GpuUsesHostMemory bool
 	// Bytes that the devices may hold together for weights, optimizer slots, gradients and intermediate results; 0
 	// = no limit.
 	MemoryBytes int64
@@ -73,6 +79,12 @@ func (o ContextOptions) fill(handle uintptr) {
 	}
 	if o.PlanCache != "" {
 		raw.Options_set_string(handle, "plan_cache", o.PlanCache)
+	}
+	if o.GpuMemoryFraction != 0 {
+		raw.Options_set_f64(handle, "gpu_memory_fraction", o.GpuMemoryFraction)
+	}
+	if o.GpuUsesHostMemory {
+		raw.Options_set_bool(handle, "gpu_uses_host_memory", o.GpuUsesHostMemory)
 	}
 	if o.MemoryBytes != 0 {
 		raw.Options_set_i64(handle, "memory_bytes", o.MemoryBytes)

@@ -57,6 +57,8 @@ Result<backend::BackendRef> open(const ResolvedOptions &options, const backend::
   if (devices > 0) settings.set("logical_devices", devices);
   TUTTI_ASSIGN(base::JsonArray gpus, listed_gpus(options.text("gpus")));
   if (!gpus.empty()) settings.set("gpus", std::move(gpus));
+  if (options.was_set("gpu_memory_fraction")) settings.set("gpu_memory_fraction", options.f64("gpu_memory_fraction"));
+  if (options.flag("gpu_uses_host_memory")) settings.set("gpu_uses_host_memory", true);
   if (!options.text("plan_cache").empty()) settings.set("plan_cache", options.text("plan_cache"));
   if (!options.text("plugin").empty())
     return runtime::load_plugin(options.text("plugin"), settings.dump(), host, backend::build_id());

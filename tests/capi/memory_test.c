@@ -2,6 +2,7 @@
  * The memory budget of a context: what does not fit is refused with the need and the budget, and costs nothing. With
  * the path of a plug-in: the same on its devices. */
 #include <stdio.h>
+#include <string.h>
 
 #include "capi_testing.h"
 
@@ -112,6 +113,60 @@ static void test_batches_are_found_for_a_budget(void **state) {
   tutti_options_unref(options);
 }
 
+static void count_lines(void *user, int32_t severity, const char *text) {
+  if (severity == TUTTI_LOG_WARNING && strstr(text, "taken from the host's memory") != NULL) ++*(int *)user;
+}
+
+/* The loss of wide_model's last step with context options; how many warnings were logged. */
+static double wide_loss(const char *settings, int *warnings) {
+  tutti_options *options = make_options("context", settings);
+  tutti_options_set_string(options, "plugin", plugin);
+  tutti_context *context = NULL;
+  tutti_estimator *wide = NULL;
+  tutti_result *result = NULL;
+  *warnings = 0;
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_ok(tutti_context_set_log(context, count_lines, warnings, NULL, TUTTI_LOG_WARNING, &err));
+  tutti_dataset *dataset = dataset_in(context);
+  assert_ok(tutti_estimator_create(context, wide_model, NULL, NULL, NULL, NULL, &wide, &err));
+  assert_ok(tutti_estimator_train(wide, dataset, NULL, NULL, NULL, &result, &err));
+  const double loss = tutti_result_get_loss(result);
+  tutti_result_unref(result);
+  tutti_dataset_unref(dataset);
+  tutti_estimator_unref(wide);
+  tutti_context_unref(context);
+  tutti_options_unref(options);
+  return loss;
+}
+
+/* The emulated GPU has 4 GiB: a two-hundredth are 21 MB, a third of what wide_model needs. */
+static void test_a_share_of_a_gpu_is_kept(void **state) {
+  (void)state;
+  tutti_options *options = make_options("context", "{\"logical_devices\": 2, \"gpu_memory_fraction\": 0.005}");
+  tutti_options_set_string(options, "plugin", plugin);
+  tutti_context *context = NULL;
+  tutti_estimator *wide = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_contains(tutti_context_describe_device(context, 1), "\"memory_bytes\":21474836,");
+  tutti_dataset *dataset = dataset_in(context);
+  assert_ok(tutti_estimator_create(context, wide_model, NULL, NULL, NULL, NULL, &wide, &err));
+  assert_error(TUTTI_RESOURCE_EXHAUSTED, "of the 21474836 bytes that are allowed of its GPU",
+               tutti_estimator_train(wide, dataset, NULL, NULL, NULL, NULL, &err));
+  int64_t rows = -1;
+  assert_error(TUTTI_RESOURCE_EXHAUSTED, "more than memory 'GPU 0' has",
+               tutti_estimator_find_batch_size(wide, dataset, 8, &rows, &err));
+  tutti_dataset_unref(dataset);
+  tutti_estimator_unref(wide);
+  tutti_context_unref(context);
+  tutti_options_unref(options);
+  int warnings = 0;
+  const double loss = wide_loss("{\"logical_devices\": 1}", &warnings);
+  assert_int_equal(warnings, 0);
+  const char *with_host = "{\"logical_devices\": 1, \"gpu_memory_fraction\": 0.005, \"gpu_uses_host_memory\": true}";
+  assert_true(wide_loss(with_host, &warnings) == loss);
+  assert_true(warnings > 0);
+}
+
 static void test_gpus_are_listed(void **state) {
   (void)state;
   const char *bad[] = {"one", "0,", ",0", "0;1", "-1", "0 ,1"};
@@ -144,6 +199,7 @@ int main(int argc, char **argv) {
   };
   const struct CMUnitTest on_gpus[] = {
       cmocka_unit_test(test_a_budget_is_kept),
+      cmocka_unit_test(test_a_share_of_a_gpu_is_kept),
       cmocka_unit_test(test_batches_are_found_for_a_budget),
       cmocka_unit_test(test_gpus_are_listed),
   };

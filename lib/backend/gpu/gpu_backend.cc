@@ -44,9 +44,22 @@ Result<std::vector<int32_t>> chosen_gpus(const JsonReader &options) {
   return gpus;
 }
 
+Status read_shares(const JsonReader &options, GpuBackend &backend) {
+  TUTTI_ASSIGN(const double fraction, options.get_double("gpu_memory_fraction", 0));
+  if (!(fraction >= 0 && fraction <= 1))
+    return base::invalid_argument("gpu_memory_fraction is ", fraction, ", expected 0 (no limit) to 1");
+  for (const int32_t ordinal : backend.ordinals) {
+    GpuShare &share = backend.shares[ordinal];
+    if (fraction == 0) continue;
+    TUTTI_ASSIGN(const platform::DeviceFacts facts, platform::describe(ordinal));
+    share.limit = std::max<int64_t>(static_cast<int64_t>(fraction * static_cast<double>(facts.memory_bytes)), 1);
+  }
+  return Status();
+}
+
 Status read_options(const JsonReader &options, GpuBackend &backend) {
-  TUTTI_TRY(options.only_keys(
-      {"logical_devices", "gpus", "memory_limit_bytes", "launch", "plan_cache", "generated_kernels"}));
+  TUTTI_TRY(options.only_keys({"logical_devices", "gpus", "memory_limit_bytes", "gpu_memory_fraction",
+                               "gpu_uses_host_memory", "launch", "plan_cache", "generated_kernels"}));
   TUTTI_ASSIGN(const std::vector<int32_t> gpus, chosen_gpus(options));
   TUTTI_ASSIGN(int64_t count, options.get_integer("logical_devices", 0));
   if (count < 0 || count > kMostDevices)
@@ -57,6 +70,8 @@ Status read_options(const JsonReader &options, GpuBackend &backend) {
   TUTTI_ASSIGN(backend.memory_limit, options.get_integer("memory_limit_bytes", 0));
   if (backend.memory_limit < 0)
     return base::invalid_argument("memory_limit_bytes is ", backend.memory_limit, ", expected at least 0");
+  TUTTI_TRY(read_shares(options, backend));
+  TUTTI_ASSIGN(backend.uses_host_memory, options.get_boolean("gpu_uses_host_memory", false));
   TUTTI_ASSIGN(const std::string launch, options.get_string("launch", "graphs"));
   if (launch != "graphs" && launch != "kernels")
     return base::invalid_argument("launch is ", base::quoted(launch), ", expected \"graphs\" or \"kernels\"");

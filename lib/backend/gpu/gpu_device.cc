@@ -19,6 +19,13 @@ using base::Status;
 
 std::string GpuBackend::device_name(int32_t index) const { return base::concat(platform::name(), ":", index); }
 
+int64_t GpuBackend::bytes_of(int32_t index, int64_t gpu_bytes) const {
+  const int64_t share = shares.at(ordinals[static_cast<size_t>(index)]).limit;
+  int64_t bytes = share > 0 ? share : gpu_bytes;
+  if (memory_limit > 0) bytes = std::min(bytes, memory_limit);
+  return bytes;
+}
+
 // ---- devices ----
 
 constexpr int32_t kWarning = 2;
@@ -28,6 +35,10 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t 
   device->backend = &backend;
   device->index = index;
   device->ordinal = backend.ordinals[static_cast<size_t>(index)];
+  device->memory = std::make_unique<GpuMemory>(
+      device->name(),
+      GpuMemory::Bounds{backend.memory_limit, &backend.shares.at(device->ordinal), backend.uses_host_memory},
+      backend.host);
   TUTTI_TRY(device->make_current());
   TUTTI_TRY(status_of(gpuStreamCreateWithFlags(&device->copies, gpuStreamNonBlocking), "making a stream"));
   device->generator =
@@ -52,29 +63,12 @@ Status GpuDevice::make_current() const { return status_of(gpuSetDevice(ordinal),
 
 Result<void *> GpuDevice::allocate(int64_t bytes) {
   TUTTI_TRY(make_current());
-  const int64_t limit = backend->memory_limit;
-  const int64_t before = bytes_in_use.fetch_add(bytes);
-  if (limit > 0 && bytes > limit - before) {
-    bytes_in_use.fetch_sub(bytes);
-    return base::resource_exhausted("device ", name(), " needs ", bytes, " bytes more, and of its limit of ", limit,
-                                    " bytes ", before, " are in use");
-  }
-  void *memory = nullptr;
-  const gpuError_t error = gpuMalloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)));
-  if (error == gpuSuccess) return memory;
-  bytes_in_use.fetch_sub(bytes);
-  (void)gpuGetLastError();  // it would be reported by the next launch
-  if (error != gpuErrorMemoryAllocation) return failure_of(error, "allocating device memory");
-  size_t available = 0, total = 0;
-  (void)gpuMemGetInfo(&available, &total);
-  return base::resource_exhausted("device ", name(), " needs ", bytes, " bytes more, and of its ", total, " bytes ",
-                                  available, " are free (", before, " in use by this device)");
+  return memory->allocate(bytes);
 }
 
-void GpuDevice::release(void *memory, int64_t bytes) {
+void GpuDevice::release(void *pointer, int64_t bytes) {
   (void)make_current();
-  (void)gpuFree(memory);
-  bytes_in_use.fetch_sub(bytes);
+  memory->release(pointer, bytes);
 }
 
 namespace {
@@ -104,7 +98,7 @@ int32_t device_describe(tutti_backend *backend, int32_t index, tutti_text_writer
     write_text(write, user,
                Json(JsonObject{{"name", self.device_name(index)},
                                {"kind", facts.kind},
-                               {"memory_bytes", self.memory_limit > 0 ? self.memory_limit : facts.memory_bytes},
+                               {"memory_bytes", self.bytes_of(index, facts.memory_bytes)},
                                {"description", facts.description},
                                {"reaches", std::move(reached)},
                                {"memory", base::concat("GPU ", self.ordinals[static_cast<size_t>(index)])}})
@@ -131,11 +125,7 @@ void device_close(tutti_device *device) { delete reinterpret_cast<GpuDevice *>(d
 
 int64_t device_available_bytes(tutti_device *handle) {
   const GpuDevice &device = GpuDevice::of(handle);
-  size_t available = 0, total = 0;
-  if (!device.make_current().ok() || gpuMemGetInfo(&available, &total) != gpuSuccess) return -1;
-  const int64_t limit = device.backend->memory_limit, in_use = device.bytes_in_use.load();
-  const auto free = static_cast<int64_t>(available);
-  return limit > 0 ? std::min(free, std::max<int64_t>(limit - in_use, 0)) : free;
+  return device.make_current().ok() ? device.memory->available() : -1;
 }
 
 // ---- memory ----

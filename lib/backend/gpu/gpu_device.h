@@ -9,8 +9,8 @@
 
 #include <tutti/plugin/backend.h>
 
-#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,6 +19,7 @@
 #include "backend/gpu/device_times.h"
 #include "backend/gpu/faults.h"
 #include "backend/gpu/generated_kernels.h"
+#include "backend/gpu/gpu_memory.h"
 #include "backend/gpu/library.h"
 #include "backend/gpu/runtime.h"
 #include "base/status.h"
@@ -28,14 +29,18 @@ namespace tutti::impl::backend::gpu {
 /// What a tutti_backend handle points to.
 struct GpuBackend {
   const tutti_backend_host *host = nullptr;
-  std::vector<int32_t> ordinals;  ///< GPU of each logical device
-  int64_t memory_limit = 0;       ///< bytes each logical device may hold; 0 = what the GPU has
-  bool replays_graphs = true;     ///< false: kernels are launched one by one, for looking at errors
+  std::vector<int32_t> ordinals;       ///< GPU of each logical device
+  int64_t memory_limit = 0;            ///< bytes each logical device may hold; 0 = what the GPU has
+  std::map<int32_t, GpuShare> shares;  ///< by GPU
+  bool uses_host_memory = false;       ///< for what does not fit into a GPU's
+  bool replays_graphs = true;          ///< false: kernels are launched one by one, for looking at errors
   GenerateKernels generate_kernels = GenerateKernels::automatic;
   std::string cache_folder;  ///< "" = nothing is kept
 
   static GpuBackend &of(tutti_backend *handle) { return *reinterpret_cast<GpuBackend *>(handle); }
   std::string device_name(int32_t index) const;
+  /// What a logical device may have at most of its GPU, which has `gpu_bytes`.
+  int64_t bytes_of(int32_t index, int64_t gpu_bytes) const;
 };
 
 /// What a tutti_device handle points to.
@@ -47,7 +52,7 @@ struct GpuDevice {
   std::unique_ptr<KernelGenerator> generator;
   std::string description;       ///< of the GPU
   bool multiplies_bf16 = false;  ///< faster than f32
-  std::atomic<int64_t> bytes_in_use{0};
+  std::unique_ptr<GpuMemory> memory;
   std::mutex copies_mutex;
   gpuStream_t copies = nullptr;  ///< for copies that are done when they return; guarded by copies_mutex
 
@@ -60,7 +65,7 @@ struct GpuDevice {
   base::Status make_current() const;
   /// Memory of the device. RESOURCE_EXHAUSTED names what is needed and what there is.
   base::Result<void *> allocate(int64_t bytes);
-  void release(void *memory, int64_t bytes);
+  void release(void *pointer, int64_t bytes);
 };
 
 /// The record of one program with the texts of its faults. Kept by the program and by streams that it ran on.
