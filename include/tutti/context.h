@@ -33,9 +33,9 @@ typedef void (*tutti_destroy_fn)(void *user);
 /* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, gpus, threads, plan_cache,
  * gpu_memory_fraction, gpu_uses_host_memory, memory_bytes.
  * What needs more than memory_bytes, or than gpu_memory_fraction of a GPU, fails with TUTTI_RESOURCE_EXHAUSTED, which
- * names the need and the budget, and leaves the rest as it was. `threads` (0 = the cores that the process may use by its affinity mask and control group)
- * bounds what one call keeps busy: each device has one thread, and up to threads_per_replica if all devices can have as
- * many; the rest, one at least, is for the input pipeline. */
+ * names the need and the budget, and leaves the rest as it was. `threads` (0 = the cores that the process may use by
+ * its affinity mask and control group) bounds what one call keeps busy: each device has one thread, and up to
+ * threads_per_replica if all devices can have as many; the rest, one at least, is for the input pipeline. */
 TUTTI_API int32_t tutti_context_create(const tutti_options *options, tutti_context **out, tutti_error **err);
 TUTTI_API void tutti_context_ref(tutti_context *context);
 TUTTI_API void tutti_context_unref(tutti_context *context);
