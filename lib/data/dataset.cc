@@ -53,11 +53,44 @@ Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context
   return std::make_unique<Iterator>(self, std::move(context), std::move(stage));
 }
 
-// What next() will answer, and the state before it.
-struct Iterator::Peeked {
-  Element element;
-  Result<bool> more = false;
-  State before;
+// What next() will answer, in order, each with the state before it. A ring, which grows to the longest look ahead.
+class Iterator::Peeked {
+ public:
+  struct Answer {
+    Element element;
+    Result<bool> more = false;
+    State before;
+    // That is known: an interrupt came since, or an element was passed over.
+    bool has_before = false;
+  };
+
+  bool empty() const { return count_ == 0; }
+  size_t count() const { return count_; }
+  // The one behind `index` others, which may be the one that is not there yet.
+  Answer &operator[](size_t index) { return answers_[(first_ + index) & (answers_.size() - 1)]; }
+  // Behind which there is nothing to look at.
+  bool ends() { return count_ > 0 && !(*this)[count_ - 1].more.value_or(false); }
+  void make_room() {
+    if (count_ < answers_.size()) return;
+    std::ranges::rotate(answers_, answers_.begin() + static_cast<ptrdiff_t>(first_));
+    first_ = 0;
+    answers_.resize(answers_.size() * 2);
+  }
+  void push() { ++count_; }
+  void unpush() { --count_; }
+  Result<bool> pop(Element &element) {
+    Answer &front = answers_[first_];
+    first_ = (first_ + 1) & (answers_.size() - 1);
+    --count_;
+    front.has_before = false;
+    // What the caller had is kept: a later element may go into its memory.
+    std::swap(element, front.element);
+    return std::exchange(front.more, false);
+  }
+
+ private:
+  std::vector<Answer> answers_{1};  // a power of two of them
+  size_t first_ = 0, count_ = 0;
 };
 
 Iterator::Iterator(DatasetRef dataset, IteratorContext context, std::unique_ptr<Stage> stage)
@@ -69,49 +102,61 @@ Iterator::Iterator(DatasetRef dataset, IteratorContext context, std::unique_ptr<
 Iterator::~Iterator() = default;
 
 Result<bool> Iterator::next(Element &element) {
-  if (!has_peeked_) TUTTI_TRY(context_.cancel->check());
+  if (peeked_->empty()) TUTTI_TRY(context_.cancel->check());
   return next_if_ready(element);
 }
 
 Result<bool> Iterator::next_if_ready(Element &element) {
-  if (has_peeked_) return give_out_peeked(element);
+  if (!peeked_->empty()) return peeked_->pop(element);
+  Result<bool> more = draw(element);
+  if (!base::is_interrupt(more.status())) (*peeked_)[0].has_before = false;
+  return more;
+}
+
+Result<bool> Iterator::draw(Element &element) {
   started_ = true;
   context_.consumer->mark();
   return stage_->next(element);
 }
 
-Result<bool> Iterator::give_out_peeked(Element &element) {
-  has_peeked_ = false;
-  // What the caller had is kept: the next element may go into its memory.
-  std::swap(element, peeked_->element);
-  return std::exchange(peeked_->more, false);
-}
-
-template <typename Next>
-Result<bool> Iterator::peek_by(Next next, Element &element) {
-  if (!has_peeked_) {
-    peeked_->before.clear();
-    stage_->save(peeked_->before);
-    peeked_->more = next(peeked_->element);
-    if (base::is_interrupt(peeked_->more.status())) return std::exchange(peeked_->more, false);
-    has_peeked_ = true;
+template <typename Draw>
+Result<bool> Iterator::peek_by(Draw draw, Element &element, size_t ahead) {
+  Peeked &peeked = *peeked_;
+  while (peeked.count() <= ahead && !peeked.ends()) {
+    peeked.make_room();
+    Peeked::Answer &answer = peeked[peeked.count()];
+    if (!answer.has_before) {
+      answer.before.clear();
+      stage_->save(answer.before);
+      answer.has_before = true;
+    }
+    answer.more = draw(answer.element);
+    if (base::is_interrupt(answer.more.status())) return std::exchange(answer.more, false);
+    peeked.push();
   }
-  element = peeked_->element;
-  return peeked_->more;
+  const Peeked::Answer &answer = peeked[std::min(ahead, peeked.count() - 1)];
+  element = answer.element;
+  return answer.more;
 }
 
-Result<bool> Iterator::peek(Element &element) {
-  return peek_by([this](Element &to) { return next(to); }, element);
+Result<bool> Iterator::peek(Element &element, size_t ahead) {
+  const auto checked = [this](Element &to) -> Result<bool> {
+    TUTTI_TRY(context_.cancel->check());
+    return draw(to);
+  };
+  return peek_by(checked, element, ahead);
 }
 
-Result<bool> Iterator::peek_if_ready(Element &element) {
-  return peek_by([this](Element &to) { return next_if_ready(to); }, element);
+Result<bool> Iterator::peek_if_ready(Element &element, size_t ahead) {
+  return peek_by([this](Element &to) { return draw(to); }, element, ahead);
 }
+
+void Iterator::pass_over_peeked() { peeked_->unpush(); }
 
 Json Iterator::report() const { return context_.report->to_json(); }
 
 Json Iterator::save() const {
-  if (has_peeked_) return peeked_->before.to_json();
+  if (const Peeked::Answer &first = (*peeked_)[0]; first.has_before) return first.before.to_json();
   State state;
   stage_->save(state);
   return state.to_json();

@@ -172,10 +172,13 @@ class Iterator {
   /// The walk's own token, below that of its context. Its deadline belongs to whoever uses the iterator: moved to the
   /// past, it interrupts a next() on another thread.
   base::CancelToken &token() const { return *context_.cancel; }
-  /// As next(), but the following next() (or peek()) gives the same element, and save() does not count it.
-  base::Result<bool> peek(Element &element);
+  /// As next(), but the following next() (or peek()) gives the same element, and save() does not count it. `ahead`: the
+  /// one behind so many. Behind the end or an error nothing is looked at, and that comes again.
+  base::Result<bool> peek(Element &element, size_t ahead = 0);
   /// As peek() where nothing need be waited for; see next_if_ready().
-  base::Result<bool> peek_if_ready(Element &element);
+  base::Result<bool> peek_if_ready(Element &element, size_t ahead = 0);
+  /// The element that was peeked at last will not be given out; it counts for save() with the one that follows it.
+  void pass_over_peeked();
 
   /// What the walk has cost until now, stage by stage, and what limits it (walk_report.h). From any thread.
   base::Json report() const;
@@ -187,16 +190,15 @@ class Iterator {
   base::Status restore(const base::Json &state);
 
  private:
-  struct Peeked;
-  base::Result<bool> give_out_peeked(Element &element);
-  template <typename Next>
-  base::Result<bool> peek_by(Next next, Element &element);
+  class Peeked;
+  base::Result<bool> draw(Element &element);
+  template <typename Draw>
+  base::Result<bool> peek_by(Draw draw, Element &element, size_t ahead);
 
   DatasetRef dataset_;
   IteratorContext context_;
   std::unique_ptr<Stage> stage_;
   std::unique_ptr<Peeked> peeked_;
-  bool has_peeked_ = false;
   bool started_ = false;
 };
 

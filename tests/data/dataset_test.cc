@@ -3,6 +3,8 @@
 // Every source and transform through the dataset conformance suite. tests/data/map_test.cc does the same for graphs.
 #include "data/dataset.h"
 
+#include <cctype>
+
 #include "conformance/dataset_conformance.h"
 #include "sample_data.h"
 
@@ -339,6 +341,80 @@ void peek_looks_without_taking(void **) {
   assert_int_equal(assert_ok_value(element.components[0].scalar_value<int64_t>()), 1);
 }
 
+// Answers of a walk, its end or a final error last, and the state before each.
+struct Answers {
+  std::vector<std::string> answers, states;
+};
+
+std::string answer_of(const Result<bool> &more, const Element &element) {
+  if (!more.ok()) return more.status().to_string();
+  return *more ? std::to_string(element.components[0].data_as<int64_t>()[0]) : "end";
+}
+
+Answers answers_of(const data::Dataset &dataset) {
+  Answers answers;
+  auto iterator = assert_ok_value(dataset.make_iterator({}));
+  Element element;
+  do {
+    answers.states.push_back(iterator->save().dump());
+    answers.answers.push_back(answer_of(iterator->next(element), element));
+  } while (answers.answers.back() != "end");
+  return answers;
+}
+
+// However far it is looked ahead, the same answers come and the same states are saved; nothing is looked at behind an
+// error or the end.
+void peek_looks_further(void **) {
+  const auto failing = with_map([](const Element &input, Element &output) {
+    const int64_t number = assert_ok_value(input.components[0].scalar_value<int64_t>());
+    if (number == 5 || number == 6) return base::data_loss("number ", number);
+    output = input;
+    return Status();
+  });
+  for (const Result<DatasetRef> &built :
+       {range(13).batch(3).build(), range(9).batch(2).prefetch(2).build(), range(0).build(),
+        range(11).prefetch(2).shuffle(4).build(), range(12).apply("map_callback", {}, failing).build(),
+        range(12).apply("map_callback", {}, failing).batch(2).build()}) {
+    const DatasetRef dataset = assert_ok_value(built);
+    const Answers wanted = answers_of(*dataset);
+    for (size_t depth = 1; depth <= 5; ++depth) {
+      auto iterator = assert_ok_value(dataset->make_iterator({}));
+      Element ahead, element;
+      for (size_t n = 0; n < wanted.answers.size(); ++n) {
+        for (size_t i = 0, at = n; i < depth; ++i) {
+          assert_string_equal(answer_of(iterator->peek(ahead, i), ahead).c_str(), wanted.answers[at].c_str());
+          if (std::isdigit(wanted.answers[at][0]) != 0) ++at;
+        }
+        assert_string_equal(iterator->save().dump().c_str(), wanted.states[n].c_str());
+        assert_string_equal(answer_of(iterator->next(element), element).c_str(), wanted.answers[n].c_str());
+      }
+    }
+  }
+}
+
+// What is passed over does not come, and counts for the state with what comes behind it.
+void peeked_elements_can_be_passed_over(void **) {
+  const DatasetRef dataset = assert_ok_value(range(8).build());
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  const auto is_next = [&](int64_t number, const char *state) {
+    assert_string_equal(iterator->save().dump().c_str(), state);
+    Element element;
+    assert_true(assert_ok_value(iterator->next(element)));
+    assert_int_equal(assert_ok_value(element.components[0].scalar_value<int64_t>()), number);
+  };
+  Element ahead;
+  assert_true(assert_ok_value(iterator->peek(ahead, 1)));
+  iterator->pass_over_peeked();
+  assert_true(assert_ok_value(iterator->peek(ahead, 1)));
+  assert_int_equal(assert_ok_value(ahead.components[0].scalar_value<int64_t>()), 2);
+  is_next(0, R"({"kind":"indexed","position":0})");
+  is_next(2, R"({"kind":"indexed","position":1})");
+  assert_true(assert_ok_value(iterator->peek(ahead)));
+  iterator->pass_over_peeked();
+  is_next(4, R"({"kind":"indexed","position":3})");
+  is_next(5, R"({"kind":"indexed","position":5})");
+}
+
 // Without waiting, the same elements; where one would have to wait, an interrupt that costs nothing.
 void peek_without_waiting(void **) {
   const DatasetRef dataset = assert_ok_value(range(40).batch(3).build());
@@ -400,6 +476,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(walks_can_be_left_and_cancelled),
     cmocka_unit_test(restore_names_what_does_not_fit),
     cmocka_unit_test(peek_looks_without_taking),
+    cmocka_unit_test(peek_looks_further),
+    cmocka_unit_test(peeked_elements_can_be_passed_over),
     cmocka_unit_test(peek_without_waiting),
     cmocka_unit_test(own_code_only),
     cmocka_unit_test(cardinality_is_passed_on),
