@@ -25,14 +25,15 @@ int64_t row_bytes(const data::Element &element, int32_t component) {
 }  // namespace
 
 Result<std::unique_ptr<DeviceInputs>> DeviceInputs::create(const std::vector<Target> &targets, int32_t parts,
-                                                           int32_t contributors, int32_t accumulation) {
+                                                           int32_t contributors, Room room) {
   std::unique_ptr<DeviceInputs> inputs(new DeviceInputs(parts, contributors));
   for (const Target &target : targets) {
     Replica replica;
     replica.target = target;
     TUTTI_ASSIGN(replica.stream, target.device->create_stream());
+    replica.slots.resize(static_cast<size_t>(room.slots));
     for (std::vector<Batch> &slot : replica.slots) {
-      for (int32_t m = 0; m < accumulation; ++m) {
+      for (int32_t m = 0; m < room.batches; ++m) {
         Batch batch;
         batch.parts.resize(static_cast<size_t>(parts));
         batch.map_runs.resize(static_cast<size_t>(parts));
@@ -46,15 +47,15 @@ Result<std::unique_ptr<DeviceInputs>> DeviceInputs::create(const std::vector<Tar
 }
 
 DeviceInputs::~DeviceInputs() {
-  settle(0);
-  settle(1);
+  for (size_t slot = 0; !replicas_.empty() && slot < replicas_.front().slots.size(); ++slot)
+    settle(static_cast<int32_t>(slot));
 }
 
 Status DeviceInputs::set_map(const std::shared_ptr<const DeviceMap> &map, int64_t seed) {
   seed_ = seed;
+  used_slots_ = 0;
   if (map == map_) return Status();
   map_ = nullptr;
-  second_slot_is_new_ = true;
   for (Replica &replica : replicas_) {
     replica.mapped = nullptr;
     // Components have other numbers now, and sizes.
@@ -77,11 +78,12 @@ Status DeviceInputs::set_map(const std::shared_ptr<const DeviceMap> &map, int64_
 
 Status DeviceInputs::begin(int32_t slot, int32_t batch, const data::Element &element, int64_t rows,
                            const InputBinding &binding) {
-  if (slot == 1) second_slot_is_new_ = false;
+  used_slots_ = std::max(used_slots_, static_cast<size_t>(slot) + 1);
+  const auto m = static_cast<size_t>(batch);
   for (Replica &replica : replicas_) {
-    Batch &to = replica.slots[static_cast<size_t>(slot)][static_cast<size_t>(batch)];
-    Batch *const twin = second_slot_is_new_ ? &replica.slots[1][static_cast<size_t>(batch)] : nullptr;
-    const Status status = copy(replica, to, twin, element, rows, binding);
+    Status status = copy(replica, replica.slots[static_cast<size_t>(slot)][m], element, rows, binding);
+    for (size_t s = used_slots_; s < replica.slots.size() && status.ok(); ++s)
+      status = reserve(replica, replica.slots[s][m], element, rows, binding);
     if (status.ok()) continue;
     settle(slot);
     (void)replica.stream.synchronize();
@@ -90,24 +92,18 @@ Status DeviceInputs::begin(int32_t slot, int32_t batch, const data::Element &ele
   return Status();
 }
 
-Status DeviceInputs::copy(Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
+Status DeviceInputs::copy(Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
                           const InputBinding &binding) {
-  reserve_staging(replica, batch, twin, element, rows, binding);
+  TUTTI_TRY(reserve(replica, batch, element, rows, binding));
   for (int32_t p = 0; p < parts_; ++p) {
     const auto part = static_cast<size_t>(p);
     const RowRange range = share_of_rows(rows, replica.target.first_contributor + p, contributors_);
-    std::vector<backend::Buffer> &buffers = batch.parts[part];
     if (replica.mapped != nullptr) {
       TUTTI_TRY(map_part(replica, batch, part, element, range));
-      if (twin != nullptr) TUTTI_TRY(replica.mapped->reserve(element, range.rows(), twin->parts[part]));
       continue;
     }
-    for (const int32_t component : binding.components()) {
-      TUTTI_TRY(copy_part(replica, batch, buffers, element, range, component));
-      if (twin == nullptr) continue;
-      TUTTI_TRY(
-          reserve(replica.target, twin->parts[part], component, buffers[static_cast<size_t>(component)].size_bytes()));
-    }
+    for (const int32_t component : binding.components())
+      TUTTI_TRY(copy_part(replica, batch, part, element, range, component));
   }
   TUTTI_TRY(batch.copied.record(replica.stream));
   batch.is_under_way = true;
@@ -116,8 +112,24 @@ Status DeviceInputs::copy(Replica &replica, Batch &batch, Batch *twin, const dat
   return Status();
 }
 
-Status DeviceInputs::reserve(const Target &target, std::vector<backend::Buffer> &buffers, int32_t component,
-                             int64_t bytes) {
+Status DeviceInputs::reserve(const Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
+                             const InputBinding &binding) {
+  reserve_staging(replica, batch, element, rows, binding);
+  for (int32_t p = 0; p < parts_; ++p) {
+    const RowRange range = share_of_rows(rows, replica.target.first_contributor + p, contributors_);
+    std::vector<backend::Buffer> &buffers = batch.parts[static_cast<size_t>(p)];
+    if (replica.mapped != nullptr) {
+      TUTTI_TRY(replica.mapped->reserve(element, range.rows(), buffers));
+      continue;
+    }
+    for (const int32_t component : binding.components())
+      TUTTI_TRY(reserve_bytes(replica.target, buffers, component, range.rows() * row_bytes(element, component)));
+  }
+  return Status();
+}
+
+Status DeviceInputs::reserve_bytes(const Target &target, std::vector<backend::Buffer> &buffers, int32_t component,
+                                   int64_t bytes) {
   if (buffers.size() <= static_cast<size_t>(component)) buffers.resize(static_cast<size_t>(component) + 1);
   backend::Buffer &buffer = buffers[static_cast<size_t>(component)];
   if (!buffer.empty() && buffer.size_bytes() >= bytes) return Status();
@@ -126,8 +138,8 @@ Status DeviceInputs::reserve(const Target &target, std::vector<backend::Buffer> 
   return Status();
 }
 
-void DeviceInputs::reserve_staging(const Replica &replica, Batch &batch, Batch *twin, const data::Element &element,
-                                   int64_t rows, const InputBinding &binding) {
+void DeviceInputs::reserve_staging(const Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
+                                   const InputBinding &binding) {
   const Target &target = replica.target;
   batch.staged = 0;
   if (!has_staging_ || !target.device->backend().copies_by_address()) return;
@@ -141,15 +153,12 @@ void DeviceInputs::reserve_staging(const Replica &replica, Batch &batch, Batch *
     for (const int32_t component : binding.components())
       bytes += aligned(range.rows() * row_bytes(element, component));
   }
-  for (Batch *const one : {&batch, twin}) {
-    if (one == nullptr || one->staging.size_bytes() >= bytes) continue;
-    one->staging = backend::HostMemory();
-    Result<backend::HostMemory> memory = target.device->allocate_host(bytes);
-    // Page-locked memory may be scarce: copies then read the element, more slowly.
-    has_staging_ = memory.ok();
-    if (!has_staging_) return;
-    one->staging = std::move(*memory);
-  }
+  if (batch.staging.size_bytes() >= bytes) return;
+  batch.staging = backend::HostMemory();
+  Result<backend::HostMemory> memory = target.device->allocate_host(bytes);
+  // Page-locked memory may be scarce: copies then read the element, more slowly.
+  has_staging_ = memory.ok();
+  if (has_staging_) batch.staging = std::move(*memory);
 }
 
 const void *DeviceInputs::stage(Batch &batch, const void *rows, int64_t bytes) {
@@ -161,18 +170,16 @@ const void *DeviceInputs::stage(Batch &batch, const void *rows, int64_t bytes) {
   return to;
 }
 
-Status DeviceInputs::copy_part(Replica &replica, Batch &batch, std::vector<backend::Buffer> &buffers,
-                               const data::Element &element, RowRange range, int32_t component) {
+Status DeviceInputs::copy_part(Replica &replica, Batch &batch, size_t part, const data::Element &element,
+                               RowRange range, int32_t component) {
   const int64_t bytes = range.rows() * row_bytes(element, component);
-  TUTTI_TRY(reserve(replica.target, buffers, component, bytes));
-  backend::Buffer &buffer = buffers[static_cast<size_t>(component)];
+  backend::Buffer &buffer = batch.parts[part][static_cast<size_t>(component)];
   return copy_bytes(replica, batch, buffer, 0, InputBinding::row_pointer(element, component, range.begin), bytes);
 }
 
 Status DeviceInputs::map_part(Replica &replica, Batch &batch, size_t part, const data::Element &element,
                               RowRange range) {
   std::vector<backend::Buffer> &buffers = batch.parts[part];
-  TUTTI_TRY(replica.mapped->reserve(element, range.rows(), buffers));
   const auto copy = [&](backend::Buffer &to, int64_t offset, const void *from, int64_t bytes) {
     return copy_bytes(replica, batch, to, offset, from, bytes);
   };

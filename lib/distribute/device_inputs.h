@@ -11,15 +11,14 @@
 // Where the walk has left its map to the devices (device_map.h), what goes into the map is copied, and the map issued
 // behind the copies: rows() are what comes out.
 //
-// There is memory for two slots, those of the feeder: one step under way, one ahead. It grows to the largest batch and
-// is kept.
+// There is memory for the slots of the feeder: one step under way, the others ahead. It grows to the largest batch and
+// is kept; what the first batches need all slots get at once, so that equal ones allocate nothing in mid-run.
 //
 // Threads: begin and settle by whoever holds the feeder's iterator; wait and rows by the replica, between the feeder's
-// wait_ready() (for further batches wait_complete()) and its next step; counters by anybody. Internal to this folder.
+// wait_ready() and its next step; counters by anybody. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_DEVICE_INPUTS_H_
 #define TUTTI_DISTRIBUTE_DEVICE_INPUTS_H_
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -41,14 +40,20 @@ class DeviceInputs {
     int32_t first_contributor = 0;
   };
 
-  /// Each replica has `parts` of the `contributors`; a step has up to `accumulation` batches.
+  /// Memory for so many steps, of up to so many batches each.
+  struct Room {
+    int32_t slots = 2;
+    int32_t batches = 1;
+  };
+
+  /// Each replica has `parts` of the `contributors`.
   static base::Result<std::unique_ptr<DeviceInputs>> create(const std::vector<Target> &targets, int32_t parts,
-                                                            int32_t contributors, int32_t accumulation);
+                                                            int32_t contributors, Room room);
   /// Waits for copies that are under way.
   ~DeviceInputs();
 
-  /// From now on elements are what goes into this map (null: what the contributors train on), with random numbers of
-  /// this seed. While nothing is being copied.
+  /// For a new input, whose slots are used in order, while nothing is being copied: from now on elements are what goes
+  /// into this map (null: what the contributors train on), with random numbers of this seed.
   base::Status set_map(const std::shared_ptr<const DeviceMap> &map, int64_t seed);
   /// Begins to copy what the contributors train on of batch `batch` of a slot, which is settled. The element must stay
   /// until settle().
@@ -78,34 +83,37 @@ class DeviceInputs {
   struct Replica {
     Target target;
     backend::Stream stream;
-    std::array<std::vector<Batch>, 2> slots;
+    std::vector<std::vector<Batch>> slots;
     std::unique_ptr<MappedRows> mapped;  // null without a map
   };
 
   DeviceInputs(int32_t parts, int32_t contributors) : parts_(parts), contributors_(contributors) {}
 
-  base::Status copy(Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
+  base::Status copy(Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
                     const InputBinding &binding);
-  base::Status copy_part(Replica &replica, Batch &batch, std::vector<backend::Buffer> &buffers,
-                         const data::Element &element, RowRange range, int32_t component);
+  /// Memory for a batch, its staging memory included.
+  base::Status reserve(const Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
+                       const InputBinding &binding);
+  base::Status copy_part(Replica &replica, Batch &batch, size_t part, const data::Element &element, RowRange range,
+                         int32_t component);
   /// The same through the replica's map.
   base::Status map_part(Replica &replica, Batch &batch, size_t part, const data::Element &element, RowRange range);
   base::Status copy_bytes(Replica &replica, Batch &batch, backend::Buffer &to, int64_t offset, const void *from,
                           int64_t bytes);
   /// Where a copy may read so many bytes from: in the staging memory, where there is any.
   const void *stage(Batch &batch, const void *rows, int64_t bytes);
-  /// Staging memory of the batch, and of its twin, for all of the replica's rows.
-  void reserve_staging(const Replica &replica, Batch &batch, Batch *twin, const data::Element &element, int64_t rows,
+  /// Staging memory of the batch for all of the replica's rows.
+  void reserve_staging(const Replica &replica, Batch &batch, const data::Element &element, int64_t rows,
                        const InputBinding &binding);
 
   /// Memory for at least so many bytes; what it held is lost where it grows.
-  static base::Status reserve(const Target &target, std::vector<backend::Buffer> &buffers, int32_t component,
-                              int64_t bytes);
+  static base::Status reserve_bytes(const Target &target, std::vector<backend::Buffer> &buffers, int32_t component,
+                                    int64_t bytes);
 
   const int32_t parts_, contributors_;
-  /// Until the second slot is used both get the memory of the first: devices that combine must not wait for an
-  /// allocation in the middle of the first step.
-  bool second_slot_is_new_ = true;
+  /// Slots that this input has used. The others get memory with each batch until then: devices that combine must not
+  /// wait for an allocation in the middle of the first step.
+  size_t used_slots_ = 0;
   std::vector<Replica> replicas_;
   bool has_staging_ = true;  // false from the first time on that there is no memory for it
   std::shared_ptr<const DeviceMap> map_;

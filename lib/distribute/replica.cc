@@ -204,12 +204,6 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
 
 Status Replica::advance(int64_t n, StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome) {
   const StepInput &input = feeder.input(n);
-  bool is_complete;
-  {
-    const WaitClock clock(now_.input_ns, tracer(), "input");
-    is_complete = feeder.wait_complete(n);
-  }
-  if (!is_complete) return base::cancelled("step ", step_ + 1, " was given up while it waited for its input");
   TUTTI_TRY(run_step(input, feeder));
   TUTTI_TRY(check_loss(losses));
   ++step_;
@@ -270,6 +264,7 @@ Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &fe
   } else if (words_[word_stop] != 0) {
     outcome.reason = StopReason::stopped;
   } else if (words_[word_error] != 0) {
+    if (group_->rank() == 0) feeder.failed();
     return feeder.input(n).status.wrap("reading the input of step " + std::to_string(step_ + 1) + " failed");
   } else if (words_[word_end] != 0) {
     outcome.reason = StopReason::end_of_input;
@@ -281,7 +276,6 @@ Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &fe
 }
 
 Status Replica::run_step(const StepInput &input, const StepFeeder &feeder) {
-  TUTTI_TRY(input.status);
   next_bucket_ = 0;
   last_ticket_ = -1;
   for (int32_t m = 0; m < input.count; ++m)

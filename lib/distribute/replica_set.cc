@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/replica_set.h"
 
-#include <algorithm>
-
 namespace tutti::impl::distribute {
 
 using base::Result;
 using base::Status;
-
-namespace {
-
-/// How long a step waits for the rest of its input after a cancel.
-constexpr int64_t input_grace_ms = 500;
-
-}  // namespace
 
 Result<std::unique_ptr<ReplicaSet>> ReplicaSet::start(std::vector<std::unique_ptr<Replica>> replicas,
                                                       size_t history_capacity) {
@@ -82,7 +73,7 @@ Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base
     lock.lock();
     // A stop may yet become a cancel.
     if (!base::wait_until(all_done_, lock, cancel, base::Deadline::never(), done).ok()) {
-      give_up_step(lock, feeder, command.cancel_grace_ms);
+      give_up_step(lock, command.cancel_grace_ms);
     }
   }
   lock.unlock();
@@ -99,15 +90,9 @@ Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base
 
 /// Ends the step under way after a cancel. No weight has changed when a wait ends early: the update begins after the
 /// last collective operation of a step, which all ranks pass or none.
-void ReplicaSet::give_up_step(std::unique_lock<std::mutex> &lock, StepFeeder &feeder, int64_t grace_ms) {
+void ReplicaSet::give_up_step(std::unique_lock<std::mutex> &lock, int64_t grace_ms) {
   const auto done = [&] { return running_ == 0; };
-  const auto ends_within = [&](int64_t ms) {
-    return base::wait_until(all_done_, lock, nullptr, base::Deadline::after_ms(ms), done).ok();
-  };
-  // A step that has its input soon loses nothing.
-  if (ends_within(std::min(grace_ms, input_grace_ms))) return;
-  feeder.abandon();
-  if (ends_within(grace_ms)) return;
+  if (base::wait_until(all_done_, lock, nullptr, base::Deadline::after_ms(grace_ms), done).ok()) return;
   for (const auto &worker : workers_)
     worker->replica->group().abort(base::cancelled("a replica did not end its step within ", grace_ms, " ms"));
   all_done_.wait(lock, done);

@@ -27,8 +27,8 @@ class ReplicaSet {
   Replica &replica(size_t index) { return *workers_[index]->replica; }
 
   /// Runs steps on all replicas and waits for them. When `cancel` rises (stop or cancel), or its deadline passes, or
-  /// request_stop() is called, they stop at the next step boundary; after a cancel a step that still waits for its
-  /// input, or longer than the command's grace for another rank, is given up. The error is that of the replica that
+  /// request_stop() is called, they stop at the next step boundary; after a cancel a step that waits longer than the
+  /// command's grace for another rank is given up. The error is that of the replica that
   /// failed first.
   base::Status run(const RunCommand &command, StepFeeder &feeder, const base::CancelToken *cancel, RunOutcome &outcome);
   void request_stop(StepFeeder &feeder);
@@ -46,7 +46,7 @@ class ReplicaSet {
 
   explicit ReplicaSet(size_t history_capacity) : losses_(history_capacity) {}
   void loop(Worker &worker);
-  void give_up_step(std::unique_lock<std::mutex> &lock, StepFeeder &feeder, int64_t grace_ms);
+  void give_up_step(std::unique_lock<std::mutex> &lock, int64_t grace_ms);
   base::Status first_failure() const;
 
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace tutti::impl::distribute {
 
@@ -20,18 +21,21 @@ constexpr int32_t kQuickReads = 4;
 
 }  // namespace
 
-StepFeeder::StepFeeder(int32_t accumulation)
-    : accumulation_(accumulation), spin_us_(base::available_cores() > 1 ? 20 : 0) {
+StepFeeder::StepFeeder(int32_t accumulation, int32_t depth)
+    : accumulation_(accumulation),
+      depth_(depth),
+      slots_(static_cast<size_t>(depth) + 1),
+      spin_us_(base::available_cores() > 1 ? 20 : 0) {
   for (StepInput &slot : slots_) {
     slot.batches.resize(static_cast<size_t>(accumulation));
     slot.unmapped.resize(static_cast<size_t>(accumulation));
     slot.rows.resize(static_cast<size_t>(accumulation));
-    slot.slot = static_cast<int32_t>(&slot - slots_);
+    slot.slot = static_cast<int32_t>(&slot - slots_.data());
   }
 }
 
-Result<std::unique_ptr<StepFeeder>> StepFeeder::create(int32_t accumulation) {
-  std::unique_ptr<StepFeeder> feeder(new StepFeeder(accumulation));
+Result<std::unique_ptr<StepFeeder>> StepFeeder::create(int32_t accumulation, int32_t depth) {
+  std::unique_ptr<StepFeeder> feeder(new StepFeeder(accumulation, depth));
   StepFeeder *self = feeder.get();
   TUTTI_ASSIGN(feeder->thread_, base::Thread::start("tutti-feeder", [self] { self->loop(); }));
   return feeder;
@@ -39,6 +43,7 @@ Result<std::unique_ptr<StepFeeder>> StepFeeder::create(int32_t accumulation) {
 
 StepFeeder::~StepFeeder() {
   closing_.store(true, std::memory_order_seq_cst);
+  if (iterator_ != nullptr) iterator_->token().set_deadline(Deadline::after_ms(0));
   feeder_bell_.ring();
   thread_.join();
 }
@@ -46,7 +51,7 @@ StepFeeder::~StepFeeder() {
 Status StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding,
                           const std::shared_ptr<const DeviceMap> &map) {
   limit_.store(0, std::memory_order_seq_cst);
-  std::lock_guard lock(iterator_mutex_);
+  const std::unique_lock lock = interrupt_reading();
   iterator_ = nullptr;
   binding_ = std::move(binding);
   map_ = map;
@@ -67,44 +72,62 @@ Status StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding
   ready_.store(0, std::memory_order_seq_cst);
   started_.store(0, std::memory_order_seq_cst);
   complete_.store(0, std::memory_order_seq_cst);
-  prepared_.store(false, std::memory_order_seq_cst);
-  feeder_bell_.ring();
+  at_end_.store(false, std::memory_order_seq_cst);
+  has_failed_.store(false, std::memory_order_seq_cst);
+  last_late_.store(-1, std::memory_order_relaxed);
+  queued_ = 0;
+  looked_ = 0;
   return status;
 }
 
-Result<base::Json> StepFeeder::state() {
-  const int64_t started = started_.load(std::memory_order_seq_cst);
-  // Batches of a step that has begun are being taken, or are left to the next step.
-  feeder_bell_.ring();
-  replica_bell_.wait([&] { return complete_.load(std::memory_order_seq_cst) >= started; }, 0, Deadline::never(),
-                     nullptr);
-  if (iterator_ == nullptr) return base::failed_precondition("no input is attached");
-  states_wanted_.fetch_add(1, std::memory_order_seq_cst);
-  iterator_->token().set_deadline(Deadline::after_ms(0));
+std::unique_lock<std::mutex> StepFeeder::interrupt_reading() {
+  iterator_wanted_.fetch_add(1, std::memory_order_seq_cst);
+  if (iterator_ != nullptr) iterator_->token().set_deadline(Deadline::after_ms(0));
   std::unique_lock lock(iterator_mutex_);
+  if (iterator_ != nullptr) iterator_->token().set_deadline(Deadline::never());
+  iterator_wanted_.fetch_sub(1, std::memory_order_seq_cst);
+  return lock;
+}
+
+Result<base::Json> StepFeeder::state() {
+  if (iterator_ == nullptr) return base::failed_precondition("no input is attached");
+  std::unique_lock lock = interrupt_reading();
+  while (may_take())
+    take();
   base::Json state = iterator_->save();
-  iterator_->token().set_deadline(Deadline::never());
-  states_wanted_.fetch_sub(1, std::memory_order_seq_cst);
   lock.unlock();
   feeder_bell_.ring();
   return state;
 }
 
 void StepFeeder::allow(int64_t limit) {
-  const int64_t ready = ready_.load(std::memory_order_seq_cst);
-  if (ready > started_.load(std::memory_order_seq_cst) && !input(ready - 1).status.ok()) {
-    // A batch that failed is gone; the next one is tried.
-    std::lock_guard lock(iterator_mutex_);
-    ready_.store(ready - 1, std::memory_order_seq_cst);
-    prepared_.store(false, std::memory_order_seq_cst);
-  }
+  const bool has_failed = has_failed_.exchange(false, std::memory_order_seq_cst);
+  if (at_end_.load(std::memory_order_seq_cst)) try_again(has_failed);
   limit_.store(limit, std::memory_order_seq_cst);
   if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
+}
+
+/// The step that the look ahead ended with, if its input is bad. A bad batch is gone, with those of its step before it,
+/// as soon as the replicas have seen it; what could not be copied, or where reading was interrupted, is not.
+void StepFeeder::try_again(bool has_been_seen) {
+  const std::lock_guard lock(iterator_mutex_);
+  const int64_t n = ready_.load(std::memory_order_seq_cst) - 1;
+  const StepInput &slot = slots_[slot_of(n)];
+  if (slot.status.ok() || (slot.has_bad_batch && !has_been_seen)) return;
+  while (may_take())
+    take();
+  queued_ -= static_cast<size_t>(slot.count);
+  for (int32_t m = 0; slot.has_bad_batch && m <= slot.count; ++m)
+    (void)iterator_->next(spare_);
+  ready_.store(n, std::memory_order_seq_cst);
+  at_end_.store(false, std::memory_order_seq_cst);
 }
 
 bool StepFeeder::wait_ready(int64_t n) {
   const auto ready = [&] { return ready_.load(std::memory_order_seq_cst) > n; };
   if (!ready() && quick_.load(std::memory_order_seq_cst)) advance_here();
+  if (!ready() && !quick_.load(std::memory_order_seq_cst) && last_late_.exchange(n, std::memory_order_relaxed) != n)
+    late_steps_.fetch_add(1, std::memory_order_relaxed);
   replica_bell_.wait([&] { return ready() || interrupted_.load(std::memory_order_seq_cst); }, spin_us_,
                      Deadline::never(), nullptr);
   return ready() && !interrupted_.load(std::memory_order_seq_cst);
@@ -115,41 +138,21 @@ void StepFeeder::start(int64_t n) {
   if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
 }
 
-bool StepFeeder::wait_complete(int64_t n) {
-  // With one batch per step it is complete as soon as it is ready.
-  if (accumulation_ == 1) return true;
-  const auto complete = [&] { return complete_.load(std::memory_order_seq_cst) > n; };
-  replica_bell_.wait([&] { return complete() || abandoned_.load(std::memory_order_seq_cst); }, spin_us_,
-                     Deadline::never(), nullptr);
-  return complete();
-}
-
 void StepFeeder::interrupt() {
   interrupted_.store(true, std::memory_order_seq_cst);
-  replica_bell_.ring();
-}
-
-void StepFeeder::abandon() {
-  abandoned_.store(true, std::memory_order_seq_cst);
-  replica_bell_.ring();
-}
-
-void StepFeeder::publish(std::atomic<int64_t> &counter, int64_t value) {
-  counter.store(value, std::memory_order_seq_cst);
   replica_bell_.ring();
 }
 
 // ---- reading ----
 
 bool StepFeeder::may_look() const {
-  return !prepared_.load(std::memory_order_seq_cst) &&
-         complete_.load(std::memory_order_seq_cst) < limit_.load(std::memory_order_seq_cst) &&
-         states_wanted_.load(std::memory_order_seq_cst) == 0;
+  const int64_t ready = ready_.load(std::memory_order_seq_cst);
+  return ready < limit_.load(std::memory_order_seq_cst) && ready < started_.load(std::memory_order_seq_cst) + depth_ &&
+         !at_end_.load(std::memory_order_seq_cst) && iterator_wanted_.load(std::memory_order_seq_cst) == 0;
 }
 
 bool StepFeeder::may_take() const {
-  return prepared_.load(std::memory_order_seq_cst) &&
-         started_.load(std::memory_order_seq_cst) > complete_.load(std::memory_order_seq_cst);
+  return started_.load(std::memory_order_seq_cst) > complete_.load(std::memory_order_seq_cst);
 }
 
 void StepFeeder::loop() {
@@ -173,27 +176,20 @@ void StepFeeder::advance_here() {
   if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
 }
 
-void StepFeeder::advance(Reading look) {
+void StepFeeder::advance(Reading how) {
   const auto begin = Clock::now();
-  if (may_take()) {
-    prepared_.store(false, std::memory_order_seq_cst);
-    take(complete_.load(std::memory_order_seq_cst));
-  }
+  while (may_take())
+    take();
   if (!may_look() || iterator_ == nullptr) return;
-  prepared_.store(look_ahead(complete_.load(std::memory_order_seq_cst), look), std::memory_order_seq_cst);
-  judge((Clock::now() - begin).count());
+  const bool has_looked = look_ahead(how);
+  judge(has_looked, (Clock::now() - begin).count());
 }
 
 /// Who shall read from now on.
-void StepFeeder::judge(int64_t nanoseconds) {
-  const bool quick = may_be_quick_ && prepared_.load(std::memory_order_seq_cst) && nanoseconds < kQuickNanoseconds;
+void StepFeeder::judge(bool has_looked, int64_t nanoseconds) {
+  const bool quick = may_be_quick_ && has_looked && nanoseconds < kQuickNanoseconds;
   quick_reads_ = quick ? quick_reads_ + 1 : 0;
   quick_.store(quick_reads_ >= kQuickReads, std::memory_order_seq_cst);
-}
-
-Result<bool> StepFeeder::read_batch(data::Element &batch, Reading how) {
-  if (how == Reading::peek) return iterator_->peek(batch);
-  return how == Reading::next ? iterator_->next(batch) : iterator_->peek_if_ready(batch);
 }
 
 Result<int64_t> StepFeeder::check(StepInput &slot, size_t m) const {
@@ -201,26 +197,26 @@ Result<int64_t> StepFeeder::check(StepInput &slot, size_t m) const {
   return binding_.check(slot.batches[m]);
 }
 
-bool StepFeeder::read(StepInput &slot, int32_t m, Reading how) {
-  const auto position = static_cast<size_t>(m);
+bool StepFeeder::read(StepInput &slot, Reading how) {
+  const auto position = static_cast<size_t>(looked_);
+  const size_t ahead = queued_ + position;
   data::Element &batch = map_ != nullptr ? slot.unmapped[position] : slot.batches[position];
   for (;;) {
-    const Result<bool> more = read_batch(batch, how);
-    if (!more.ok()) {
-      slot.status = more.status();
-      return false;
-    }
-    if (!*more) return false;
+    const Result<bool> more =
+        how == Reading::peek ? iterator_->peek(batch, ahead) : iterator_->peek_if_ready(batch, ahead);
+    slot.status = more.status();
+    slot.has_bad_batch = !more.ok() && !base::is_interrupt(more.status());
+    if (!more.ok() || !*more) return false;
     const Result<int64_t> rows = check(slot, position);
     if (!rows.ok()) {
       slot.status = rows.status();
-      if (how != Reading::next) (void)iterator_->next(batch);
+      slot.has_bad_batch = true;
       return false;
     }
     slot.rows[position] = *rows;
-    if (*rows > 0) return begin_copies(slot, m);
+    if (*rows > 0) return begin_copies(slot, looked_);
     // A batch without rows is no batch.
-    if (how != Reading::next) (void)iterator_->next(batch);
+    iterator_->pass_over_peeked();
   }
 }
 
@@ -232,27 +228,33 @@ bool StepFeeder::begin_copies(StepInput &slot, int32_t m) {
   return slot.status.ok();
 }
 
-bool StepFeeder::look_ahead(int64_t n, Reading how) {
-  StepInput &slot = slots_[static_cast<size_t>(n % 2)];
-  if (device_inputs_ != nullptr) device_inputs_->settle(slot.slot);
-  slot.status = Status();
-  slot.count = read(slot, 0, how) ? 1 : 0;
-  const bool may_be_interrupted = how == Reading::peek_if_ready || states_wanted_.load(std::memory_order_seq_cst) > 0;
+bool StepFeeder::look_ahead(Reading how) {
+  const int64_t n = ready_.load(std::memory_order_seq_cst);
+  StepInput &slot = slots_[slot_of(n)];
+  if (looked_ == 0) {
+    if (device_inputs_ != nullptr) device_inputs_->settle(slot.slot);
+    slot.step_rows = 0;
+  }
+  for (; looked_ < accumulation_ && read(slot, how); ++looked_)
+    slot.step_rows += slot.rows[static_cast<size_t>(looked_)];
+  const bool may_be_interrupted = how == Reading::peek_if_ready || iterator_wanted_.load(std::memory_order_seq_cst) > 0;
   if (base::is_interrupt(slot.status) && may_be_interrupted) return false;
-  slot.step_rows = slot.count == 1 ? slot.rows[0] : 0;
-  publish(ready_, n + 1);
+  slot.count = looked_;
+  queued_ += static_cast<size_t>(std::exchange(looked_, 0));
+  at_end_.store(!slot.status.ok() || slot.count == 0, std::memory_order_seq_cst);
+  ready_.store(n + 1, std::memory_order_seq_cst);
+  replica_bell_.ring();
   return true;
 }
 
-void StepFeeder::take(int64_t n) {
-  StepInput &slot = slots_[static_cast<size_t>(n % 2)];
-  // The replicas are reading the batch that was peeked at; the iterator gives it out into a spare element.
-  (void)iterator_->next(spare_);
-  for (int32_t m = 1; m < accumulation_ && read(slot, m, Reading::next); ++m) {
-    slot.step_rows += slot.rows[static_cast<size_t>(m)];
-    slot.count = m + 1;
-  }
-  publish(complete_, n + 1);
+void StepFeeder::take() {
+  const int64_t n = complete_.load(std::memory_order_seq_cst);
+  // The replicas are reading the batches that were peeked at; the iterator gives them out into a spare element.
+  const int32_t count = slots_[slot_of(n)].count;
+  for (int32_t m = 0; m < count; ++m)
+    (void)iterator_->next(spare_);
+  queued_ -= static_cast<size_t>(count);
+  complete_.store(n + 1, std::memory_order_seq_cst);
 }
 
 }  // namespace tutti::impl::distribute

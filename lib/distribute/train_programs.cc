@@ -120,6 +120,10 @@ Status check(const TrainerOptions &options) {
   if (options.accumulation < 1) {
     return base::invalid_argument("accumulation must be at least 1, got ", options.accumulation);
   }
+  if (options.device_prefetch < 1 || options.device_prefetch > kMostDevicePrefetch) {
+    return base::invalid_argument("device_prefetch must be 1 to ", kMostDevicePrefetch, " steps, got ",
+                                  options.device_prefetch);
+  }
   if (options.bucket_bytes < 1) {
     return base::invalid_argument("bucket_bytes must be at least 1, got ", options.bucket_bytes);
   }

@@ -133,7 +133,7 @@ Status TrainerSession::open() {
   for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
     TUTTI_TRY(set_host_scalar(scalar.name, scalar.initial));
   }
-  TUTTI_ASSIGN(feeder_, StepFeeder::create(options_.accumulation));
+  TUTTI_ASSIGN(feeder_, StepFeeder::create(options_.accumulation, options_.device_prefetch));
   TUTTI_TRY(open_replicas());
   if (strategy_->backend()->has_host_memory() && !options_.copies_input) return Status();
   return open_device_inputs();
@@ -143,8 +143,8 @@ Status TrainerSession::open_device_inputs() {
   std::vector<DeviceInputs::Target> targets;
   for (size_t r = 0; r < setup_->devices.size(); ++r)
     targets.push_back({setup_->devices[r], replicas_->replica(r).group().rank() * setup_->parts});
-  TUTTI_ASSIGN(auto inputs,
-               DeviceInputs::create(targets, setup_->parts, setup_->programs.contributors, options_.accumulation));
+  TUTTI_ASSIGN(auto inputs, DeviceInputs::create(targets, setup_->parts, setup_->programs.contributors,
+                                                 {.slots = feeder_->slots(), .batches = options_.accumulation}));
   feeder_->set_device_inputs(std::move(inputs));
   return Status();
 }
@@ -403,6 +403,7 @@ TrainerCounters TrainerSession::counters() const {
   counters.cache_evictions = executables_.evicted();
   counters.steps = steps_run_;
   counters.examples = examples_run_;
+  counters.late_steps = feeder_->late_steps();
   if (feeder_->device_inputs() != nullptr) counters.device_inputs = feeder_->device_inputs()->counters();
   return counters;
 }
@@ -426,6 +427,8 @@ base::Json TrainerSession::describe() const {
                           {"group", group_description_},
                           {"registered_bytes", registered_bytes},
                           {"contributors", setup_->programs.contributors},
+                          {"device_prefetch", int64_t{options_.device_prefetch}},
+                          {"late_steps", feeder_->late_steps()},
                           {"copies_input", feeder_->device_inputs() != nullptr},
                           {"input_batches_copied", inputs.batches},
                           {"input_bytes_copied", inputs.bytes},

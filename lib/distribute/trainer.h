@@ -51,6 +51,9 @@ enum class Lowering : int32_t {
   replicated = 2  ///< a copy per device; each updates everything
 };
 
+/// Steps that may be looked at ahead at most (TrainerOptions).
+constexpr int32_t kMostDevicePrefetch = 16;
+
 struct TrainerOptions {
   int64_t seed = 0;
   backend::Level level = backend::Level::fast;
@@ -75,6 +78,9 @@ struct TrainerOptions {
   bool keep_gradients = false;
   /// Copy batches into the memory of the devices ahead of the step also where these can read the host's.
   bool copies_input = false;
+  /// Steps whose batches may be read, and be on their way to the devices, ahead of the step that runs, from 1 on. Each
+  /// costs the memory of its batches, on the host and on devices that batches are copied to.
+  int32_t device_prefetch = 1;
   /// How long a replica waits for the others.
   int64_t collective_timeout_ms = 600000;
   /// After a CANCEL: how long the step under way may take to end by itself before its replicas give up their waits.
@@ -125,6 +131,7 @@ struct TrainerCounters {
   int64_t executables_built = 0;
   int64_t cache_evictions = 0;
   int64_t steps = 0, examples = 0;  ///< complete steps and their rows, those of runs that failed included
+  int64_t late_steps = 0;           ///< steps whose batches had not been read when the step before was done
   DeviceInputCounters device_inputs;
 };
 
@@ -191,8 +198,10 @@ class Trainer : public TrainerVariables, public TrainerProgress {
   virtual base::Json input_report() const = 0;
 
   /// Up to `steps` steps (negative = until the input ends or a stop). CANCELLED leaves the trainer usable: the step
-  /// under way is finished, unless it waits for its input, or longer than cancel_grace_ms for another replica; then it
-  /// is given up, weights and slots keep the values of the last complete step, and its batches are passed over. A loss
+  /// under way is finished, unless it waits longer than cancel_grace_ms for another replica; then it is given up,
+  /// weights and slots keep the values of the last complete step, and its batches are passed over. No step begins
+  /// before all of its batches are there. After an error of the input, which names its step, the batches of that step
+  /// are passed over up to the one that could not be read. A loss
   /// or gradient that is not finite is OUT_OF_RANGE naming the step; weights keep the values before it.
   virtual base::Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) = 0;
   /// Ends a run in progress at its next step boundary, with reason stopped. Any thread.

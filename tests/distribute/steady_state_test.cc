@@ -15,15 +15,15 @@ static int64_t allocations(Trainer &trainer, int64_t steps) {
   return probe.count();
 }
 
-/// Allocations of reading alone, as the feeder reads for `steps` steps: one batch is looked at before it is taken.
+/// Allocations of reading alone, as the feeder reads for `steps` steps: batches are looked at before they are taken.
 static int64_t reading(impl::data::Iterator &iterator, int64_t steps, int32_t accumulation) {
-  std::vector<impl::data::Element> batches(static_cast<size_t>(accumulation) + 1);
+  std::vector<impl::data::Element> batches(static_cast<size_t>(accumulation));
+  impl::data::Element spare;
   const auto read = [&] {
-    assert_true(assert_ok_value(iterator.peek(batches[0])));
-    assert_true(assert_ok_value(iterator.next(batches.back())));
-    for (int32_t m = 1; m < accumulation; ++m) {
-      assert_true(assert_ok_value(iterator.next(batches[static_cast<size_t>(m)])));
-    }
+    for (size_t m = 0; m < batches.size(); ++m)
+      assert_true(assert_ok_value(iterator.peek(batches[m], m)));
+    for (size_t m = 0; m < batches.size(); ++m)
+      assert_true(assert_ok_value(iterator.next(spare)));
   };
   for (int64_t warm = 0; warm < 5; ++warm)
     read();
@@ -33,7 +33,7 @@ static int64_t reading(impl::data::Iterator &iterator, int64_t steps, int32_t ac
   return probe.count();
 }
 
-static void check_steps(bool copies_input) {
+static void check_steps(bool copies_input, int32_t depth = 1) {
   for (int32_t replicas = 1; replicas <= 3; ++replicas) {
     for (const int32_t accumulation : {1, 3}) {
       NetworkCase network;
@@ -41,6 +41,7 @@ static void check_steps(bool copies_input) {
       TrainerOptions options;
       options.accumulation = accumulation;
       options.copies_input = copies_input;
+      options.device_prefetch = depth;
       const Model model = assert_ok_value(build_network(network));
       auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), options));
       assert_ok(trainer->initialize());
@@ -57,11 +58,16 @@ static void check_steps(bool copies_input) {
 
 static void test_steps_allocate_nothing(void **) { check_steps(false); }
 static void test_steps_that_copy_their_input_allocate_nothing(void **) { check_steps(true); }
+static void test_steps_far_ahead_allocate_nothing(void **) {
+  for (const bool copies_input : {false, true})
+    check_steps(copies_input, 4);
+}
 
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_steps_allocate_nothing),
     cmocka_unit_test(tutti::testing::test_steps_that_copy_their_input_allocate_nothing),
+    cmocka_unit_test(tutti::testing::test_steps_far_ahead_allocate_nothing),
 };
 TEST_MAIN(tests)
