@@ -62,6 +62,7 @@ Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
   config.level = level_of(options.text("determinism"));
   config.precision = precision_of(options.text("precision"));
   config.accumulation = options.i64("accumulation_steps");
+  config.device_prefetch = options.i64("device_prefetch");
   config.logical_replicas = options.i64("logical_replicas");
   config.threads_per_replica = options.i64("threads_per_replica");
   config.keep_gradients = options.flag("keep_gradients");

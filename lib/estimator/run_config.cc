@@ -43,6 +43,7 @@ Status RunConfig::check() const {
       {"log_step_count_steps", log_step_count_steps, 0, INT64_MAX},
       {"accumulation", accumulation, 1, 1 << 20},
       {"logical_replicas", logical_replicas, 1, 1 << 10},
+      {"device_prefetch", device_prefetch, 1, distribute::kMostDevicePrefetch},
       {"threads_per_replica", threads_per_replica, 1, 1 << 12},
       {"program_cache_size", program_cache_size, 1, 1 << 20},
       {"collective_timeout_ms", collective_timeout_ms, 1, INT64_MAX},
@@ -85,6 +86,7 @@ distribute::TrainerOptions RunConfig::trainer_options() const {
   options.clip_norm = clip_norm;
   options.lowering = lowering;
   options.logical_replicas = static_cast<int32_t>(logical_replicas);
+  options.device_prefetch = static_cast<int32_t>(device_prefetch);
   options.threads_per_replica = static_cast<int32_t>(threads_per_replica);
   options.precision = precision;
   options.program_cache_size = static_cast<int32_t>(program_cache_size);

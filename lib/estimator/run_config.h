@@ -35,6 +35,8 @@ struct RunConfig {
   backend::Level level = backend::Level::fast;
   /// Batches of the dataset that make one step.
   int64_t accumulation = 1;
+  /// Steps whose batches are read, and copied to devices, ahead of the step that runs (TrainerOptions).
+  int64_t device_prefetch = 1;
   /// Gradients are clipped by their global norm; 0 = what the model says.
   double clip_norm = 0;
   distribute::Lowering lowering = distribute::Lowering::automatic;
