@@ -169,23 +169,65 @@ static void test_copies_are_staged(void **) {
   }
 }
 
-/// Each step but the last does not end before the copies of the next one have begun.
+/// No step ends before the copies of the next ones have begun, as many as shall be ahead and are left.
 static void test_copies_begin_while_a_step_runs(void **) {
   NetworkCase network;
   const Model model = assert_ok_value(build_network(network));
+  for (int32_t depth = 1; depth <= 4; ++depth) {
+    LazyBackend::begin({});
+    TrainerOptions options;
+    options.device_prefetch = depth;
+    const auto trainer = open_lazy(model, 1, options, network);
+    std::atomic<int64_t> step{0}, overlapped{0};
+    LazySettings settings;
+    settings.on_run = [&] {
+      const int64_t wanted = std::min(step.fetch_add(1) + 1 + depth, kSteps);
+      if (LazyBackend::wait_issued(kInputs * wanted)) ++overlapped;
+    };
+    LazyBackend::begin(std::move(settings));
+    assert_ok(trainer->run(kSteps, nullptr));
+    assert_same(plain_losses(model, 1, options, network), trainer->loss_history());
+    LazyBackend::begin({});
+    assert_int_equal(step.load(), kSteps);  // a step is one run of a program here
+    assert_int_equal(overlapped.load(), kSteps);
+  }
+}
+
+/// All batches ahead get their memory with the first one: the first step that runs finds it there.
+static void test_memory_for_all_steps_ahead_comes_first(void **) {
+  NetworkCase network;
+  const Model model = assert_ok_value(build_network(network));
+  for (const int32_t depth : {1, 3}) {
+    for (const bool has_host_memory : {true, false}) {
+      std::atomic<bool> runs{false};
+      std::atomic<int64_t> before{0}, late{0};
+      LazySettings settings;
+      settings.has_host_memory = has_host_memory;
+      settings.on_run = [&] { runs.store(true); };
+      const auto count = [&](uint64_t) {
+        (runs.load() ? late : before).fetch_add(1);
+        return true;
+      };
+      settings.has_memory = count;
+      settings.has_transfer_memory = count;
+      LazyBackend::begin(std::move(settings));
+      TrainerOptions options;
+      options.device_prefetch = depth;
+      options.accumulation = 2;
+      options.copies_input = true;
+      const auto trainer = assert_ok_value(Trainer::open(model, lazy_strategy(1), options));
+      assert_ok(trainer->initialize());
+      const auto batch = make_endless_batch(kBatch, network.features, network.classes, network.dtype);
+      assert_ok(trainer->attach_input(assert_ok_value(batch->make_iterator({}))));
+      assert_ok(trainer->run(1, nullptr));
+      runs.store(false);
+      assert_true(before.load() >= kInputs * 2 * (depth + 1));
+      const int64_t first = before.load() + late.load();
+      assert_ok(trainer->run(3 * depth, nullptr));
+      assert_int_equal(before.load() + late.load(), first);
+    }
+  }
   LazyBackend::begin({});
-  const auto trainer = open_lazy(model, 1, {}, network);
-  std::atomic<int64_t> step{0}, overlapped{0};
-  LazySettings settings;
-  settings.on_run = [&] {
-    const int64_t wanted = std::min(step.fetch_add(1) + 2, kSteps);
-    if (LazyBackend::wait_issued(kInputs * wanted)) ++overlapped;
-  };
-  LazyBackend::begin(std::move(settings));
-  assert_ok(trainer->run(kSteps, nullptr));
-  LazyBackend::begin({});
-  assert_int_equal(step.load(), kSteps);  // a step is one run of a program here
-  assert_int_equal(overlapped.load(), kSteps);
 }
 
 static void test_a_stopped_run_loses_no_batch(void **) {
@@ -277,6 +319,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_devices_without_host_memory),
     cmocka_unit_test(test_copies_are_staged),
     cmocka_unit_test(test_copies_begin_while_a_step_runs),
+    cmocka_unit_test(test_memory_for_all_steps_ahead_comes_first),
     cmocka_unit_test(test_a_stopped_run_loses_no_batch),
     cmocka_unit_test(test_inputs_are_replaced_while_they_are_copied),
     cmocka_unit_test(test_a_batch_without_memory_is_tried_again),
