@@ -117,6 +117,13 @@ type RunOptions struct {
 	Precision Precision
 	// Batches whose gradients make one step. Default: 1.
 	AccumulationSteps int64
+	// Steps whose batches may be read, and be on their way to the devices, ahead of the step that runs. Each holds
+	// accumulation_steps batches in memory of the host and, where devices have memory of their own, in that and in
+	// page-locked memory of the host. One is enough where batches take about equally long, as what varies before
+	// the devices is better evened out by the pipeline's own prefetch, which needs no memory of devices; more help
+	// where what is left behind that varies: the copies, a map left to the devices, or a pipeline that ends without
+	// prefetch. Results, and the states that checkpoints keep, do not depend on it. Default: 1.
+	DevicePrefetch int64
 	// Threads that each replica may use; fewer when the context has not so many for all replicas. Default: 1.
 	ThreadsPerReplica int64
 	// bf16: gradients are rounded to bfloat16 before they are added up over devices that do not share memory, which
@@ -159,6 +166,9 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.AccumulationSteps != 0 {
 		raw.Options_set_i64(handle, "accumulation_steps", o.AccumulationSteps)
+	}
+	if o.DevicePrefetch != 0 {
+		raw.Options_set_i64(handle, "device_prefetch", o.DevicePrefetch)
 	}
 	if o.ThreadsPerReplica != 0 {
 		raw.Options_set_i64(handle, "threads_per_replica", o.ThreadsPerReplica)

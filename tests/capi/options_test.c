@@ -109,6 +109,14 @@ static void test_mistakes_are_kept_until_used(void **state) {
                tutti_options_check(options, &err));
   tutti_options_unref(options);
 
+  for (int64_t depth = 0; depth <= 17; depth += 17) {
+    options = create("run");
+    tutti_options_set_i64(options, "device_prefetch", depth);
+    assert_error(TUTTI_INVALID_ARGUMENT, "option 'device_prefetch' must be in [1, 16]",
+                 tutti_options_check(options, &err));
+    tutti_options_unref(options);
+  }
+
   for (int i = 0; i < 2; i++) {
     options = create(i == 0 ? "run" : "predictor");
     tutti_options_set_string(options, "precision", "bf16");

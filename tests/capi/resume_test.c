@@ -45,10 +45,11 @@ static void keep_line(void *user, int32_t severity, const char *text) {
   pthread_mutex_unlock(&lines->mutex);
 }
 
-static int32_t train(enum variant variant, int replicas, const char *directory, int max_steps, struct lines *lines,
-                     float *parameters, tutti_error **err) {
-  char json[160];
-  snprintf(json, sizeof json, "{\"model_dir\": \"%s\", \"seed\": 4}", directory);
+/* `more`: options of the run, each behind a comma. */
+static int32_t train_with(const char *more, enum variant variant, int replicas, const char *directory, int max_steps,
+                          struct lines *lines, float *parameters, tutti_error **err) {
+  char json[240];
+  snprintf(json, sizeof json, "{\"model_dir\": \"%s\", \"seed\": 4%s}", directory, more);
   tutti_context *context = NULL;
   tutti_estimator *estimator = dense_estimator(model, &variant, replicas, json, &context);
   tutti_dataset *dataset = dense_dataset(context, 90, 11, 1);
@@ -63,6 +64,11 @@ static int32_t train(enum variant variant, int replicas, const char *directory, 
   tutti_dataset_unref(dataset);
   tutti_context_unref(context);
   return code;
+}
+
+static int32_t train(enum variant variant, int replicas, const char *directory, int max_steps, struct lines *lines,
+                     float *parameters, tutti_error **err) {
+  return train_with("", variant, replicas, directory, max_steps, lines, parameters, err);
 }
 
 static void test_another_number_of_replicas(void **state) {
@@ -88,6 +94,29 @@ static void test_another_number_of_replicas(void **state) {
   assert_contains(lines.text, "continuing from checkpoint");
   assert_null(strstr(lines.text, "training goes on"));
   remove_directory(whole), remove_directory(pieces);
+}
+
+/* What is read ahead of the steps is in no checkpoint. */
+static void test_another_number_of_steps_ahead(void **state) {
+  (void)state;
+  for (int accumulation = 1; accumulation <= 2; accumulation++) {
+    char whole[64], pieces[64], more[96];
+    make_directory(whole), make_directory(pieces);
+    float expected[DENSE_PARAMETERS], got[DENSE_PARAMETERS];
+    const int steps = 8 / accumulation;
+    static const int depths[] = {16, 1, 3, 2};
+    for (int i = -1; i < 4; i++) {
+      snprintf(more, sizeof more,
+               ", \"determinism\": \"repeatable\", \"accumulation_steps\": %d, \"device_prefetch\": %d", accumulation,
+               i < 0 ? 1 : depths[i]);
+      if (i < 0)
+        assert_ok(train_with(more, SAME, 2, whole, steps, NULL, expected, &err));
+      else
+        assert_ok(train_with(more, SAME, 2, pieces, steps * (i + 1) / 4, NULL, got, &err));
+    }
+    assert_memory_equal(got, expected, sizeof got);
+    remove_directory(whole), remove_directory(pieces);
+  }
 }
 
 static void test_another_model(void **state) {
@@ -123,6 +152,7 @@ static void test_another_optimizer(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_another_number_of_replicas),
+    cmocka_unit_test(test_another_number_of_steps_ahead),
     cmocka_unit_test(test_another_model),
     cmocka_unit_test(test_another_optimizer),
 };

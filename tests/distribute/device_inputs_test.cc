@@ -219,6 +219,9 @@ static void test_memory_for_all_steps_ahead_comes_first(void **) {
       assert_ok(trainer->initialize());
       const auto batch = make_endless_batch(kBatch, network.features, network.classes, network.dtype);
       assert_ok(trainer->attach_input(assert_ok_value(batch->make_iterator({}))));
+      runs.store(false);
+      before.store(0);
+      late.store(0);
       assert_ok(trainer->run(1, nullptr));
       runs.store(false);
       assert_true(before.load() >= kInputs * 2 * (depth + 1));

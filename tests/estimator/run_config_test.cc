@@ -45,6 +45,16 @@ void test_bad_values_are_named(void **) {
   config.accumulation = 0;
   assert_error_contains(config.check(), "accumulation is 0, expected 1 to");
   config = RunConfig();
+  for (const int64_t depth : {0, 17}) {
+    config.device_prefetch = depth;
+    assert_error_contains(config.check(),
+                          ("device_prefetch is " + std::to_string(depth) + ", expected 1 to 16").c_str());
+  }
+  config.device_prefetch = 16;
+  assert_ok(config.check());
+  assert_int_equal(config.trainer_options().device_prefetch, 16);
+  assert_null(strstr(config.to_json().dump().c_str(), "device_prefetch"));  // it decides nothing
+  config = RunConfig();
   config.save_checkpoints_secs = std::numeric_limits<double>::quiet_NaN();
   assert_error_contains(config.check(), "save_checkpoints_secs");
   config = RunConfig();
