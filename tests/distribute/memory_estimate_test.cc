@@ -108,6 +108,27 @@ void logical_replicas_are_counted(void **) {
   expect_near(estimate, in_use, "two logical replicas on each device");
 }
 
+/// Where batches are most of what is taken.
+void steps_ahead_are_counted(void **) {
+  const NetworkCase network = network_of(1);
+  const Model model = assert_ok_value(build_network(network));
+  int64_t of_each = 0;
+  for (const int32_t depth : {1, 4}) {
+    TrainerOptions options;
+    options.copies_input = true;
+    options.device_prefetch = depth;
+    const Budgeted tested = open_with_budget(1, kMost);
+    const MemoryEstimate estimate =
+        assert_ok_value(open_estimator(model, tested.strategy, options, network)->estimate(500));
+    int64_t in_use = 0;
+    assert_ok(train_two_steps(model, tested.strategy, options, network, 500, &in_use, *tested.budget));
+    expect_near(estimate, in_use, impl::base::concat(depth, " steps ahead"));
+    if (depth == 1) of_each = estimate.devices[0].input / 2;
+    assert_int_equal(estimate.devices[0].input, of_each * (1 + depth));
+    assert_true(estimate.devices[0].input > estimate.total() / 2);
+  }
+}
+
 void the_largest_batch_fits_a_budget(void **) {
   const NetworkCase network = network_of(100);
   const Model model = assert_ok_value(build_network(network));
@@ -156,9 +177,8 @@ void what_cannot_be_told_is_said(void **) {
 int main() {
   using namespace tutti::testing;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(estimates_are_what_is_taken),
-      cmocka_unit_test(logical_replicas_are_counted),
-      cmocka_unit_test(the_largest_batch_fits_a_budget),
+      cmocka_unit_test(estimates_are_what_is_taken), cmocka_unit_test(logical_replicas_are_counted),
+      cmocka_unit_test(steps_ahead_are_counted),     cmocka_unit_test(the_largest_batch_fits_a_budget),
       cmocka_unit_test(what_cannot_be_told_is_said),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
