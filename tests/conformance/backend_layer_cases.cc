@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cases of the ops that layers, losses and optimizers are made of.
+#include <array>
 #include <utility>
 
 #include "backend_cases.h"
@@ -58,6 +59,26 @@ void add_long_matmuls(std::vector<OpCase> &cases) {
   // Batches of rows by one matrix, and axes that are repeated in turn.
   cases.push_back({"matmul", {{DType::f32, {4, 3, 9, 20}}, {DType::f32, {20, 12}}}, {}, {}, 1e-4, 1e-4});
   cases.push_back({"matmul", {{DType::f32, {2, 1, 3, 5, 8}}, {DType::f32, {4, 1, 8, 4}}}, {}, {}, 1e-4, 1e-4});
+}
+
+/// relu(x w + bias) where some rows of x or some biases are NaN: what a NaN is part of is one. Before, all are whole
+/// numbers, of which 0 becomes NaN.
+void add_relus_of_nan(std::vector<OpCase> &cases) {
+  for (const DType dtype : kFloats) {
+    for (const auto &[m, k, n] : {std::array<int64_t, 3>{7, 5, 3}, {33, 6, 65}, {128, 8, 64}}) {
+      for (const size_t broken : {0, 2}) {
+        const auto build = [=](GraphBuilder &builder, Values inputs) -> Values {
+          const graph::ValueId size = builder.unary("abs", inputs[broken]);
+          inputs[broken] = builder.add(inputs[broken], builder.op("div", {builder.constant(0.0, dtype), size}));
+          return {builder.unary("relu", builder.add(builder.matmul(inputs[0], inputs[1]), inputs[2]))};
+        };
+        cases.push_back({"matmul",
+                         {whole(dtype, {m, k}, -8, 8), whole(dtype, {k, n}, -3, 4), whole(dtype, {n}, -8, 8)},
+                         {},
+                         build});
+      }
+    }
+  }
 }
 
 /// conv2d, then both gradients of it with the result's values as dy.
@@ -190,6 +211,7 @@ std::vector<OpCase> product_cases() {
   std::vector<OpCase> cases;
   add_matmuls(cases);
   add_long_matmuls(cases);
+  add_relus_of_nan(cases);
   add_convolutions(cases);
   add_more_convolutions(cases);
   add_pooling(cases);

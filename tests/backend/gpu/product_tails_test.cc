@@ -4,6 +4,8 @@
 // node; and that they are one kernel where nothing else reads what lies between, and only there.
 //
 // usage: product_tails_test PLUG-IN
+#include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,27 @@ void bias_and_activation_need_no_kernel(void **) {
         return Values{b.op(activation, {b.add(b.matmul(v[0], v[1]), v[2])})};
       });
       assert_int_equal(kernels, 1);
+    }
+  }
+}
+
+/// A NaN stays one, behind a matmul and behind a convolution of one pixel, whoever computes them.
+void relu_keeps_nan(void **) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const auto &[m, k, n] : {std::array<int64_t, 3>{5, 7, 3}, {64, 16, 32}, {72, 40, 128}}) {
+      for (const bool is_convolution : {false, true}) {
+        std::vector<Tensor> inputs = operands(is_convolution ? std::vector<Dims>{{m, 1, 1, k}, {1, 1, k, n}, {n}}
+                                                             : std::vector<Dims>{{m, k}, {k, n}, {n}},
+                                              dtype);
+        tensor::visit_dtype(dtype, [&, row = m / 2 * k]<typename T>(T) {
+          inputs[0].mutable_data_as<T>()[row + 1] = static_cast<T>(NAN);
+          inputs[2].mutable_data_as<T>()[1] = static_cast<T>(NAN);
+        });
+        const auto build = [&](GraphBuilder &b, const Values &v) {
+          return Values{b.unary("relu", b.add(b.op(is_convolution ? "conv2d" : "matmul", {v[0], v[1]}), v[2]))};
+        };
+        (void)check(inputs, build, dtype == DType::f32 ? 1e-4 : 0x1p-6);
+      }
     }
   }
 }
@@ -221,6 +244,7 @@ void no_rows_are_legal(void **) {
 
 const CMUnitTest kTests[] = {
     cmocka_unit_test(bias_and_activation_need_no_kernel),
+    cmocka_unit_test(relu_keeps_nan),
     cmocka_unit_test(sums_in_parts_have_it_behind_the_last),
     cmocka_unit_test(operands_lie_as_results_do_or_repeat),
     cmocka_unit_test(gradients_of_activations_need_no_kernel),
