@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/build_id.h"
+#include "backend/gpu/algorithm_probes.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/device_ports.h"
 #include "backend/gpu/elementwise.h"
@@ -52,14 +53,23 @@ Status check_layouts(const LoweredGraph &lowered, const GpuDevice &device) {
   return Status();
 }
 
+TrialMemory trial_memory(GpuDevice &device) {
+  return {[&device](int64_t bytes) { return device.allocate(bytes); },
+          [&device](void *pointer, int64_t bytes) { device.release(pointer, bytes); }};
+}
+
+AlgorithmTrials::Log log_of(GpuDevice &device) {
+  return [host = device.host()](const std::string &line) { host->log(host->user, kWarning, line.c_str()); };
+}
+
+PlanCache cache_of(const GpuDevice &device) {
+  return PlanCache(device.backend->cache_folder, {"gpu", device.description, kBuildId});
+}
+
 /// Null where algorithms are not to depend on the time that they take.
 std::unique_ptr<AlgorithmTrials> trials_for(const LoweredGraph &lowered, GpuDevice &device) {
   if (device.library == nullptr || lowered.level() != TUTTI_LEVEL_FAST) return nullptr;
-  const TrialMemory memory{[&device](int64_t bytes) { return device.allocate(bytes); },
-                           [&device](void *pointer, int64_t bytes) { device.release(pointer, bytes); }};
-  const auto log = [host = device.host()](const std::string &line) { host->log(host->user, kWarning, line.c_str()); };
-  return std::make_unique<AlgorithmTrials>(
-      PlanCache(device.backend->cache_folder, {"gpu", device.description, kBuildId}), memory, log);
+  return std::make_unique<AlgorithmTrials>(cache_of(device), trial_memory(device), log_of(device));
 }
 
 }  // namespace
@@ -73,9 +83,11 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
   executable->has_trace_ = (request.flags & TUTTI_COMPILE_DEBUG_NAMES) != 0;
   KernelBatch batch(*device.generator);
   const std::unique_ptr<AlgorithmTrials> trials = trials_for(executable->lowered_, device);
-  const Status status = executable->add_calls({device.library.get(), trials.get(), batch});
+  AlgorithmProbes probes(cache_of(device), trial_memory(device), log_of(device));
+  const Status status = executable->add_calls({device.library.get(), trials.get(), &probes, batch});
   if (!status.ok()) return status.with_detail("device", device.name());
   if (trials != nullptr) trials->remember();
+  probes.remember();
   return executable;
 }
 
@@ -89,15 +101,15 @@ Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSourc
       continue;
     }
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call,
-                 make_tail_call(lowered_, tail, sources.library, sources.trials, fault_texts_, &scratch));
+    TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes,
+                                                 fault_texts_, &scratch));
     if (call.kernel) place_tail(tail, std::move(call), scratch, wishes, by_step);
   }
   TUTTI_TRY(add_norm_sources(trees, sources, of_norms, wishes, by_step));
   for (const auto &[norm, tail] : of_norms) {
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call,
-                 make_tail_call(lowered_, tail, sources.library, sources.trials, fault_texts_, &scratch));
+    TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes,
+                                                 fault_texts_, &scratch));
     if (call.kernel) place_tail(tail, std::move(call), scratch, wishes, by_step);
   }
   return Status();

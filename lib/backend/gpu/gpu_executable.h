@@ -36,6 +36,7 @@ struct PortPlace {
 struct KernelSources {
   Library *library;         ///< or null
   AlgorithmTrials *trials;  ///< or null
+  AlgorithmProbes *probes;
   KernelBatch &batch;
 };
 

@@ -37,6 +37,7 @@
 
 namespace tutti::impl::backend::gpu {
 
+class AlgorithmProbes;
 class AlgorithmTrials;
 class KernelBatch;
 class Library;
@@ -122,6 +123,8 @@ struct KernelRequest {
   /// and kernel come last among the inputs, its result last among the outputs; or null. A library that cannot, or is
   /// slower so, gives an empty kernel.
   const graph::Node *source = nullptr;
+  /// Where libraries may find out what an algorithm does to a NaN; null: what they do not document is not taken.
+  AlgorithmProbes *probes = nullptr;
   /// Set by the factory: bytes of Frame::scratch().
   int64_t scratch_bytes = 0;
   /// Set by the factory where it says more than the op's name: "cublaslt", "simt_gemm", ...

@@ -156,10 +156,11 @@ Result<KernelCall> make_call(KernelRequest &request) {
 }
 
 Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
-                                  AlgorithmTrials *trials, std::vector<FaultText> &fault_texts,
+                                  AlgorithmTrials *trials, AlgorithmProbes *probes, std::vector<FaultText> &fault_texts,
                                   int64_t *scratch_bytes) {
   const graph::Node &product = lowered.step(tail.product), &root = lowered.step(tail.root());
   KernelRequest request{lowered, product, library, fault_texts, nullptr, &tail, trials};
+  request.probes = probes;
   Result<Kernel> kernel = find_with_tail(request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(product), ": cannot be compiled"));
   *scratch_bytes = request.scratch_bytes;

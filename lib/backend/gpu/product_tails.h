@@ -47,8 +47,8 @@ std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const E
 /// root's and what the product has beside its first. No kernel where whoever computes the product cannot take the tail
 /// along: then they are made one by one.
 base::Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
-                                        AlgorithmTrials *trials, std::vector<FaultText> &fault_texts,
-                                        int64_t *scratch_bytes);
+                                        AlgorithmTrials *trials, AlgorithmProbes *probes,
+                                        std::vector<FaultText> &fault_texts, int64_t *scratch_bytes);
 
 }  // namespace tutti::impl::backend::gpu
 

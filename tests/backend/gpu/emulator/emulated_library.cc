@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "backend/gpu/algorithm_probes.h"
 #include "backend/gpu/device_reduce.h"
 #include "backend/gpu/kernels.h"
 #include "backend/gpu/product_sums.h"
@@ -51,6 +53,73 @@ Result<Kernel> find_sum(KernelRequest &request) {
   });
 }
 
+/// Where a call of a product with its tail has its operands in the memory of a probe.
+struct ProbedProduct {
+  NanProbe probe;
+  std::vector<int64_t> at;  // inputs, what the tail reads, the result, scratch memory
+};
+
+ProbedProduct probed_product(const KernelRequest &request) {
+  ProbedProduct made;
+  const auto add = [&](int64_t bytes) {
+    made.at.push_back(made.probe.bytes);
+    made.probe.bytes += (bytes + 255) / 256 * 256;
+  };
+  for (size_t i = 0; i < request.input_count(); ++i)
+    add(request.input(i).bytes);
+  for (const graph::ValueId read : request.tail->reads)
+    add(request.lowered.value(read).bytes);
+  const LoweredValue &result = request.lowered.value(request.lowered.step(request.tail->root()).outputs[0]);
+  add(result.bytes);
+  made.probe.result_at = made.at.back();
+  made.probe.result_bytes = result.bytes;
+  made.probe.result = result.dtype;
+  add(request.scratch_bytes);
+  made.probe.shape = base::concat("emulated ", request.name(), " of ", made.probe.bytes, " bytes");
+  made.probe.algorithm = "0";
+  return made;
+}
+
+/// A product with a tail that ends with relu, if the probe says that it keeps a NaN.
+Result<Kernel> find_relu(KernelRequest &request, bool drops_nan) {
+  const Epilogue &epilogue = request.tail->epilogue;
+  const bool ends_with_relu = epilogue.step_count > 0 && epilogue.steps[epilogue.step_count - 1].op == ElementOp::relu;
+  if (request.node.op != "matmul" || !ends_with_relu || request.probes == nullptr) return Kernel();
+  TUTTI_ASSIGN(const Kernel product, find_kernel(request.node.op)(request));
+  ProbedProduct probed = probed_product(request);
+  probed.probe.issue = [&](char *memory, gpuStream_t stream) -> Status {
+    std::vector<void *> table;
+    std::vector<int32_t> places;
+    for (const int64_t at : probed.at) {
+      places.push_back(static_cast<int32_t>(table.size()));
+      table.push_back(memory + at);
+    }
+    IssueContext context;
+    context.stream = stream;
+    TUTTI_TRY(product(Frame(table.data(), places.data(), places.data() + places.size() - 2, table.back(), context)));
+    if (!drops_nan) return Status();
+    const auto bytes = static_cast<size_t>(probed.probe.result_bytes);
+    return status_of(gpuMemsetAsync(memory + probed.probe.result_at, 0, bytes, stream), "dropping what is NaN");
+  };
+  if (!request.probes->keeps_nan(probed.probe)) return Kernel();
+  request.kernel_name = "emulated";
+  return product;
+}
+
+/// Products with relu, and nothing else.
+class EmulatedRelu final : public Library {
+ public:
+  explicit EmulatedRelu(bool drops_nan) : drops_nan_(drops_nan) {}
+  Result<Kernel> find(KernelRequest &request) override {
+    return request.tail == nullptr ? Kernel() : find_relu(request, drops_nan_);
+  }
+  std::string describe() const override { return "emulated"; }
+
+ private:
+  const bool drops_nan_;
+};
+
+/// Sums beside products, and nothing else.
 class EmulatedLibrary final : public Library {
  public:
   Result<Kernel> find(KernelRequest &request) override {
@@ -64,8 +133,10 @@ class EmulatedLibrary final : public Library {
 
 Result<std::unique_ptr<Library>> open_emulated_library() {
   const char *const wanted = std::getenv("TUTTI_EMULATED_LIBRARY");
-  if (wanted == nullptr || std::string_view(wanted) != "sums") return std::unique_ptr<Library>();
-  return std::unique_ptr<Library>(new EmulatedLibrary);
+  const std::string_view name = wanted == nullptr ? "" : wanted;
+  if (name == "sums") return std::unique_ptr<Library>(new EmulatedLibrary);
+  if (name == "relu" || name == "relu without nan") return std::unique_ptr<Library>(new EmulatedRelu(name != "relu"));
+  return std::unique_ptr<Library>();
 }
 
 }  // namespace tutti::impl::backend::gpu::platform

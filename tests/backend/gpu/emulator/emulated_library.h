@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library of kernels on the emulated GPU, where the environment says TUTTI_EMULATED_LIBRARY=sums: it has products
-// that add up the rows of a factor, too (product_sums.h), and convolutions with the normalisation of what they make
-// (norm_sources.h), and nothing else.
+// Libraries of kernels on the emulated GPU, where the environment has TUTTI_EMULATED_LIBRARY: "sums" has products that
+// add up the rows of a factor, too (product_sums.h), and convolutions with the normalisation of what they make
+// (norm_sources.h); "relu" has products with relu behind them (algorithm_probes.h), and so has "relu without nan",
+// whose relu makes numbers of NaNs; and nothing else.
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
 
