@@ -43,6 +43,7 @@ cublasLtEpilogue_t epilogue(const ProductShape &shape) {
   if (shape.sums != SummedFactor::none)
     return shape.sums == SummedFactor::b ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
   if (shape.has_gelu) return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  if (shape.has_relu) return shape.has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   return shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
@@ -80,17 +81,18 @@ std::string describe(const ProductShape &shape) {
                       shape.transpose_b ? " b'" : "", " batches ", shape.batches, " by ", shape.a_step, ",",
                       shape.b_step, ",", shape.y_step, shape.allows_rounding ? " rounded" : "", " to ",
                       name(shape.result_dtype()), shape.has_addend ? " addend" : "", shape.has_bias ? " bias" : "",
-                      shape.has_gelu ? " gelu" : "",
+                      shape.has_gelu ? " gelu" : "", shape.has_relu ? " relu" : "",
                       shape.sums == SummedFactor::none ? "" : (shape.sums == SummedFactor::a ? " sums a" : " sums b"));
 }
 
 Result<std::shared_ptr<const CublasLtProduct>> CublasLtProduct::make(const CublasLt &lt, cublasLtHandle_t handle,
                                                                      const ProductShape &shape, int64_t most_scratch,
-                                                                     gpu::AlgorithmTrials *trials) {
+                                                                     gpu::AlgorithmTrials *trials,
+                                                                     gpu::AlgorithmProbes *probes) {
   if (!fits(shape)) return std::shared_ptr<const CublasLtProduct>();
   std::shared_ptr<CublasLtProduct> product(new CublasLtProduct(lt, shape));
   TUTTI_TRY(product->describe());
-  TUTTI_ASSIGN(const bool found, product->choose(handle, most_scratch, trials));
+  TUTTI_ASSIGN(const bool found, product->choose(handle, most_scratch, trials, probes));
   if (!found) return std::shared_ptr<const CublasLtProduct>();
   return std::shared_ptr<const CublasLtProduct>(std::move(product));
 }
@@ -152,40 +154,76 @@ Status CublasLtProduct::describe() {
   return describe_matrix(&y_, shape_.result_dtype(), shape_.m, shape_.n, shape_.y_step);
 }
 
-void CublasLtProduct::take(const cublasLtMatmulHeuristicResult_t &algorithm) {
-  algorithm_ = algorithm.algo;
-  scratch_bytes_ = static_cast<int64_t>(algorithm.workspaceSize);
+void CublasLtProduct::take(const Candidate &candidate) {
+  algorithm_ = candidate.algorithm;
+  scratch_bytes_ = candidate.scratch_bytes;
 }
 
-void CublasLtProduct::try_all(cublasLtHandle_t handle, std::span<const cublasLtMatmulHeuristicResult_t> algorithms,
+std::string CublasLtProduct::described_shape() const {
+  return base::concat("cublaslt ", lt_.cublasLtGetVersion(), " ", cuda::describe(shape_));
+}
+
+Status CublasLtProduct::issue_in(cublasLtHandle_t handle, char *memory, const std::array<int64_t, 7> &at,
+                                 cudaStream_t stream) const {
+  return issue(handle, {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4], memory + at[4]},
+               memory + at[5], stream);
+}
+
+bool CublasLtProduct::keeps_nan(cublasLtHandle_t handle, const Candidate &candidate, gpu::AlgorithmProbes &probes) {
+  // What lies between the matrices of a result would not be written.
+  if (shape_.batches > 1 && shape_.y_step != shape_.m * shape_.n) return false;
+  take(candidate);
+  const std::array<int64_t, 7> at = offsets_of(shape_, candidate.scratch_bytes);
+  const auto result_bytes = static_cast<int64_t>(tensor::size_bytes(shape_.result_dtype()));
+  gpu::NanProbe probe;
+  probe.shape = described_shape();
+  // An algorithm is what lies in these words, which the library's header allows to be kept.
+  probe.algorithm = "algorithm";
+  for (const uint64_t word : candidate.algorithm.data)
+    probe.algorithm += base::concat(" ", word);
+  probe.bytes = at[6];
+  probe.result_at = at[2];
+  probe.result_bytes = shape_.batches * shape_.m * shape_.n * result_bytes;
+  probe.result = shape_.result_dtype();
+  probe.issue = [&](char *memory, cudaStream_t stream) { return issue_in(handle, memory, at, stream); };
+  return probes.keeps_nan(probe);
+}
+
+void CublasLtProduct::try_all(cublasLtHandle_t handle, std::span<const Candidate> candidates,
                               gpu::AlgorithmTrials &trials) {
   std::vector<std::string> names;
-  size_t most_scratch = 0;
-  for (size_t i = 0; i < algorithms.size(); ++i) {
-    names.push_back(base::concat("estimate ", i));
-    most_scratch = std::max(most_scratch, algorithms[i].workspaceSize);
+  int64_t most_scratch = 0;
+  for (const Candidate &candidate : candidates) {
+    names.push_back(candidate.name);
+    most_scratch = std::max(most_scratch, candidate.scratch_bytes);
   }
-  const std::array<int64_t, 7> at = offsets_of(shape_, static_cast<int64_t>(most_scratch));
-  const std::string shape = base::concat("cublaslt ", lt_.cublasLtGetVersion(), " ", cuda::describe(shape_));
-  take(algorithms[trials.fastest(shape, names, at[6], [&](size_t i, char *memory, cudaStream_t stream) {
-    take(algorithms[i]);
-    return issue(handle,
-                 {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4], memory + at[4]},
-                 memory + at[5], stream);
+  const std::array<int64_t, 7> at = offsets_of(shape_, most_scratch);
+  take(candidates[trials.fastest(described_shape(), names, at[6], [&](size_t i, char *memory, cudaStream_t stream) {
+    take(candidates[i]);
+    return issue_in(handle, memory, at, stream);
   })]);
 }
 
-Result<bool> CublasLtProduct::choose(cublasLtHandle_t handle, int64_t most_scratch, gpu::AlgorithmTrials *trials) {
+Result<bool> CublasLtProduct::choose(cublasLtHandle_t handle, int64_t most_scratch, gpu::AlgorithmTrials *trials,
+                                     gpu::AlgorithmProbes *probes) {
+  if (shape_.has_relu && probes == nullptr) return false;
   std::array<cublasLtMatmulHeuristicResult_t, gpu::AlgorithmTrials::kMostCandidates> algorithms{};
+  const bool needs_one = trials == nullptr && !shape_.has_relu;
   cublasLtMatmulPreference_t preference = nullptr;
   TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulPreferenceCreate(&preference), "choosing an algorithm for a product"));
   const Result<size_t> found =
-      ask(handle, preference, most_scratch, std::span(algorithms).first(trials == nullptr ? 1 : algorithms.size()));
+      ask(handle, preference, most_scratch, std::span(algorithms).first(needs_one ? 1 : algorithms.size()));
   (void)lt_.cublasLtMatmulPreferenceDestroy(preference);
   TUTTI_TRY(found);
-  if (*found == 0) return false;
-  take(algorithms[0]);
-  if (trials != nullptr) try_all(handle, std::span(algorithms).first(*found), *trials);
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < *found && (candidates.empty() || trials != nullptr); ++i) {
+    const Candidate candidate{base::concat("estimate ", i), algorithms[i].algo,
+                              static_cast<int64_t>(algorithms[i].workspaceSize)};
+    if (!shape_.has_relu || keeps_nan(handle, candidate, *probes)) candidates.push_back(candidate);
+  }
+  if (candidates.empty()) return false;
+  take(candidates[0]);
+  if (trials != nullptr) try_all(handle, candidates, *trials);
   return true;
 }
 

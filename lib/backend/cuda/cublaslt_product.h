@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of row-major matrices by cuBLASLt: the algorithm is chosen once, when the product is made, by cuBLASLt's
-// estimate or by trials.
+// estimate or by trials; with relu, among those that were seen to keep a NaN.
 //
 //   TUTTI_ASSIGN(auto product, CublasLtProduct::make(lt, handle, shape, most_scratch));
 //   if (product != nullptr) product->issue(handle, {a, b, y}, scratch, stream);
@@ -12,6 +12,7 @@
 #ifndef TUTTI_BACKEND_CUDA_CUBLASLT_PRODUCT_H_
 #define TUTTI_BACKEND_CUDA_CUBLASLT_PRODUCT_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,6 +20,7 @@
 
 #include "backend/cuda/dynamic_library.h"
 #include "backend/cuda/product_plan.h"
+#include "backend/gpu/algorithm_probes.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "base/status.h"
 
@@ -29,10 +31,12 @@ std::string describe(const ProductShape &shape);
 
 class CublasLtProduct {
  public:
-  /// Null where cuBLASLt has nothing for the shape. Without `trials` its first estimate is taken.
+  /// Null where cuBLASLt has nothing for the shape. Without `trials` its first estimate is taken. `probes`: of what has
+  /// relu; without them there is nothing for it.
   static base::Result<std::shared_ptr<const CublasLtProduct>> make(const CublasLt &lt, cublasLtHandle_t handle,
                                                                    const ProductShape &shape, int64_t most_scratch,
-                                                                   gpu::AlgorithmTrials *trials = nullptr);
+                                                                   gpu::AlgorithmTrials *trials = nullptr,
+                                                                   gpu::AlgorithmProbes *probes = nullptr);
   ~CublasLtProduct();
   CublasLtProduct(const CublasLtProduct &) = delete;
   CublasLtProduct &operator=(const CublasLtProduct &) = delete;
@@ -56,14 +60,26 @@ class CublasLtProduct {
   base::Status describe_operation(cublasLtMatmulDesc_t operation, const void *vector) const;
   base::Status multiply(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const Operands &operands,
                         void *scratch, cudaStream_t stream) const;
+  /// One of cuBLASLt's algorithms for the shape.
+  struct Candidate {
+    std::string name;  ///< "estimate 0" is its first choice
+    cublasLtMatmulAlgo_t algorithm;
+    int64_t scratch_bytes;
+  };
   /// Whether there is an algorithm.
-  base::Result<bool> choose(cublasLtHandle_t handle, int64_t most_scratch, gpu::AlgorithmTrials *trials);
+  base::Result<bool> choose(cublasLtHandle_t handle, int64_t most_scratch, gpu::AlgorithmTrials *trials,
+                            gpu::AlgorithmProbes *probes);
   /// Up to as many algorithms as there is room for, best estimate first: how many.
   base::Result<size_t> ask(cublasLtHandle_t handle, cublasLtMatmulPreference_t preference, int64_t most_scratch,
                            std::span<cublasLtMatmulHeuristicResult_t> algorithms);
-  void take(const cublasLtMatmulHeuristicResult_t &algorithm);
-  void try_all(cublasLtHandle_t handle, std::span<const cublasLtMatmulHeuristicResult_t> algorithms,
-               gpu::AlgorithmTrials &trials);
+  void take(const Candidate &candidate);
+  /// With all operands in `memory`, as offsets_of() has them.
+  base::Status issue_in(cublasLtHandle_t handle, char *memory, const std::array<int64_t, 7> &at,
+                        cudaStream_t stream) const;
+  bool keeps_nan(cublasLtHandle_t handle, const Candidate &candidate, gpu::AlgorithmProbes &probes);
+  void try_all(cublasLtHandle_t handle, std::span<const Candidate> candidates, gpu::AlgorithmTrials &trials);
+  /// Of trials and probes.
+  std::string described_shape() const;
 
   const CublasLt &lt_;
   const ProductShape shape_;

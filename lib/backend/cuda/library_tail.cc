@@ -28,9 +28,9 @@ bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
     const gpu::EpilogueStep &step = epilogue.steps[i];
     // What is not stored need not be rounded.
     if (step.op == ElementOp::to_f16 || step.op == ElementOp::to_bf16) continue;
-    if (shape.has_gelu) return false;
-    if (step.op == ElementOp::gelu_tanh) {
-      shape.has_gelu = true;
+    if (shape.has_gelu || shape.has_relu) return false;
+    if (step.op == ElementOp::gelu_tanh || step.op == ElementOp::relu) {
+      (step.op == ElementOp::relu ? shape.has_relu : shape.has_gelu) = true;
       continue;
     }
     if (step.op != ElementOp::add || step.operand < 0) return false;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What cuBLASLt can do with the results of a product before it stores them, of what the graph has behind it: an addend
-// that lies as they do, a bias, the approximate gelu, another dtype. It rounds once, at the end. Not relu: whether a
-// NaN stays one is not documented, and a loss that is not finite has to be seen.
+// that lies as they do, a bias, the approximate gelu or relu, another dtype. It rounds once, at the end. relu is its
+// header's max(x, 0), and what becomes of a NaN is not documented: an algorithm is taken for it that was seen to keep
+// one (CublasLtProduct), as a loss that is not finite has to be seen. -0 may become 0, which is equal.
 #ifndef TUTTI_BACKEND_CUDA_LIBRARY_TAIL_H_
 #define TUTTI_BACKEND_CUDA_LIBRARY_TAIL_H_
 

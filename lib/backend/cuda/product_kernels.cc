@@ -28,7 +28,7 @@ Result<std::shared_ptr<const CublasLtProduct>> make_product(KernelRequest &reque
   const CublasLt *const lt = handles->cublaslt(use);
   if (lt == nullptr) return std::shared_ptr<const CublasLtProduct>();
   TUTTI_ASSIGN(auto product, CublasLtProduct::make(*lt, handles->cublaslt_handle(), shape,
-                                                   handles->product_scratch_bytes(), request.trials));
+                                                   handles->product_scratch_bytes(), request.trials, request.probes));
   if (product == nullptr) return product;
   (void)request.reserve_scratch(product->scratch_bytes());
   request.kernel_name = "cublaslt";

@@ -30,9 +30,9 @@ struct ProductShape {
   /// Of y, if it is another than that of the factors.
   std::optional<tensor::DType> result = {};
   /// y = gelu(a b + addend + bias): an addend that lies as y does, a bias of n elements, both of y's dtype; gelu is the
-  /// approximate one.
-  bool has_addend = false, has_bias = false, has_gelu = false;
-  /// The sums over k of a factor are stored, too: m or n of y's dtype. Not with a bias or gelu.
+  /// approximate one. Or y = relu(a b + addend + bias).
+  bool has_addend = false, has_bias = false, has_gelu = false, has_relu = false;
+  /// The sums over k of a factor are stored, too: m or n of y's dtype. Not with a bias, gelu or relu.
   SummedFactor sums = SummedFactor::none;
 
   tensor::DType result_dtype() const { return result.value_or(dtype); }

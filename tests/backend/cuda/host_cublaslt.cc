@@ -139,12 +139,13 @@ struct Matrix {
   }
 };
 
-/// What the header says of the epilogue: bias, one for each row of D and of D's type, then gelu.
-double finish(const Operation &operation, const Layout &d, int64_t row, double value) {
+/// What the header says of the epilogue: bias, one for each row of D and of D's type, then gelu or relu.
+double finish(const Operation &operation, const Layout &d, int64_t row, double value, bool drops_nan) {
   const int epilogue = operation.epilogue;
   if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) value += load(d.type, operation.bias, row);
   if ((epilogue & CUBLASLT_EPILOGUE_GELU) != 0)
     value = 0.5 * value * (1 + std::tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));
+  if ((epilogue & CUBLASLT_EPILOGUE_RELU) != 0) return drops_nan ? (value > 0 ? value : 0) : (value < 0 ? 0 : value);
   return value;
 }
 
@@ -162,7 +163,7 @@ void store_sums(const Operation &operation, const Matrix &a, const Matrix &b, co
 
 /// D = epilogue(alpha op(A) op(B) + beta C).
 cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &a, const Matrix &b, double beta,
-                        const Matrix &c, void *d, const Layout &layout) {
+                        const Matrix &c, void *d, const Layout &layout, bool drops_nan) {
   if (a.rows() != layout.rows || b.columns() != layout.columns || a.columns() != b.rows() || alpha != 1 ||
       a.layout.type != b.layout.type || c.layout.type != layout.type || c.rows() != layout.rows ||
       c.columns() != layout.columns)
@@ -175,7 +176,8 @@ cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &
         double sum = beta == 0 ? 0 : beta * c.at(batch, row, column);
         for (int64_t i = 0; i < a.columns(); ++i)
           sum += a.at(batch, row, i) * b.at(batch, i, column);
-        store(layout.type, d, batch * layout.step + row + column * layout.leading, finish(operation, layout, row, sum));
+        store(layout.type, d, batch * layout.step + row + column * layout.leading,
+              finish(operation, layout, row, sum, drops_nan));
       }
     }
   }
@@ -197,7 +199,7 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const vo
   record().milliseconds += time == record().algorithm_milliseconds.end() ? 0 : time->second;
   return multiply(self, load(self.scale, alpha, 0), {a, layout_of(layout_a), self.a == CUBLAS_OP_T},
                   {b, layout_of(layout_b), self.b == CUBLAS_OP_T}, factor, {c, layout_of(layout_c)}, d,
-                  layout_of(layout_d));
+                  layout_of(layout_d), record().nan_droppers.count(algorithm->data[0]) != 0);
 }
 const char *status_text(cublasStatus_t) { return "no"; }
 

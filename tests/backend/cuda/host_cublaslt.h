@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In place of cuBLASLt: functions that do on the host, at once, what its header promises: column-major matrices of f32,
-// f64 or bf16, transpositions, batches, steps, an addend, a bias and gelu behind the product, sums of its factors.
+// f64 or bf16, transpositions, batches, steps, an addend, a bias, gelu and relu behind the product, sums of its
+// factors.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
 
@@ -27,6 +28,7 @@ struct HostCublasLt {
   double milliseconds = 0;                            ///< that passed in it
   double sums_milliseconds = 0;                       ///< that sums of a factor add to a call
   std::map<uint64_t, double> algorithm_milliseconds;  ///< of one call, by algorithm from 0 on
+  std::set<uint64_t> nan_droppers;                    ///< algorithms whose relu makes 0 of a NaN
 };
 
 /// The one there is.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
 #include "backend/cuda/lowered_testing.h"
+#include "backend/gpu/algorithm_probes.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/elementwise_trees.h"
 #include "backend/gpu/product_tails.h"
@@ -120,6 +122,8 @@ TailOutcome run_tail(GraphBuilder &builder) {
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   backend::gpu::KernelRequest request{lowered,  lowered.step(tails[0].product), library.get(), faults, nullptr,
                                       &tails[0]};
+  tutti::testing::HostProbes probes;
+  request.probes = &probes.probes;
   const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));
   TailOutcome outcome;
   if (!kernel) return outcome;
@@ -216,11 +220,67 @@ void results_have_another_dtype(void **) {
     assert_true(element(outcome.result, i) == product_at(outcome, i));
 }
 
+/// relu(x w), with the addend and the bias that are wanted, of the dtype; a chain that ends with relu.
+TailOutcome run_relu(DType dtype, bool has_addend, bool has_bias) {
+  GraphBuilder b;
+  const ValueId first = b.input("a", dtype, {6, 4}), second = b.input("b", dtype, {4, 5});
+  ValueId y = b.matmul(first, second);
+  if (has_addend) y = b.add(y, b.input("c", dtype, {6, 5}));
+  if (has_bias) y = b.add(y, b.input("bias", dtype, {5}));
+  b.set_result("y", b.unary("relu", y));
+  return run_tail(b);
+}
+
+/// It rounds nothing: results are those of the product, those below 0 cut.
+void relu_is_part_of_the_call(void **) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const bool has_addend : {false, true}) {
+      for (const bool has_bias : {false, true}) {
+        const TailOutcome outcome = run_relu(dtype, has_addend, has_bias);
+        assert_string_equal(outcome.kernel.c_str(), "cublaslt");
+        assert_int_equal(outcome.epilogue, has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU);
+        int64_t cut = 0;
+        for (int64_t i = 0; i < 30; ++i) {
+          float expected = product_at(outcome, i);
+          if (has_addend) expected += element(outcome.inputs[2], i);
+          if (has_bias) expected += element(outcome.inputs[has_addend ? 3 : 2], i % 5);
+          cut += expected < 0 ? 1 : 0;
+          assert_true(element(outcome.result, i) == std::max(expected, 0.0f));
+        }
+        assert_in_range(cut, 1, 29);
+      }
+    }
+  }
+}
+
+/// Not where it would make a number of a NaN: then it is computed behind the product, with what is in front of it.
+void a_relu_that_drops_nan_is_left_alone(void **) {
+  backend::gpu::AlgorithmProbes::forget();
+  host_cublaslt().nan_droppers = {0};
+  assert_string_equal(run_relu(DType::f32, false, true).kernel.c_str(), "");
+  host_cublaslt().nan_droppers.clear();
+  // An answer stays.
+  assert_string_equal(run_relu(DType::f32, false, true).kernel.c_str(), "");
+  backend::gpu::AlgorithmProbes::forget();
+  assert_string_equal(run_relu(DType::f32, false, true).kernel.c_str(), "cublaslt");
+}
+
 void other_tails_are_left_alone(void **) {
-  GraphBuilder relu;
-  relu.set_result(
-      "y", relu.unary("relu", relu.matmul(relu.input("a", DType::f32, {6, 4}), relu.input("b", DType::f32, {4, 5}))));
-  assert_string_equal(run_tail(relu).kernel.c_str(), "");
+  const auto kernel_of = [](const std::function<ValueId(GraphBuilder &, ValueId)> &tail) {
+    GraphBuilder b;
+    b.set_result("y", tail(b, b.matmul(b.input("a", DType::f32, {6, 4}), b.input("b", DType::f32, {4, 5}))));
+    return run_tail(b).kernel;
+  };
+  assert_string_equal(kernel_of([](GraphBuilder &b, ValueId y) { return b.unary("tanh", y); }).c_str(), "");
+  // What follows relu, which comes last.
+  for (const char *op : {"relu", "neg"}) {
+    const auto tail = [&](GraphBuilder &b, ValueId y) { return b.unary(op, b.unary("relu", y)); };
+    assert_string_equal(kernel_of(tail).c_str(), "");
+  }
+  const auto biased = [](GraphBuilder &b, ValueId y) {
+    return b.add(b.unary("relu", y), b.input("bias", DType::f32, {5}));
+  };
+  assert_string_equal(kernel_of(biased).c_str(), "");
 }
 
 // ---- convolutions ----
@@ -331,6 +391,15 @@ void a_convolution_of_one_pixel_adds_its_bias(void **) {
     assert_true(element(outcome.result, i) ==
                 product_at(outcome, i) + element(outcome.inputs[2], i % 5) + element(outcome.inputs[3], i));
   assert_string_equal(run_with(true).kernel.c_str(), "");
+  GraphBuilder cut;
+  const ValueId image = cut.input("x", DType::f32, {1, 2, 3, 4}),
+                filters = cut.input("kernel", DType::f32, {1, 1, 4, 5});
+  cut.set_result("y", cut.unary("relu", cut.op("conv2d", {image, filters, cut.input("bias", DType::f32, {5})})));
+  const TailOutcome relu = run_tail(cut);
+  assert_string_equal(relu.kernel.c_str(), "cublaslt");
+  assert_int_equal(relu.epilogue, CUBLASLT_EPILOGUE_RELU_BIAS);
+  for (int64_t i = 0; i < 30; ++i)
+    assert_true(element(relu.result, i) == std::max(product_at(relu, i) + element(relu.inputs[2], i % 5), 0.0f));
   host_cublaslt().refused_epilogues = {CUBLASLT_EPILOGUE_BIAS};
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f32, {1, 2, 3, 4}), kernel = b.input("kernel", DType::f32, {1, 1, 4, 5});
@@ -506,6 +575,8 @@ int main() {
       cmocka_unit_test(the_approximate_gelu_is_part_of_the_call),
       cmocka_unit_test(a_bias_of_another_dtype_is_converted),
       cmocka_unit_test(results_have_another_dtype),
+      cmocka_unit_test(relu_is_part_of_the_call),
+      cmocka_unit_test(a_relu_that_drops_nan_is_left_alone),
       cmocka_unit_test(other_tails_are_left_alone),
       cmocka_unit_test(products_are_cublaslts),
       cmocka_unit_test(convolutions_are_cudnns),

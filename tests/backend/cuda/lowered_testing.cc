@@ -29,13 +29,24 @@ LoweredGraph lower(graph::GraphBuilder &builder, int32_t level) {
   return lower(assert_ok_value(builder.finish_graph()), level);
 }
 
-HostTrials::HostTrials()
-    : trials(backend::PlanCache("", {"gpu", "a GPU", "1"}),
-             {[](int64_t bytes) -> base::Result<void *> {
-                return std::aligned_alloc(256, static_cast<size_t>((bytes + 255) / 256 * 256));
-              },
-              [](void *memory, int64_t) { std::free(memory); }},
-             [](const std::string &line) { fail_msg("%s", line.c_str()); }) {}
+namespace {
+
+backend::PlanCache no_cache() { return backend::PlanCache("", {"gpu", "a GPU", "1"}); }
+
+backend::gpu::TrialMemory host_memory() {
+  return {[](int64_t bytes) -> base::Result<void *> {
+            return std::aligned_alloc(256, static_cast<size_t>((bytes + 255) / 256 * 256));
+          },
+          [](void *memory, int64_t) { std::free(memory); }};
+}
+
+void fail_for(const std::string &line) { fail_msg("%s", line.c_str()); }
+
+}  // namespace
+
+HostTrials::HostTrials() : trials(no_cache(), host_memory(), fail_for) {}
+
+HostProbes::HostProbes() : probes(no_cache(), host_memory(), fail_for) {}
 
 std::vector<Tensor> run_call(const LoweredGraph &lowered, const backend::gpu::Kernel &kernel,
                              const CallOperands &operands, const std::vector<Tensor> &graph_inputs) {

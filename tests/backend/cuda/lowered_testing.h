@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backend/gpu/algorithm_probes.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "backend/gpu/kernel.h"
 #include "backend/lowered_graph.h"
@@ -25,6 +26,13 @@ struct HostTrials {
   impl::backend::gpu::AlgorithmTrials trials;
 
   HostTrials();
+};
+
+/// Probes of the same kind.
+struct HostProbes {
+  impl::backend::gpu::AlgorithmProbes probes;
+
+  HostProbes();
 };
 
 /// The operands of a call, by value of the graph.
