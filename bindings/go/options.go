@@ -127,8 +127,9 @@ type RunOptions struct {
 	// Threads that each replica may use; fewer when the context has not so many for all replicas. Default: 1.
 	ThreadsPerReplica int64
 	// bf16: gradients are rounded to bfloat16 before they are added up over devices that do not share memory, which
-	// halves what these send. Weights, slots and statistics stay f32. Only with determinism fast and
-	// accumulation_steps 1; without effect on one device and on processors. Default: f32.
+	// halves what these send. Weights, slots and statistics stay f32, and so does what a device adds up of the
+	// batches of a step, which is rounded once. Only with determinism fast; without effect on one device and on
+	// processors. Default: f32.
 	GradientDtype GradientDtype
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool

@@ -90,10 +90,10 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
   ShapeKey key;
   binding_.fill_key(batch, rows, key);
   const graph::SymbolBindings bindings = binding_.bindings(key);
-  TUTTI_ASSIGN(int64_t bytes, needed_by(programs.accumulate_write, key, bindings));
-  if (programs.accumulation > 1) {
-    TUTTI_ASSIGN(const int64_t adding, needed_by(programs.accumulate_add, key, bindings));
-    bytes = std::max(bytes, adding);
+  int64_t bytes = 0;
+  for (const GraphSource &accumulate : programs.accumulate) {
+    TUTTI_ASSIGN(const int64_t needed, needed_by(accumulate, key, bindings));
+    bytes = std::max(bytes, needed);
   }
   if (programs.finish.empty()) return allocated(bytes);
   // Of equal slices the first is the largest.
@@ -133,6 +133,8 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
     }
     memory.gradients =
         setup_->parts * (allocated(plan.arena_bytes(Arena::partials)) + allocated(plan.arena_bytes(Arena::report)));
+    if (const int64_t accumulated = plan.arena_bytes(Arena::accumulated); accumulated > 0)
+      memory.gradients += setup_->parts * allocated(accumulated);
     memory.workspace = setup_->parts * workspace_bytes;
     if (copies_input()) memory.input = setup_->parts * input_bytes(batch, rows);
     memory.memory = device->description().memory;

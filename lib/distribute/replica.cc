@@ -39,11 +39,11 @@ std::vector<double> LossHistory::list() const {
 
 /// One logical replica: its partial sums, its programs and what they run with.
 struct Replica::Contributor {
-  int32_t index = 0;  // among all contributors
-  backend::Buffer partials, report;
+  int32_t index = 0;                              // among all contributors
+  backend::Buffer partials, report, accumulated;  // the last one empty where nothing is accumulated apart
   std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
   ShapeKey key;
-  std::array<BoundProgram *, 2> accumulate{};  // writing, adding
+  std::array<BoundProgram *, 3> accumulate{};  // by position
   BoundProgram *current = nullptr;             // the one of this micro-batch
   BoundProgram *finish = nullptr;
   int64_t binding = -1;  // number of the binding that `components` were found for
@@ -84,6 +84,10 @@ Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers aren
   contributor->arguments.resize(static_cast<size_t>(programs_.accumulation));
   TUTTI_ASSIGN(contributor->partials, allocate_zeros(*device_, plan_.arena_bytes(Arena::partials)));
   TUTTI_ASSIGN(contributor->report, allocate_zeros(*device_, plan_.arena_bytes(Arena::report)));
+  if (const int64_t bytes = plan_.arena_bytes(Arena::accumulated); bytes > 0) {
+    TUTTI_ASSIGN(contributor->accumulated, allocate_zeros(*device_, bytes));
+    arenas[static_cast<size_t>(Arena::accumulated)] = contributor->accumulated.device_pointer();
+  }
   arenas[static_cast<size_t>(Arena::partials)] = contributor->partials.device_pointer();
   arenas[static_cast<size_t>(Arena::report)] = contributor->report.device_pointer();
   contributor->accumulate_programs = std::make_unique<ProgramCache>(executables, device_, cache_capacity);
@@ -316,17 +320,25 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
         .set(RunScalar::step_rows, input.step_rows)
         .set(RunScalar::first_flag, contributor->index == 0 && m == 0 ? 1 : 0);
   }
-  TUTTI_TRY(prepare_all(batch, rows, feeder.binding(), m > 0));
+  TUTTI_TRY(prepare_all(batch, rows, feeder.binding(), programs_.accumulate_position(m, input.count)));
   TUTTI_TRY(point_to_rows(input, m, feeder.device_inputs()));
+  if (programs_.rounds_at_last && input.count == 1) TUTTI_TRY(clear_accumulated());
   return run_segments(false, m + 1 == input.count);
 }
 
-Status Replica::prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, bool add) {
+/// The last micro-batch adds to what others left, and there are no others.
+Status Replica::clear_accumulated() {
+  for (const auto &contributor : contributors_)
+    TUTTI_TRY(contributor->accumulated.fill_zero(0, contributor->accumulated.size_bytes(), &stream_));
+  return Status();
+}
+
+Status Replica::prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, size_t position) {
   binding.fill_key(batch, rows, batch_key_);
   const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_;
   if (is_new) TUTTI_TRY(group_->settle());
   for (const auto &contributor : contributors_)
-    TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), binding, add));
+    TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), binding, position));
   if (!is_new) return Status();
   TUTTI_TRY(group_->settle());
   last_batch_key_ = batch_key_;
@@ -335,17 +347,19 @@ Status Replica::prepare_all(const data::Element &batch, int64_t rows, const Inpu
 }
 
 Status Replica::prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
-                        bool add) {
+                        size_t position) {
   binding.fill_key(batch, rows, contributor.key);
-  const size_t variants = programs_.accumulation > 1 ? 2 : 1;
   if (contributor.binding != binding.number() || !contributor.accumulate_programs->is_current(contributor.key)) {
-    const std::array<const GraphSource *, 2> sources = {&programs_.accumulate_write, &programs_.accumulate_add};
+    std::array<const GraphSource *, 3> sources{};
+    const size_t variants = programs_.accumulate.size();
+    for (size_t i = 0; i < variants; ++i)
+      sources[i] = &programs_.accumulate[i];
     const auto bindings = [&] { return binding.bindings(contributor.key); };
     TUTTI_TRY(stream_.synchronize());  // the programs of another shape, or their memory, may go
     TUTTI_TRY(contributor.accumulate_programs->prepare(std::span(sources).first(variants), contributor.key, bindings,
                                                        std::span(contributor.accumulate).first(variants)));
   }
-  contributor.current = contributor.accumulate[add ? 1 : 0];
+  contributor.current = contributor.accumulate[position];
   if (contributor.binding == binding.number()) return Status();
   contributor.binding = binding.number();
   TUTTI_ASSIGN(contributor.components, binding.components_of(contributor.current->description()));

@@ -27,8 +27,9 @@ namespace tutti::impl::distribute {
 
 /// What all replicas of a trainer run; fixed when it opens.
 struct TrainProgramSet {
-  GraphSource accumulate_write;
-  GraphSource accumulate_add;
+  /// What micro-batches run: the first of a step, others, the last where rounds_at_last.
+  std::vector<GraphSource> accumulate;
+  bool rounds_at_last = false;
   std::vector<GraphSource> finish;  ///< one per slice; none when accumulate_write does everything
   std::vector<graph::SymbolBindings> finish_bindings;
   std::vector<ShapeKey> finish_keys;
@@ -37,6 +38,12 @@ struct TrainProgramSet {
   bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
   base::Ref<base::Tracer> tracer;           ///< while it is enabled, kernels and steps are traced; null = never
+
+  /// Which of `accumulate` micro-batch m of a step of `count` runs.
+  size_t accumulate_position(int32_t m, int32_t count) const {
+    if (rounds_at_last && m + 1 == count) return accumulate.size() - 1;
+    return m > 0 ? 1 : 0;
+  }
 };
 
 /// One command: run steps until a limit, the end of input or a stop.
@@ -126,13 +133,15 @@ class Replica {
                            RunOutcome &outcome);
   base::Status run_step(const StepInput &input, const StepFeeder &feeder);
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
+  base::Status clear_accumulated();
   /// Lets the contributors' inputs point to their rows of a batch.
   base::Status point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies);
   /// Finds or builds the programs for a batch. While devices combine, nothing is built or allocated: where the batch is
   /// of another shape than the last, all ranks build before any goes on.
-  base::Status prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, bool add);
+  /// `position`: of the program that the batch runs.
+  base::Status prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, size_t position);
   base::Status prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
-                       bool add);
+                       size_t position);
   base::Status prepare_finish();
   base::Status run_segments(bool finishing, bool last);
   base::Status run_external(int32_t position, bool finishing, bool last);

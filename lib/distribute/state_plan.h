@@ -4,14 +4,16 @@
 // is compiled; every program of every shape obeys it, and all ranks have the same one (they compare its hash).
 //
 // Arenas, one base pointer each:
-//   weights   weight/<variable>                           one copy per device, or one shared by the replicas of a
+//   weights      weight/<variable>                        one copy per device, or one shared by the replicas of a
 //                                                         process
-//             derived/<number>                            what prediction computes of them once per version
-//   slots     slot/<variable>/<slot>                      as weights; same layout and element order as their variable
-//   partials  gradient/<set>/<variable>, aggregate/<variable>, sum/<number>     one copy per contributor; as
-//             contributor/<k>/... those of contributor k
-//   report    report/loss, report/ok, report/metric/<name>, ...                 one copy per contributor
-//   host      host/<name>                                 scalars that the host may set between steps; one per device
+//                derived/<number>                         what prediction computes of them once per version
+//   slots        slot/<variable>/<slot>                   as weights; same layout and element order as their variable
+//   partials     gradient/<set>/<variable>, aggregate/<variable>, sum/<number>     one copy per contributor; as
+//                contributor/<k>/... those of contributor k
+//   report       report/loss, report/ok, report/metric/<name>, ...                 one copy per contributor
+//   host         host/<name>                              scalars that the host may set between steps; one per device
+//   accumulated  accumulated/<set>/<variable>             gradients of the micro-batches so far, where their sum is
+//                                                         rounded before it is a partial; one copy per contributor
 //
 // Partials lie in the order in which the backward pass finishes them, so a bucket (the unit of reduction) is a
 // contiguous range. A slice is the part of each variable that one contributor reduces and updates when the weights are
@@ -36,8 +38,8 @@
 
 namespace tutti::impl::distribute {
 
-enum class Arena : int32_t { weights = 0, slots, partials, report, host };
-constexpr int32_t arena_count = 5;
+enum class Arena : int32_t { weights = 0, slots, partials, report, host, accumulated };
+constexpr int32_t arena_count = 6;
 /// So many contributors at most may see each other's partials, as arenas of their own behind the others.
 constexpr int32_t seen_partials = 16;
 /// "weights", ...

@@ -3,8 +3,8 @@
 // From a model (one mode, global batch) to the graphs that a contributor runs.
 //
 //   train     accumulate: forward and backward of one micro-batch on the contributor's rows; leaves partial sums in
-//   state
-//             (`write` for the first micro-batch of a step, `add` for the others)
+//             state (`write` for the first micro-batch of a step, `add` for the others; where what is added up is
+//             rounded, `last` for the last)
 //             finish: from the summed partials to loss, metrics and update
 //   evaluate  accumulate: forward only, sums; finish: metrics, once after the last batch
 //   predict   forward: outputs, row by row
@@ -53,7 +53,8 @@ struct StepGraphOptions {
   bool sums_in_finish = false;
   /// Gradients stay readable in state.
   bool keep_gradients = false;
-  /// What f32 gradients are rounded to before they are added up: f32 or bf16.
+  /// What f32 gradients are rounded to before those of several contributors are added up: f32 or bf16. Micro-batches
+  /// are added up before, in f32.
   tensor::DType gradient_dtype = tensor::DType::f32;
 };
 
@@ -61,6 +62,9 @@ struct TrainGraphs {
   graph::SealedGraph accumulate_write;
   /// Null when accumulation is 1.
   graph::SealedGraph accumulate_add;
+  /// The last micro-batch of a step, where accumulated gradients are rounded; before it these are zeros or what the
+  /// other two left. Else null.
+  graph::SealedGraph accumulate_last;
   /// Null when accumulate_write does everything.
   graph::SealedGraph finish;
   /// All state, in the order StatePlan::make wants.

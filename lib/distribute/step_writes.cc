@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "distribute/step_graphs.h"
 #include "graph/replicate.h"
@@ -50,10 +51,19 @@ int section(const std::string &entry) {
   return entry.rfind("aggregate/", 0) == 0 ? 1 : 2;
 }
 
-Result<std::vector<StateSpec>> specs_in_order(const Graph &graph, const std::vector<StepWrite> &writes) {
+/// Where the f32 sum of the micro-batches lies that becomes the entry "gradient/...".
+std::string accumulated_entry(const std::string &entry) { return "accumulated" + entry.substr(entry.find('/')); }
+
+/// The entry that micro-batches write which are not the last.
+std::string written_entry(const StepWrite &write) {
+  return write.rounded ? accumulated_entry(write.entry) : write.entry;
+}
+
+/// Of what the graph writes, all of one arena.
+Result<std::vector<StateSpec>> specs_in_order(const Graph &graph, const std::vector<StepWrite> &writes, Arena arena) {
   std::unordered_map<std::string, std::string> variables;
   for (const StepWrite &write : writes)
-    variables[write.entry] = write.variable;
+    variables[arena == Arena::accumulated ? written_entry(write) : write.entry] = write.variable;
   std::vector<StateSpec> specs;
   for (const NodeId id : graph.body().nodes) {
     const Node &node = graph.node(id);
@@ -62,7 +72,9 @@ Result<std::vector<StateSpec>> specs_in_order(const Graph &graph, const std::vec
     const auto shape = graph::constant_shape(info.dims);
     if (!shape)
       return base::internal_error("state entry '", entry_of(node), "' has dims ", graph::to_string(info.dims));
-    specs.push_back({entry_of(node), Arena::partials, info.dtype, *shape, variables[entry_of(node)]});
+    const bool is_accumulated = entry_of(node).rfind("accumulated/", 0) == 0;
+    if (is_accumulated != (arena == Arena::accumulated)) continue;
+    specs.push_back({entry_of(node), arena, info.dtype, *shape, variables[entry_of(node)]});
   }
   std::stable_sort(specs.begin(), specs.end(),
                    [](const StateSpec &a, const StateSpec &b) { return section(a.name) < section(b.name); });
@@ -76,6 +88,45 @@ graph::SealedGraph with_mode_add(const Graph &graph) {
     if (node.op == "state_write") node.attributes.insert_or_assign("mode", std::string("add"));
   }
   return std::make_shared<const Graph>(std::move(copy));
+}
+
+/// In place of each write that accumulates a gradient: its sum with what is accumulated, rounded, as the gradient. The
+/// nodes stand where the write stood.
+graph::SealedGraph with_rounded_sums(const Graph &accumulate, const std::vector<StepWrite> &writes) {
+  std::unordered_map<std::string, const StepWrite *> rounded;
+  for (const StepWrite &write : writes) {
+    if (write.rounded) rounded[written_entry(write)] = &write;
+  }
+  Graph graph = accumulate.clone();
+  const std::vector<NodeId> nodes = graph.body().nodes;
+  std::vector<NodeId> order;
+  for (const NodeId id : nodes) {
+    const auto found = graph.node(id).op == "state_write" ? rounded.find(entry_of(graph.node(id))) : rounded.end();
+    if (found == rounded.end()) {
+      order.push_back(id);
+      continue;
+    }
+    const StepWrite &write = *found->second;
+    const ValueId part = graph.node(id).inputs[0];
+    const auto [dtype, dims] = std::pair(graph.value(part).dtype, graph.value(part).dims);
+    const auto add_node = [&, at = graph.node(id).scope_name](const char *op, std::vector<ValueId> inputs,
+                                                              tensor::DType result, graph::Attributes attributes) {
+      const ValueId output = graph.add_value({result, dims, graph::kNoNode, 0, ""});
+      order.push_back(graph.add_node({op, 1, at, 0, std::move(inputs), {output}, std::move(attributes), {}}));
+      return output;
+    };
+    const ValueId before =
+        add_node("state_read", {}, dtype, {{"entry", found->first}, {"dtype", dtype}, {"dims", dims}});
+    const ValueId sum = add_node("add", {before, part}, dtype, {});
+    const ValueId result = add_node("cast", {sum}, *write.rounded, {{"dtype", *write.rounded}});
+    Node &node = graph.mutable_node(id);
+    node.inputs[0] = result;
+    node.attributes.insert_or_assign("entry", write.entry);
+    node.attributes.insert_or_assign("mode", std::string("write"));
+    order.push_back(id);
+  }
+  graph.mutable_body().nodes = std::move(order);
+  return std::make_shared<const Graph>(std::move(graph));
 }
 
 /// What is equal on all contributors is added by the first alone.
@@ -93,7 +144,7 @@ Result<Graph> add_writes(Graph graph, const std::vector<StepWrite> &writes, cons
     if (several && placement == Placement::replicated) {
       value = builder.mul(value, builder.run_scalar("first_flag", builder.dtype(value)));
     }
-    builder.state_write(value, write.entry);
+    builder.state_write(value, written_entry(write));
   }
   return builder.finish_graph();
 }
@@ -109,8 +160,12 @@ Result<AccumulateGraphs> seal_with_writes(graph::GraphBuilder builder, const std
   TUTTI_ASSIGN(Graph local, graph::replicate(global, {options.contributors, options.accumulation}));
   move_writes_forward(local);
   AccumulateGraphs graphs;
-  TUTTI_ASSIGN(graphs.specs, specs_in_order(local, writes));
   graphs.add = with_mode_add(local);
+  const bool rounds = std::any_of(writes.begin(), writes.end(), [](const StepWrite &one) { return one.rounded; });
+  if (rounds) graphs.last = with_rounded_sums(*graphs.add, writes);
+  TUTTI_ASSIGN(graphs.specs, specs_in_order(rounds ? *graphs.last : local, writes, Arena::partials));
+  TUTTI_ASSIGN(const std::vector<StateSpec> accumulated, specs_in_order(local, writes, Arena::accumulated));
+  graphs.specs.insert(graphs.specs.end(), accumulated.begin(), accumulated.end());
   graphs.write = std::make_shared<const Graph>(std::move(local));
   return graphs;
 }

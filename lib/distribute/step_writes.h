@@ -4,6 +4,7 @@
 #ifndef TUTTI_DISTRIBUTE_STEP_WRITES_H_
 #define TUTTI_DISTRIBUTE_STEP_WRITES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct StepWrite {
   graph::ValueId value = graph::kNoValue;
   std::string entry;
   std::string variable;  ///< whose shape and layout it has; "" = none
+  /// What the value is rounded to where it is a gradient of f32: once, when all micro-batches of a step are added up.
+  std::optional<tensor::DType> rounded = {};
 };
 
 struct StepWriteOptions {
@@ -28,12 +31,15 @@ struct StepWriteOptions {
 
 struct AccumulateGraphs {
   graph::SealedGraph write, add;
-  /// The written entries in order of readiness: gradients, then aggregates, then sums.
+  /// The last micro-batch of a step, where values are rounded: it adds to what the others left, which may be zeros, and
+  /// rounds. Else null, and `write` or `add` is the last.
+  graph::SealedGraph last;
+  /// The written entries in order of readiness: gradients, then aggregates, then sums; then what is accumulated.
   std::vector<StateSpec> specs;
 };
 
 /// Adds the writes to the graph under construction, each right behind the node that makes its value, lets contributor 0
-/// alone add what is equal everywhere, replicates, and seals both variants.
+/// alone add what is equal everywhere, replicates, and seals the variants.
 base::Result<AccumulateGraphs> seal_with_writes(graph::GraphBuilder builder, const std::vector<StepWrite> &writes,
                                                 const StepWriteOptions &options);
 

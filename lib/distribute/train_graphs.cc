@@ -200,9 +200,12 @@ class TrainGraphBuilder {
   }
 
   void add_gradient(size_t set, const std::string &variable, ValueId value) {
-    if (step_.dtype(value) == DType::f32) value = step_.cast(value, options_.gradient_dtype);
+    StepWrite write{value, gradient_entry(set, variable), variable};
+    const bool rounds = step_.dtype(value) == DType::f32 && options_.gradient_dtype != DType::f32;
+    if (rounds && options_.accumulation == 1) write.value = step_.cast(value, options_.gradient_dtype);
+    if (rounds && options_.accumulation > 1) write.rounded = options_.gradient_dtype;
     sets_of_[variable].push_back(set);
-    writes_.push_back({value, gradient_entry(set, variable), variable});
+    writes_.push_back(std::move(write));
   }
 
   Status take_explicit_gradients() {
@@ -244,6 +247,7 @@ class TrainGraphBuilder {
     TUTTI_ASSIGN(AccumulateGraphs graphs, seal_with_writes(std::move(step_), writes_, options));
     result_.accumulate_write = std::move(graphs.write);
     if (options_.accumulation > 1) result_.accumulate_add = std::move(graphs.add);
+    result_.accumulate_last = std::move(graphs.last);
     written_ = std::move(graphs.specs);
     return Status();
   }

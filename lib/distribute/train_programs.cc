@@ -71,11 +71,16 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
     if (contributors == 1 || programs.sums_in_finish) return graph;
     return mark_buckets(graph, setup.plan);
   };
-  TUTTI_ASSIGN(const graph::SealedGraph write, marked(setup.graphs.accumulate_write));
-  programs.accumulate_write = source(*write, -1);
-  if (options.accumulation > 1) {
-    TUTTI_ASSIGN(const graph::SealedGraph add, marked(setup.graphs.accumulate_add));
-    programs.accumulate_add = source(*add, -1);
+  // Buckets are complete in the last micro-batch of a step.
+  const TrainGraphs &graphs = setup.graphs;
+  programs.rounds_at_last = graphs.accumulate_last != nullptr;
+  std::vector<graph::SealedGraph> accumulate{graphs.accumulate_write};
+  if (options.accumulation > (programs.rounds_at_last ? 2 : 1)) accumulate.push_back(graphs.accumulate_add);
+  if (programs.rounds_at_last) accumulate.push_back(graphs.accumulate_last);
+  for (const graph::SealedGraph &graph : accumulate) {
+    const bool may_be_last = !programs.rounds_at_last || graph == graphs.accumulate_last;
+    TUTTI_ASSIGN(const graph::SealedGraph complete, may_be_last ? marked(graph) : graph);
+    programs.accumulate.push_back(source(*complete, -1));
   }
   for (int32_t slice = 0; setup.graphs.finish && slice < slices; ++slice) {
     programs.finish.push_back(source(*setup.graphs.finish, slices > 1 ? slice : -1));
@@ -99,10 +104,6 @@ Status check_gradient_dtype(const TrainerOptions &options) {
     return base::invalid_argument(
         "gradient_dtype is bf16, which needs determinism fast: what rounding loses depends on ",
         "the devices and on the order in which they add up");
-  }
-  if (options.accumulation > 1) {
-    return base::invalid_argument("gradient_dtype is bf16, which needs accumulation_steps 1, got ",
-                                  options.accumulation, ": gradients of several batches are added up in f32");
   }
   return Status();
 }

@@ -72,7 +72,8 @@ struct TrainerOptions {
   /// Rows that layouts are chosen for.
   int64_t typical_rows = 64;
   /// What f32 gradients are rounded to before they are added up over devices that do not share memory: f32, or at level
-  /// fast, with one micro-batch to a step, bf16. Without effect elsewhere.
+  /// fast bf16. The micro-batches of a step are added up in f32 before, in memory of their own, and rounded once.
+  /// Without effect elsewhere.
   tensor::DType gradient_dtype = tensor::DType::f32;
   /// Keep the gradients of the last step readable (gradient()).
   bool keep_gradients = false;

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients that are rounded to bfloat16 before they are added up: how far off they are, what is sent for them, that
-// replicas stay equal, and where the option has no effect or is refused. And memory that is registered with the
-// devices' library, on emulated GPUs.
+// Gradients that are rounded to bfloat16 before they are added up over devices: how far off they are, what is sent for
+// them, that replicas stay equal, how several batches make a step, and where the option has no effect or is refused.
+// And memory that is registered with the devices' library, on emulated GPUs.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 #include "base/file.h"
 #include "base/temporary_directory.h"
+#include "data/pipeline.h"
+#include "distribute/input_binding.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 
@@ -96,6 +99,151 @@ static void test_gradients_are_off_by_what_rounding_loses(void **) {
   }
 }
 
+// ---- several batches to a step ----
+
+using impl::distribute::RowRange;
+using impl::distribute::share_of_rows;
+using impl::tensor::BFloat16;
+
+/// The rows [begin, end) of make_rows(), as batches of `batch`.
+static impl::data::DatasetRef rows_between(const NetworkCase &network, int64_t begin, int64_t end, int64_t batch) {
+  impl::data::Pipeline pipeline(make_rows(end, network.features, network.classes, network.dtype, end));
+  pipeline.apply("unbatch").apply("skip", {{"count", begin}}).batch(batch);
+  return assert_ok_value(pipeline.build());
+}
+
+/// Gradients of the sum of the losses of rows, as a device alone computes them in f32 of one batch.
+class Parts {
+ public:
+  explicit Parts(const NetworkCase &network) : network_(network) {
+    TrainerOptions options;
+    options.keep_gradients = true;
+    trainer_ = open_trainer(network, 1, kRows, options);
+  }
+  std::vector<double> gradient(const char *variable, RowRange rows) {
+    const auto dataset = rows_between(network_, rows.begin, rows.end, rows.rows());
+    assert_ok(trainer_->attach_input(assert_ok_value(dataset->make_iterator({}))));
+    assert_ok(trainer_->run(1, nullptr));
+    return gradient_of(*trainer_, variable);
+  }
+
+ private:
+  const NetworkCase network_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+/// What each contributor adds up of the batches of a step, in f32 and in their order.
+static std::vector<std::vector<float>> sums_of_batches(Parts &parts, const char *variable, int32_t contributors,
+                                                       const std::vector<RowRange> &batches) {
+  std::vector<std::vector<float>> sums(static_cast<size_t>(contributors));
+  for (int32_t c = 0; c < contributors; ++c) {
+    std::vector<float> &sum = sums[static_cast<size_t>(c)];
+    for (const RowRange &batch : batches) {
+      const RowRange share = share_of_rows(batch.rows(), c, contributors);
+      const auto part = parts.gradient(variable, {batch.begin + share.begin, batch.begin + share.end});
+      sum.resize(part.size());
+      for (size_t i = 0; i < part.size(); ++i)
+        sum[i] = &batch == &batches.front() ? static_cast<float>(part[i]) : sum[i] + static_cast<float>(part[i]);
+    }
+  }
+  return sums;
+}
+
+static float round(float value) { return static_cast<float>(BFloat16(value)); }
+
+/// Is it the sum of what was rounded once each, added up in some order, in bf16 or in f32?
+static bool is_rounded_sum(float got, const std::vector<float> &sums) {
+  std::vector<float> terms;
+  for (const float sum : sums)
+    terms.push_back(round(sum));
+  std::sort(terms.begin(), terms.end());
+  do {
+    float narrow = terms[0], wide = terms[0];
+    for (size_t i = 1; i < terms.size(); ++i) {
+      narrow = round(narrow + terms[i]);
+      wide += terms[i];
+    }
+    if (got == narrow || got == round(wide)) return true;
+  } while (std::next_permutation(terms.begin(), terms.end()));
+  return false;
+}
+
+/// The gradients of the last step over these batches.
+static void check_step(Parts &parts, Trainer &trainer, int32_t replicas, const std::vector<RowRange> &batches) {
+  assert_true(assert_ok_value(trainer.replicas_are_identical()));
+  for (const char *variable : {"first/kernel", "first/bias", "second/kernel", "second/bias"}) {
+    const auto sums = sums_of_batches(parts, variable, replicas, batches);
+    const std::vector<double> got = gradient_of(trainer, variable);
+    size_t lost = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      std::vector<float> terms;
+      for (const auto &sum : sums)
+        terms.push_back(sum[i]);
+      const auto gradient = static_cast<float>(got[i]);
+      const bool is_right = replicas == 1 ? gradient == terms[0] : is_rounded_sum(gradient, terms);
+      if (!is_right) fail_msg("%d replicas, %s[%zu] is %.9g", replicas, variable, i, got[i]);
+      lost += round(terms[0]) != terms[0] ? 1 : 0;
+    }
+    assert_true(lost > 0);  // there is something to round
+  }
+}
+
+/// Batches are added up in f32 and their sum is rounded once, in whole steps and in those that the end of the input
+/// cuts short; one device rounds nothing.
+static void test_batches_are_added_up_before_they_are_rounded(void **) {
+  NetworkCase network = wide_network();
+  network.loss = Loss::sum;
+  network.learning_rate = 0;
+  Parts parts(network);
+  for (const int32_t replicas : {1, 2, 3}) {
+    for (const int32_t accumulation : {2, 3}) {
+      TrainerOptions options = rounded();
+      options.keep_gradients = true;
+      options.accumulation = accumulation;
+      const auto trainer = open_trainer(network, replicas, kRows, options);
+      // A whole step, whose last batch is smaller; one of a single batch; one of all batches but one.
+      const std::vector<int64_t> steps[] = {
+          accumulation == 2 ? std::vector<int64_t>{7, 5} : std::vector<int64_t>{7, 7, 5},
+          {7},
+          accumulation == 2 ? std::vector<int64_t>{5} : std::vector<int64_t>{7, 5}};
+      for (const std::vector<int64_t> &sizes : steps) {
+        std::vector<RowRange> batches;
+        int64_t end = 0;
+        for (const int64_t size : sizes) {
+          batches.push_back({end, end + size});
+          end += size;
+        }
+        const auto rows = rows_between(network, 0, end, 7);
+        assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
+        assert_int_equal(assert_ok_value(trainer->run(-1, nullptr)).steps, 1);
+        check_step(parts, *trainer, replicas, batches);
+      }
+    }
+  }
+}
+
+/// No more bytes than with one batch to a step; what the batches add up to lies in memory of its own.
+static void test_what_is_accumulated_is_not_sent(void **) {
+  const NetworkCase network = wide_network();
+  TrainerOptions options = rounded();
+  const auto one = open_trainer(network, 2, kRows, options);
+  options.accumulation = 3;
+  const auto three = open_trainer(network, 2, kRows, options);
+  for (const char *dtype : {"bf16", "f32"})
+    assert_int_equal(bytes_in(*one, dtype), bytes_in(*three, dtype));
+  const auto accumulated = [](const Trainer &trainer) {
+    const base::Json description = trainer.describe();
+    for (const base::Json &arena : description.find("arenas")->array()) {
+      if (arena.find("arena")->string() == "accumulated") return arena.find("bytes")->integer();
+    }
+    return int64_t{-1};
+  };
+  assert_int_equal(accumulated(*one), 0);
+  assert_true(accumulated(*three) >= (24 * 40 + 40 + 40 * 3 + 3) * 4);
+  options.gradient_dtype = DType::f32;
+  assert_int_equal(accumulated(*open_trainer(network, 2, kRows, options)), 0);
+}
+
 /// Twenty steps in bf16 stay near those in f32, whatever is done with the sums.
 static void test_training_stays_near(void **) {
   const Loss losses[] = {Loss::mean, Loss::weighted_mean_with_penalty, Loss::class_means};
@@ -115,8 +263,11 @@ static void test_training_stays_near(void **) {
       run.rows = 20 * 25;
       run.batch = 25;
       const Model model = assert_ok_value(build_network(network));
+      // Where nothing needs the whole batch in the middle of a step, two batches make one.
+      run.options.accumulation = network.batch_norm || loss == Loss::class_means ? 1 : 2;
+      run.options.lowering = Lowering::replicated;
       const Trained exact = assert_ok_value(train(model, run, network));
-      run.options = rounded();
+      run.options.gradient_dtype = DType::bf16;
       const Trained near = assert_ok_value(train(model, run, network));
       assert_true(near.replicas_identical);
       assert_true(near.variables != exact.variables);
@@ -177,9 +328,6 @@ static void test_refusals(void **) {
     assert_error_contains(open(options), "gradient_dtype is bf16, which needs determinism fast");
   }
   TrainerOptions options = rounded();
-  options.accumulation = 2;
-  assert_error_contains(open(options), "which needs accumulation_steps 1, got 2");
-  options = rounded();
   options.gradient_dtype = DType::f16;
   assert_error_contains(open(options), "gradient_dtype is f16, expected f32 or bf16");
 }
@@ -279,6 +427,8 @@ static void test_a_library_that_registers_nothing(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_gradients_are_off_by_what_rounding_loses),
+    cmocka_unit_test(tutti::testing::test_batches_are_added_up_before_they_are_rounded),
+    cmocka_unit_test(tutti::testing::test_what_is_accumulated_is_not_sent),
     cmocka_unit_test(tutti::testing::test_training_stays_near),
     cmocka_unit_test(tutti::testing::test_half_the_bytes),
     cmocka_unit_test(tutti::testing::test_no_effect_where_nothing_is_sent),

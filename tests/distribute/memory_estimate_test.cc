@@ -94,6 +94,22 @@ void estimates_are_what_is_taken(void **) {
   }
 }
 
+/// Gradients of several batches lie in f32 beside what is sent of them.
+void accumulated_gradients_are_counted(void **) {
+  const NetworkCase network = network_of(300);
+  const Model model = assert_ok_value(build_network(network));
+  TrainerOptions options;
+  options.gradient_dtype = DType::bf16;
+  options.lowering = impl::distribute::Lowering::replicated;
+  options.accumulation = 3;
+  const Budgeted tested = open_with_budget(2, kMost);
+  const MemoryEstimate estimate =
+      assert_ok_value(open_estimator(model, tested.strategy, options, network)->estimate(9));
+  int64_t in_use = 0;
+  assert_ok(train_two_steps(model, tested.strategy, options, network, 9, &in_use, *tested.budget));
+  expect_near(estimate, in_use, "gradients that are rounded after three batches");
+}
+
 void logical_replicas_are_counted(void **) {
   const NetworkCase network = network_of(300);
   const Model model = assert_ok_value(build_network(network));
@@ -177,9 +193,9 @@ void what_cannot_be_told_is_said(void **) {
 int main() {
   using namespace tutti::testing;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(estimates_are_what_is_taken), cmocka_unit_test(logical_replicas_are_counted),
-      cmocka_unit_test(steps_ahead_are_counted),     cmocka_unit_test(the_largest_batch_fits_a_budget),
-      cmocka_unit_test(what_cannot_be_told_is_said),
+      cmocka_unit_test(estimates_are_what_is_taken),     cmocka_unit_test(accumulated_gradients_are_counted),
+      cmocka_unit_test(logical_replicas_are_counted),    cmocka_unit_test(steps_ahead_are_counted),
+      cmocka_unit_test(the_largest_batch_fits_a_budget), cmocka_unit_test(what_cannot_be_told_is_said),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
