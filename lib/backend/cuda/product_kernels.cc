@@ -83,6 +83,13 @@ Result<bool> is_faster_together(const KernelRequest &request, const Handles &han
 Result<Kernel> make_product_with_sum(KernelRequest &request, const Handles &handles, const ProductShape &shape) {
   if (request.trials == nullptr || shape.batches != 1) return Kernel();
   ProductShape with_sum = shape;
+  // Sums are of the dtype of the results, which a cast in the tail may have widened.
+  LibraryTail tail;
+  const bool is_cast = tail.read(request, with_sum) && !with_sum.has_addend && !with_sum.has_bias &&
+                       !with_sum.has_gelu && !with_sum.has_relu;
+  if (!is_cast ||
+      request.lowered.value(request.lowered.step(request.sum->sum).outputs[0]).dtype != with_sum.result_dtype())
+    return Kernel();
   with_sum.sums = request.sum->factor == 0 ? SummedFactor::a : SummedFactor::b;
   TUTTI_ASSIGN(const auto product, make_product(request, handles, with_sum));
   if (product == nullptr) return Kernel();

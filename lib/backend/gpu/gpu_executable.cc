@@ -173,18 +173,33 @@ void GpuExecutable::note_early_reads(const ProductTail &tail, const StorageWishe
 Status GpuExecutable::add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                                std::vector<KernelCall> &by_step) {
   if (sources.library == nullptr || sources.trials == nullptr) return Status();
-  const auto is_alone = [&](int32_t step) { return stays_alone(step, trees, wishes); };
-  for (const ProductSum &sum : find_product_sums(lowered_, is_alone)) {
-    const auto turn = static_cast<size_t>(sum.turn);
+  WidenedProducts widened = find_widened_products(lowered_, find_product_tails(lowered_, trees));
+  std::erase_if(widened, [&](const auto &one) {
+    return wishes.turn[static_cast<size_t>(one.first)] != one.second.root() ||
+           read_early_.count(&lowered_.step(one.second.root())) != 0;
+  });
+  const auto is_alone = [&](int32_t step) { return widened.count(step) != 0 || stays_alone(step, trees, wishes); };
+  for (const ProductSum &sum : find_product_sums(lowered_, is_alone, widened)) {
+    const auto tail = widened.find(sum.product);
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call,
-                 make_sum_call(lowered_, sum, *sources.library, *sources.trials, fault_texts_, &scratch));
-    if (!call.kernel) continue;
-    wishes.scratch[turn] = scratch;
-    by_step[turn] = std::move(call);
-    wishes.turn[static_cast<size_t>(sum.other())] = sum.turn;
+    TUTTI_ASSIGN(KernelCall call, make_sum_call(lowered_, sum, tail == widened.end() ? nullptr : &tail->second,
+                                                *sources.library, *sources.trials, fault_texts_, &scratch));
+    if (call.kernel) place_sum(sum, std::move(call), scratch, wishes, by_step);
   }
   return Status();
+}
+
+void GpuExecutable::place_sum(const ProductSum &sum, KernelCall call, int64_t scratch, StorageWishes &wishes,
+                              std::vector<KernelCall> &by_step) {
+  if (sum.cast >= 0) {
+    by_step[static_cast<size_t>(sum.cast)] = KernelCall();
+    wishes.scratch[static_cast<size_t>(sum.cast)] = 0;
+    wishes.bytes[static_cast<size_t>(lowered_.step(sum.product).outputs[0])] = 0;
+  }
+  for (const int32_t step : {sum.product, sum.result(), sum.sum})
+    wishes.turn[static_cast<size_t>(step)] = sum.turn;
+  wishes.scratch[static_cast<size_t>(sum.turn)] = scratch;
+  by_step[static_cast<size_t>(sum.turn)] = std::move(call);
 }
 
 Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wishes,

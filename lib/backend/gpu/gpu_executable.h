@@ -21,6 +21,8 @@
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/joined_calls.h"
 #include "backend/gpu/kernel.h"
+#include "backend/gpu/product_sums.h"
+#include "backend/gpu/product_tails.h"
 #include "backend/storage_plan.h"
 #include "base/status.h"
 
@@ -63,6 +65,8 @@ class GpuExecutable {
   void note_early_reads(const ProductTail &tail, const StorageWishes &wishes);
   base::Status add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                         std::vector<KernelCall> &by_step);
+  void place_sum(const ProductSum &sum, KernelCall call, int64_t scratch, StorageWishes &wishes,
+                 std::vector<KernelCall> &by_step);
   base::Status make_calls(const KernelSources &sources, StorageWishes &wishes, std::vector<KernelCall> &by_step);
   void make_report(const KernelSources &sources);
   base::Status list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step);

@@ -43,13 +43,15 @@ class SumFinder {
 
   /// Whether the sum is one of a factor of the product, and both can be computed at the turn of one: of the earlier,
   /// which makes nobody wait, if they can.
-  std::optional<ProductSum> match(int32_t product, int32_t sum) const {
+  /// `cast`: the step that widens the product's result and alone reads it, or -1.
+  std::optional<ProductSum> match(int32_t product, int32_t cast, int32_t sum) const {
     for (const int32_t factor : {1, 0}) {
-      ProductSum found{product, sum, factor, std::min(product, sum)};
+      ProductSum found{product, sum, factor, std::min(product, sum), cast};
       if (!adds_up(found)) continue;
       if (moves_to_earlier(std::max(product, sum), found.turn)) return found;
       found.turn = std::max(product, sum);
-      if (moves_to_later(std::min(product, sum), found.turn)) return found;
+      const int32_t moved = std::min(product, sum);
+      if (moves_to_later(moved, moved == sum ? sum : found.result(), found.turn)) return found;
     }
     return std::nullopt;
   }
@@ -85,7 +87,8 @@ class SumFinder {
     const ValueId factor = product.inputs[static_cast<size_t>(wanted.factor)];
     const LoweredValue &read = lowered_.value(factor), &made = lowered_.value(sum.outputs[0]);
     return memory_of(factor) == memory_of(sum.inputs[0]) && read.dims.back() == made.elements && read.elements > 0 &&
-           read.dtype == lowered_.value(sum.inputs[0]).dtype && made.dtype == lowered_.value(product.outputs[0]).dtype;
+           read.dtype == lowered_.value(sum.inputs[0]).dtype &&
+           made.dtype == lowered_.value(lowered_.step(wanted.result()).outputs[0]).dtype;
   }
 
   /// May the node be computed at an earlier turn? What it reads has to be there.
@@ -96,9 +99,9 @@ class SumFinder {
            });
   }
 
-  /// May it at a later one? What reads its result has to come behind.
-  bool moves_to_later(int32_t step, int32_t turn) const {
-    const std::vector<int32_t> &users = users_[static_cast<size_t>(lowered_.step(step).outputs[0])];
+  /// May it at a later one? What reads its result, which `result` makes, has to come behind.
+  bool moves_to_later(int32_t step, int32_t result, int32_t turn) const {
+    const std::vector<int32_t> &users = users_[static_cast<size_t>(lowered_.step(result).outputs[0])];
     return may_move(step, step, turn) &&
            std::all_of(users.begin(), users.end(), [&](int32_t user) { return user > turn; });
   }
@@ -123,8 +126,28 @@ class SumFinder {
 
 }  // namespace
 
+std::vector<int32_t> ProductSum::other_steps() const {
+  std::vector<int32_t> steps;
+  for (const int32_t step : {result(), sum}) {
+    if (step != turn) steps.push_back(step);
+  }
+  return steps;
+}
+
+WidenedProducts find_widened_products(const LoweredGraph &lowered, const std::vector<ProductTail> &tails) {
+  WidenedProducts found;
+  for (const ProductTail &tail : tails) {
+    const Node &root = lowered.step(tail.root());
+    if (tail.steps.size() == 1 && !tail.is_early && root.op == "cast" &&
+        lowered.value(root.outputs[0]).dtype == DType::f32)
+      found.emplace(tail.product, tail);
+  }
+  return found;
+}
+
 std::vector<ProductSum> find_product_sums(const LoweredGraph &lowered,
-                                          const std::function<bool(int32_t step)> &is_alone) {
+                                          const std::function<bool(int32_t step)> &is_alone,
+                                          const WidenedProducts &widened) {
   const SumFinder finder(lowered);
   std::vector<int32_t> products;
   for (int32_t step = 0; step < lowered.step_count(); ++step) {
@@ -135,7 +158,9 @@ std::vector<ProductSum> find_product_sums(const LoweredGraph &lowered,
   for (int32_t step = 0; step < lowered.step_count(); ++step) {
     if (!finder.is_sum_of_rows(step) || !is_alone(step)) continue;
     for (auto product = products.begin(); product != products.end(); ++product) {
-      const std::optional<ProductSum> match = finder.match(*product, step);
+      const auto cast = widened.find(*product);
+      const std::optional<ProductSum> match =
+          finder.match(*product, cast == widened.end() ? -1 : cast->second.root(), step);
       if (!match) continue;
       found.push_back(*match);
       products.erase(product);
@@ -145,22 +170,24 @@ std::vector<ProductSum> find_product_sums(const LoweredGraph &lowered,
   return found;
 }
 
-Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &sum, Library &library,
-                                 AlgorithmTrials &trials, std::vector<FaultText> &fault_texts, int64_t *scratch_bytes) {
+Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &sum, const ProductTail *tail,
+                                 Library &library, AlgorithmTrials &trials, std::vector<FaultText> &fault_texts,
+                                 int64_t *scratch_bytes) {
   const Node &product = lowered.step(sum.product);
   KernelRequest request{lowered, product, &library, fault_texts};
   request.trials = &trials;
   request.sum = &sum;
+  request.tail = tail;
   Result<Kernel> kernel = library.find(request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(product), ": cannot be compiled"));
   *scratch_bytes = request.scratch_bytes;
   KernelCall call;
   call.kernel = std::move(kernel).value();
   call.inputs = product.inputs;
-  call.outputs = {product.outputs[0], lowered.step(sum.sum).outputs[0]};
+  call.outputs = {lowered.step(sum.result()).outputs[0], lowered.step(sum.sum).outputs[0]};
   call.trace_name = product.scope_name.empty() ? product.op : product.scope_name;  // what takes the time
-  call.kernel_name = base::concat(request.kernel_name, "(2)");
-  call.other_steps = {sum.other()};
+  call.kernel_name = base::concat(request.kernel_name, sum.cast < 0 ? "(2)" : "(3)");
+  call.other_steps = sum.other_steps();
   return call;
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
+#include "backend/gpu/mixed_graph.h"
 #include "graph/serialize.h"
 #include "testing.h"
 
@@ -14,7 +16,9 @@ using namespace impl;
 using backend::LoweredGraph;
 using tensor::Tensor;
 
-LoweredGraph lower(const graph::Graph &graph, int32_t level) {
+namespace {
+
+LoweredGraph decode(const graph::Graph &graph, int32_t level, int32_t flags, backend::GraphChange change) {
   const std::string text = graph::to_json_text(graph);
   tutti_compile_request request{};
   request.struct_size = sizeof(request);
@@ -22,11 +26,23 @@ LoweredGraph lower(const graph::Graph &graph, int32_t level) {
   request.bindings_json = "{}";
   request.state_json = "{\"arenas\": [], \"entries\": []}";
   request.level = level;
-  return assert_ok_value(LoweredGraph::decode(request));
+  request.flags = flags;
+  return assert_ok_value(LoweredGraph::decode(request, change));
 }
+
+base::Result<graph::Graph> with_halves(graph::Graph graph) { return backend::gpu::read_halves(std::move(graph)); }
+
+}  // namespace
+
+LoweredGraph lower(const graph::Graph &graph, int32_t level) { return decode(graph, level, 0, nullptr); }
 
 LoweredGraph lower(graph::GraphBuilder &builder, int32_t level) {
   return lower(assert_ok_value(builder.finish_graph()), level);
+}
+
+LoweredGraph lower_halves(graph::GraphBuilder &builder) {
+  return decode(assert_ok_value(builder.finish_graph()), TUTTI_LEVEL_FAST, TUTTI_COMPILE_BF16_WHERE_FASTER,
+                with_halves);
 }
 
 namespace {

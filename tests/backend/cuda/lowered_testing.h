@@ -21,6 +21,9 @@ namespace tutti::testing {
 impl::backend::LoweredGraph lower(const impl::graph::Graph &graph, int32_t level = TUTTI_LEVEL_FAST);
 impl::backend::LoweredGraph lower(impl::graph::GraphBuilder &builder, int32_t level = TUTTI_LEVEL_FAST);
 
+/// With reads that widen (mixed_graph.h).
+impl::backend::LoweredGraph lower_halves(impl::graph::GraphBuilder &builder);
+
 /// Trials without a plan cache, whose times are those that the stand-ins tell. A line for the log fails the test.
 struct HostTrials {
   impl::backend::gpu::AlgorithmTrials trials;

@@ -12,7 +12,9 @@
 #include "backend/cuda/host_runtime.h"
 #include "backend/cuda/lowered_testing.h"
 #include "backend/gpu/algorithm_trials.h"
+#include "backend/gpu/elementwise_trees.h"
 #include "backend/gpu/product_sums.h"
+#include "backend/gpu/product_tails.h"
 #include "graph/builder.h"
 #include "graph/ops/op_attributes.h"
 #include "testing.h"
@@ -28,6 +30,7 @@ using tutti::testing::host_cublaslt;
 using tutti::testing::host_runtime;
 using tutti::testing::HostTrials;
 using tutti::testing::lower;
+using tutti::testing::lower_halves;
 using tutti::testing::run_call;
 
 namespace {
@@ -56,20 +59,22 @@ struct Outcome {
 };
 
 /// The call of the graph's product and sum, if it is one.
-Outcome run(GraphBuilder &builder, AlgorithmTrials &trials) {
-  const LoweredGraph lowered = lower(builder);
-  const auto sums = backend::gpu::find_product_sums(lowered, [](int32_t) { return true; });
+Outcome run(const LoweredGraph &lowered, AlgorithmTrials &trials) {
+  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  const auto widened = backend::gpu::find_widened_products(lowered, tails);
+  const auto sums = backend::gpu::find_product_sums(
+      lowered, [](int32_t) { return true; }, widened);
   assert_int_equal(sums.size(), 1);
+  assert_int_equal(widened.size(), sums[0].cast >= 0 ? 1 : 0);
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   std::vector<backend::gpu::FaultText> faults;
   int64_t scratch_bytes = 0;
-  const auto call =
-      assert_ok_value(backend::gpu::make_sum_call(lowered, sums[0], *library, trials, faults, &scratch_bytes));
+  const auto call = assert_ok_value(backend::gpu::make_sum_call(lowered, sums[0], widened.empty() ? nullptr : &tails[0],
+                                                                *library, trials, faults, &scratch_bytes));
   Outcome outcome;
   if (!call.kernel) return outcome;
   outcome.kernel = call.kernel_name;
-  assert_int_equal(call.other_steps.size(), 1);
-  assert_int_equal(call.other_steps[0], sums[0].other());
+  assert_true(call.other_steps == sums[0].other_steps());
   for (const auto &port : lowered.inputs())
     outcome.inputs.push_back(numbers(lowered.value(port.value), static_cast<int>(outcome.inputs.size()) * 3 + 1));
   const auto results = run_call(lowered, call.kernel, {call.inputs, call.outputs, scratch_bytes}, outcome.inputs);
@@ -78,6 +83,8 @@ Outcome run(GraphBuilder &builder, AlgorithmTrials &trials) {
   outcome.epilogue = host_cublaslt().epilogue;
   return outcome;
 }
+
+Outcome run(GraphBuilder &builder, AlgorithmTrials &trials) { return run(lower(builder), trials); }
 
 /// dw[channels, filters] = x' dy and the sum of the rows of dy; transposed: dw[filters, channels] = dy' x.
 GraphBuilder::Values add_gradients(GraphBuilder &b, DType dtype, bool is_transposed, bool sum_is_first) {
@@ -90,8 +97,8 @@ GraphBuilder::Values add_gradients(GraphBuilder &b, DType dtype, bool is_transpo
   return {dw, sum};
 }
 
-void check(const Outcome &outcome, bool is_transposed) {
-  assert_string_equal(outcome.kernel.c_str(), "cublaslt(2)");
+void check(const Outcome &outcome, bool is_transposed, const char *kernel = "cublaslt(2)") {
+  assert_string_equal(outcome.kernel.c_str(), kernel);
   for (int64_t channel = 0; channel < 4; ++channel) {
     for (int64_t filter = 0; filter < 5; ++filter) {
       float product = 0, sum = 0;
@@ -130,6 +137,48 @@ void the_sum_is_part_of_the_call(void **) {
       }
     }
   }
+}
+
+/// The same of 16 bits, as mixed precision has it: sums in f32, and a product that is widened, if it is.
+GraphBuilder::Values add_mixed_gradients(GraphBuilder &b, bool is_transposed, bool sum_is_first, bool is_widened) {
+  const ValueId x = b.input("x", DType::bf16, {6, 4}), dy = b.input("dy", DType::bf16, {6, 5});
+  ValueId sum = graph::kNoValue;
+  if (sum_is_first) sum = b.reduce_sum(b.cast(dy, DType::f32), {0});
+  const ValueId dw = is_transposed ? b.matmul(dy, x, true, false) : b.matmul(x, dy, true, false);
+  if (!sum_is_first) sum = b.reduce_sum(b.cast(dy, DType::f32), {0});
+  return {is_widened ? b.cast(dw, DType::f32) : dw, sum};
+}
+
+void sums_of_halves_are_f32(void **) {
+  for (const bool is_transposed : {false, true}) {
+    for (const bool sum_is_first : {false, true}) {
+      set_times(2);
+      HostTrials trials;
+      GraphBuilder b;
+      const auto results = add_mixed_gradients(b, is_transposed, sum_is_first, true);
+      b.set_result("dw", results[0]);
+      b.set_result("sum", results[1]);
+      const Outcome outcome = run(lower_halves(b), trials.trials);
+      check(outcome, is_transposed, "cublaslt(3)");
+      assert_true(outcome.product.dtype() == DType::f32 && outcome.sum.dtype() == DType::f32);
+      assert_int_equal(outcome.epilogue, is_transposed ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA);
+    }
+  }
+}
+
+/// cuBLASLt's sums have the dtype of the results: those of f32 are not rounded to that of a product of 16 bits.
+void sums_are_not_rounded(void **) {
+  GraphBuilder b;
+  const auto results = add_mixed_gradients(b, false, true, false);
+  b.set_result("dw", results[0]);
+  b.set_result("sum", results[1]);
+  const LoweredGraph lowered = lower_halves(b);
+  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  const auto widened = backend::gpu::find_widened_products(lowered, tails);
+  assert_int_equal(backend::gpu::find_product_sums(
+                       lowered, [](int32_t) { return true; }, widened)
+                       .size(),
+                   0);
 }
 
 void a_convolution_of_one_pixel_has_it_too(void **) {
@@ -273,6 +322,8 @@ void nothing_is_left_over(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(the_sum_is_part_of_the_call),
+      cmocka_unit_test(sums_of_halves_are_f32),
+      cmocka_unit_test(sums_are_not_rounded),
       cmocka_unit_test(a_convolution_of_one_pixel_has_it_too),
       cmocka_unit_test(the_faster_way_is_taken),
       cmocka_unit_test(without_an_algorithm_it_is_apart),

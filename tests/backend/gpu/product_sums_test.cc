@@ -5,6 +5,7 @@
 //
 // usage: product_sums_test PLUG-IN
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,43 @@ void networks_have_pairs(void **) {
   }
 }
 
+/// A step in mixed precision whose gradients are kept: in f32, of products of 16 bits that are widened.
+struct MixedStep {
+  size_t sums = 0;  ///< that the report says are made with a product and its cast
+  std::map<std::string, std::vector<float>> gradients;
+};
+
+MixedStep mixed_step(const char *name, const char *library, bool keeps_gradients) {
+  MixedStep made;
+  assert_int_equal(setenv("TUTTI_EMULATED_LIBRARY", library, 1), 0);
+  const auto model = assert_ok_value(tutti::testing::make_step_model(name, 8));
+  const auto backend = assert_ok_value(runtime::open_backend(tested->name, "{}", {}));
+  auto trainer = assert_ok_value(tutti::testing::StepTrainer::create(
+      backend, model, 4, backend::Level::fast, TUTTI_COMPILE_BF16_WHERE_FASTER, 1, keeps_gradients));
+  assert_int_equal(setenv("TUTTI_EMULATED_LIBRARY", "sums", 1), 0);
+  assert_ok(trainer.step());
+  assert_ok(trainer.synchronize());
+  for (const std::string &report : trainer.reports())
+    made.sums += count_of(report, "\"op\":\"reduce_sum\",\"kernel\":\"emulated(3)\"");
+  for (const auto &variable : model.variables) {
+    if (keeps_gradients) made.gradients[variable.name] = assert_ok_value(trainer.values("gradient/0/", variable.name));
+  }
+  return made;
+}
+
+/// What the library stores is what kernels of their own do, of products that are stored in f32; where these are left
+/// in 16 bits for the update, sums stay apart.
+void sums_in_mixed_precision_are_f32(void **) {
+  for (const char *name : {"mlp", "transformer"}) {
+    const MixedStep together = mixed_step(name, "sums", true), apart = mixed_step(name, "", true);
+    // Not in the last layer, whose bias adds up what is in f32, while the product reads it rounded.
+    assert_int_equal(together.sums, std::string(name) == "mlp" ? 2 : 2 * 6);
+    assert_int_equal(apart.sums, 0);
+    assert_true(together.gradients == apart.gradients);
+    assert_int_equal(mixed_step(name, "sums", false).sums, 0);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -145,11 +183,9 @@ int main(int argc, char **argv) {
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &opened.value();
   const CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_of_dense_layers_are_pairs),
-      cmocka_unit_test(transposed_factors_are_pairs_too),
-      cmocka_unit_test(convolutions_of_one_pixel_are_pairs),
-      cmocka_unit_test(what_is_read_between_is_made_before),
-      cmocka_unit_test(networks_have_pairs),
+      cmocka_unit_test(gradients_of_dense_layers_are_pairs), cmocka_unit_test(transposed_factors_are_pairs_too),
+      cmocka_unit_test(convolutions_of_one_pixel_are_pairs), cmocka_unit_test(what_is_read_between_is_made_before),
+      cmocka_unit_test(sums_in_mixed_precision_are_f32),     cmocka_unit_test(networks_have_pairs),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
