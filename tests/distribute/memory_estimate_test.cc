@@ -124,7 +124,7 @@ void logical_replicas_are_counted(void **) {
   expect_near(estimate, in_use, "two logical replicas on each device");
 }
 
-/// Where batches are most of what is taken.
+/// Where batches are a good deal of what is taken.
 void steps_ahead_are_counted(void **) {
   const NetworkCase network = network_of(1);
   const Model model = assert_ok_value(build_network(network));
@@ -141,7 +141,7 @@ void steps_ahead_are_counted(void **) {
     expect_near(estimate, in_use, impl::base::concat(depth, " steps ahead"));
     if (depth == 1) of_each = estimate.devices[0].input / 2;
     assert_int_equal(estimate.devices[0].input, of_each * (1 + depth));
-    assert_true(estimate.devices[0].input > estimate.total() / 2);
+    assert_true(estimate.devices[0].input > estimate.total() / 4);
   }
 }
 
