@@ -63,6 +63,7 @@ class EstimatorOfTraining : public MemoryEstimator {
 
  private:
   static constexpr size_t kKeptExecutables = 8;
+  static constexpr int64_t kMostRows = int64_t{1} << 30;
 
   /// Of one contributor with so many rows.
   Result<int64_t> workspace(const data::Element &batch, int64_t rows);
@@ -145,7 +146,8 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
 }
 
 Result<int64_t> EstimatorOfTraining::largest_batch(int64_t most) {
-  if (most < 1) return base::invalid_argument("a batch of at most ", most, " rows, expected at least 1");
+  if (most < 1 || most > kMostRows)
+    return base::invalid_argument("a batch of at most ", most, " rows, expected 1 to ", kMostRows);
   struct Tried {
     int64_t rows, left;
   };

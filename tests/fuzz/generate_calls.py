@@ -79,11 +79,18 @@ class Call:
         bare = plain(kind)
         if bare.endswith('**') and kind.endswith('*const*'):
             return True
-        return bare in ('int64_t*', 'double*', 'tutti_value*')
+        return bare in ('int64_t*', 'double*', 'tutti_value*') and not self.is_one_number(index)
+
+    def is_one_number(self, index):
+        """A result: nothing says how many there are."""
+        return self.arguments[index][0] == 'int64_t*' and not any(map(self.may_count, range(len(self.arguments))))
+
+    def may_count(self, index):
+        kind, name = self.arguments[index]
+        return kind == 'int64_t' and name.endswith(('count', 'rank'))
 
     def is_count(self, index):
-        kind, name = self.arguments[index]
-        return kind == 'int64_t' and name.endswith(('count', 'rank')) and any(self.is_array(i) for i in range(len(self.arguments)))
+        return self.may_count(index) and any(self.is_array(i) for i in range(len(self.arguments)))
 
     def argument(self, index):
         kind, name = self.arguments[index]
@@ -114,6 +121,8 @@ class Call:
         elif kind == 'constchar**':
             line, value = f'OutText {here}(s);', f'{here}.get()'
             self.after.append(f'{here}.done(code);')
+        elif self.is_one_number(index):
+            line, value = f'int64_t {here} = 0;', f'&{here}'
         elif kind == 'uint8_t*':
             line, value = f'uint8_t {here} = 0;', f'&{here}'
         elif bare.endswith('**') and bare[:-2] in self.handles:
