@@ -92,8 +92,9 @@ TUTTI_API int32_t tutti_estimator_read_gradient(tutti_estimator *estimator, cons
  * shapes only the data tells. `*out` is lent until the next call for the estimator. */
 TUTTI_API int32_t tutti_estimator_estimate_memory(tutti_estimator *estimator, const tutti_dataset *dataset,
                                                   int64_t batch_size, const char **out, tutti_error **err);
-/* The largest batch size from 1 to `most` (2^30 at most) that fits by that estimate: one larger by a thirty-second not.
- * TUTTI_RESOURCE_EXHAUSTED, which names what one row needs and what lacks, when not even that fits. */
+/* The largest batch size from 1 to `most` (2^30 at most) that fits by that estimate; one that is larger by a
+ * thirty-second does not. TUTTI_RESOURCE_EXHAUSTED, which names what one row needs and what lacks, when not even that
+ * fits. */
 TUTTI_API int32_t tutti_estimator_find_batch_size(tutti_estimator *estimator, const tutti_dataset *dataset,
                                                   int64_t most, int64_t *batch_size, tutti_error **err);
 
