@@ -20,6 +20,7 @@ type Precision string
 const (
 	PrecisionF32             Precision = "f32"
 	PrecisionBf16WhereFaster Precision = "bf16_where_faster"
+	PrecisionTf32WhereFaster Precision = "tf32_where_faster"
 )
 
 // GradientDtype is a choice of the option gradient_dtype.
@@ -113,7 +114,9 @@ type RunOptions struct {
 	LogicalReplicas int64
 	// bf16_where_faster: factors of convolutions and matrix products may be rounded to bfloat16 where that is known
 	// to be faster on this device; on GPUs what lies between them is stored as bfloat16, too. Sums, losses,
-	// statistics, weights, slots and results of the model stay f32. Only with determinism fast. Default: f32.
+	// statistics, weights, slots and results of the model stay f32. tf32_where_faster: the factors may be rounded
+	// to TF32 on GPUs that have it, and nothing is stored in fewer bits; without effect elsewhere. Both only with
+	// determinism fast. Default: f32.
 	Precision Precision
 	// Batches whose gradients make one step. Default: 1.
 	AccumulationSteps int64

@@ -15,6 +15,19 @@ using base::Status;
 
 namespace {
 
+struct PrecisionEntry {
+  Precision precision;
+  std::string_view name;
+  int32_t flag;  // TUTTI_COMPILE_*, 0 = none
+};
+
+/// By number.
+constexpr PrecisionEntry kPrecisions[] = {
+    {Precision::f32, "f32", 0},
+    {Precision::bf16_where_faster, "bf16_where_faster", TUTTI_COMPILE_BF16_WHERE_FASTER},
+    {Precision::tf32_where_faster, "tf32_where_faster", TUTTI_COMPILE_TF32_WHERE_FASTER},
+};
+
 void collect_text(void *user, const char *text, uint64_t length) {
   static_cast<std::string *>(user)->assign(text, length);
 }
@@ -95,7 +108,7 @@ struct RawRequest {
     raw.devices = handles.data();
     raw.device_count = static_cast<int32_t>(handles.size());
     raw.flags = request.flags;
-    if (request.precision == Precision::bf16_where_faster) raw.flags |= TUTTI_COMPILE_BF16_WHERE_FASTER;
+    raw.flags |= kPrecisions[static_cast<size_t>(request.precision)].flag;
     raw.cancel = request.cancel;
   }
   RawRequest(const RawRequest &) = delete;
@@ -109,8 +122,18 @@ struct RawRequest {
 
 Status check_precision(Precision precision, Level level) {
   if (precision == Precision::f32 || level == Level::fast) return Status();
-  return base::invalid_argument("precision is bf16_where_faster, which needs determinism fast: where it is faster is ",
+  return base::invalid_argument("precision is ", name(precision),
+                                ", which needs determinism fast: where it is faster is ",
                                 "measured, and results that repeat must not depend on what was measured");
+}
+
+std::string_view name(Precision precision) { return kPrecisions[static_cast<size_t>(precision)].name; }
+
+Precision precision_of(std::string_view text) {
+  for (const PrecisionEntry &entry : kPrecisions) {
+    if (entry.name == text) return entry.precision;
+  }
+  return Precision::f32;
 }
 
 int32_t ExecutableDescription::input_index(std::string_view name) const { return port_index(inputs, name); }

@@ -43,7 +43,15 @@ enum class Precision : int32_t {
   /// GPUs also store what lies between products in it. Sums, results of the graph, state, statistics and losses stay
   /// f32. Where the processor has no such arithmetic nothing changes.
   bf16_where_faster = 1,
+  /// Level fast: factors may be rounded to TF32 (11 bits of precision) where the device multiplies that faster. Nothing
+  /// is stored in fewer bits; where the device has no such arithmetic nothing changes.
+  tf32_where_faster = 2,
 };
+
+/// "f32", ...: values of the option precision.
+std::string_view name(Precision precision);
+/// f32 for a name that is none.
+Precision precision_of(std::string_view text);
 
 /// INVALID_ARGUMENT for a precision that the level does not have.
 base::Status check_precision(Precision precision, Level level);

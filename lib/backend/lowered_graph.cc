@@ -56,7 +56,9 @@ Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request, 
   LoweredGraph lowered;
   lowered.level_ = request.level;
   lowered.threads_ = request.threads < 1 ? 1 : request.threads;
-  lowered.allows_bf16_ = request.level == TUTTI_LEVEL_FAST && (request.flags & TUTTI_COMPILE_BF16_WHERE_FASTER) != 0;
+  const int32_t flags = request.level == TUTTI_LEVEL_FAST ? request.flags : 0;
+  lowered.allows_bf16_ = (flags & TUTTI_COMPILE_BF16_WHERE_FASTER) != 0;
+  lowered.allows_tf32_ = lowered.allows_bf16_ || (flags & TUTTI_COMPILE_TF32_WHERE_FASTER) != 0;
   TUTTI_ASSIGN(lowered.bindings_, read_bindings(request.bindings_json));
   TUTTI_ASSIGN(lowered.state_, StateTable::from_text(request.state_json));
 

@@ -84,6 +84,8 @@ class LoweredGraph {
   int32_t threads() const { return threads_; }
   /// May factors of convolutions and products be rounded to bfloat16? Only at level fast.
   bool allows_bf16() const { return allows_bf16_; }
+  /// May factors of f32 be rounded to TF32? Wherever more may be.
+  bool allows_tf32() const { return allows_tf32_; }
 
  private:
   base::Status lower_values();
@@ -97,7 +99,7 @@ class LoweredGraph {
   std::vector<StateAccess> accesses_;
   int32_t level_ = TUTTI_LEVEL_FAST;
   int32_t threads_ = 1;
-  bool allows_bf16_ = false;
+  bool allows_bf16_ = false, allows_tf32_ = false;
 };
 
 /// "node 'dense/matmul' (matmul)": how errors name a node.

@@ -43,10 +43,6 @@ backend::Level level_of(std::string_view determinism) {
   return determinism == "repeatable" ? backend::Level::repeatable : backend::Level::fast;
 }
 
-backend::Precision precision_of(std::string_view precision) {
-  return precision == "bf16_where_faster" ? backend::Precision::bf16_where_faster : backend::Precision::f32;
-}
-
 namespace {
 
 Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
@@ -60,7 +56,7 @@ Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
   config.keep_checkpoint_max = options.i64("keep_checkpoint_max");
   config.log_step_count_steps = options.i64("log_step_count_steps");
   config.level = level_of(options.text("determinism"));
-  config.precision = precision_of(options.text("precision"));
+  config.precision = backend::precision_of(options.text("precision"));
   config.accumulation = options.i64("accumulation_steps");
   config.device_prefetch = options.i64("device_prefetch");
   config.logical_replicas = options.i64("logical_replicas");

@@ -86,7 +86,6 @@ estimator::Environment environment_of(const ContextCore &core);
 
 /// "fast", "repeatable", "invariant".
 backend::Level level_of(std::string_view determinism);
-backend::Precision precision_of(std::string_view precision);
 
 /// A request from the arguments of train and session_open.
 Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tutti_dataset *dataset,

@@ -37,7 +37,7 @@ Result<prediction::PredictorOptions> predictor_options(const tutti_options *opti
   TUTTI_ASSIGN(const ResolvedOptions resolved, resolve(options, "predictor"));
   prediction::PredictorOptions result;
   result.level = level_of(resolved.text("determinism"));
-  result.precision = precision_of(resolved.text("precision"));
+  result.precision = backend::precision_of(resolved.text("precision"));
   result.threads_per_device = resolved.i64("threads_per_replica");
   return result;
 }

@@ -100,7 +100,7 @@ Json RunConfig::to_json() const {
   JsonObject object{
       {"seed", seed}, {"level", std::string(name_of(level))}, {"accumulation", accumulation}, {"clip_norm", clip_norm}};
   if (level == backend::Level::invariant) object.emplace_back("logical_replicas", logical_replicas);
-  if (precision == backend::Precision::bf16_where_faster) object.emplace_back("precision", "bf16_where_faster");
+  if (precision != backend::Precision::f32) object.emplace_back("precision", std::string(name(precision)));
   if (gradient_dtype == tensor::DType::bf16) object.emplace_back("gradient_dtype", "bf16");
   return object;
 }

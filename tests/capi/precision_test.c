@@ -4,6 +4,9 @@
 
 #include "capi_testing.h"
 
+#define PRECISIONS 2
+static const char *const precisions[PRECISIONS] = {"bf16_where_faster", "tf32_where_faster"};
+
 /* The four numbers of toy_row() as an image of 2 x 2 with one channel. */
 static int32_t convolution_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)user;
@@ -88,44 +91,58 @@ static void test_levels_that_repeat_refuse_it(void **state) {
   static const char *const levels[] = {"repeatable", "invariant"};
   tutti_estimator *trained = estimator_with("{}");
   train_passes(trained, 1);
-  for (size_t i = 0; i < 2; i++) {
-    char json[128];
-    snprintf(json, sizeof json, "{\"precision\": \"bf16_where_faster\", \"determinism\": \"%s\"}", levels[i]);
+  for (size_t i = 0; i < 2 * PRECISIONS; i++) {
+    const char *precision = precisions[i / 2];
+    char json[128], message[128];
+    snprintf(json, sizeof json, "{\"precision\": \"%s\", \"determinism\": \"%s\"}", precision, levels[i % 2]);
+    snprintf(message, sizeof message, "precision is %s, which needs determinism fast", precision);
     tutti_options *run = make_options("run", json), *prediction = make_options("predictor", json);
     tutti_estimator *estimator = NULL;
     tutti_predictor *predictor = NULL;
-    assert_error(TUTTI_INVALID_ARGUMENT, "precision is bf16_where_faster, which needs determinism fast",
+    assert_error(TUTTI_INVALID_ARGUMENT, message,
                  tutti_estimator_create(NULL, convolution_model, NULL, NULL, NULL, run, &estimator, &err));
-    assert_error(TUTTI_INVALID_ARGUMENT, "precision is bf16_where_faster, which needs determinism fast",
+    assert_error(TUTTI_INVALID_ARGUMENT, message,
                  tutti_predictor_from_estimator(trained, prediction, &predictor, &err));
     tutti_options_unref(run), tutti_options_unref(prediction);
   }
   tutti_estimator_unref(trained);
 }
 
+/* Loss of a short training on a backend. */
+static double loss_on(const char *backend, const char *precision) {
+  char context_json[64], run_json[64];
+  snprintf(context_json, sizeof context_json, "{\"backend\": \"%s\"}", backend);
+  snprintf(run_json, sizeof run_json, "{\"seed\": 3, \"precision\": \"%s\"}", precision);
+  tutti_options *on = make_options("context", context_json), *run = make_options("run", run_json);
+  tutti_context *context = NULL;
+  tutti_estimator *estimator = NULL;
+  assert_ok(tutti_context_create(on, &context, &err));
+  tutti_pipeline *pipeline = toy_rows(context, 32);
+  tutti_dataset *dataset = NULL;
+  tutti_pipeline_batch(pipeline, 16, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  assert_ok(tutti_estimator_create(context, convolution_model, NULL, NULL, NULL, run, &estimator, &err));
+  tutti_result *result = NULL;
+  assert_ok(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, &result, &err));
+  const double loss = tutti_result_get_metric(result, "loss");
+  tutti_result_unref(result), tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+  tutti_pipeline_unref(pipeline), tutti_context_unref(context), tutti_options_unref(run), tutti_options_unref(on);
+  return loss;
+}
+
 static void test_backends_without_it_compute_as_ever(void **state) {
   (void)state;
-  tutti_options *reference = make_options("context", "{\"backend\": \"reference\"}");
-  tutti_options *runs[] = {make_options("run", "{\"seed\": 3}"),
-                           make_options("run", "{\"seed\": 3, \"precision\": \"bf16_where_faster\"}")};
-  double losses[2];
-  for (int i = 0; i < 2; i++) {
-    tutti_context *context = NULL;
-    tutti_estimator *estimator = NULL;
-    assert_ok(tutti_context_create(reference, &context, &err));
-    tutti_pipeline *pipeline = toy_rows(context, 32);
-    tutti_dataset *dataset = NULL;
-    tutti_pipeline_batch(pipeline, 16, NULL);
-    assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
-    assert_ok(tutti_estimator_create(context, convolution_model, NULL, NULL, NULL, runs[i], &estimator, &err));
-    tutti_result *result = NULL;
-    assert_ok(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, &result, &err));
-    losses[i] = tutti_result_get_metric(result, "loss");
-    tutti_result_unref(result), tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
-    tutti_pipeline_unref(pipeline), tutti_context_unref(context), tutti_options_unref(runs[i]);
+  for (size_t i = 0; i < PRECISIONS; i++) {
+    assert_true(loss_on("reference", precisions[i]) == loss_on("reference", "f32"));
+    if (strcmp(precisions[i], "bf16_where_faster") == 0) continue;
+    assert_true(loss_on("cpu", precisions[i]) == loss_on("cpu", "f32"));
+    char json[64];
+    snprintf(json, sizeof json, "{\"precision\": \"%s\"}", precisions[i]);
+    tutti_estimator *estimator = estimator_with(json);
+    train_passes(estimator, 1);
+    assert_int_equal(names_bf16(estimator, json), 0);
+    tutti_estimator_unref(estimator);
   }
-  assert_true(losses[0] == losses[1]);
-  tutti_options_unref(reference);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -64,10 +64,15 @@ void test_bad_values_are_named(void **) {
   config.model_dir = std::string("a\0b", 3);
   assert_error_contains(config.check(), "model_dir");
   config = RunConfig();
-  config.precision = backend::Precision::bf16_where_faster;
-  assert_ok(config.check());
-  config.level = backend::Level::repeatable;
-  assert_error_contains(config.check(), "precision is bf16_where_faster, which needs determinism fast");
+  for (const char *const precision : {"bf16_where_faster", "tf32_where_faster"}) {
+    config = RunConfig();
+    config.precision = backend::precision_of(precision);
+    assert_ok(config.check());
+    assert_contains(config.to_json().dump().c_str(), base::concat("\"precision\":\"", precision, "\"").c_str());
+    config.level = backend::Level::repeatable;
+    assert_error_contains(config.check(),
+                          base::concat("precision is ", precision, ", which needs determinism fast").c_str());
+  }
   config = RunConfig();
   config.gradient_dtype = tensor::DType::bf16;
   assert_ok(config.check());

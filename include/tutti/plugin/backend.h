@@ -309,11 +309,11 @@ typedef struct tutti_compile_request {
 enum {
   /// A trace span with the node's name for every kernel; those by a device's clock come when its stream is synchronized
   TUTTI_COMPILE_DEBUG_NAMES = 1,
-  /// At TUTTI_LEVEL_FAST the factors of convolutions and matrix products may be rounded to bfloat16 where that was
-  /// known to be faster; sums, results of the graph and state stay f32. What lies between products may be stored as
-  /// bfloat16 but for statistics of normalisations and what leads to losses. A permission: other levels ignore it, a
-  /// backend may.
+  /// Permissions at TUTTI_LEVEL_FAST: factors of f32 convolutions and matrix products may be rounded to this where that
+  /// was known to be faster; sums, results of the graph and state stay f32. bfloat16: what lies between products may be
+  /// stored so, too, but for statistics of normalisations and what leads to losses. TF32 is never stored.
   TUTTI_COMPILE_BF16_WHERE_FASTER = 2,
+  TUTTI_COMPILE_TF32_WHERE_FASTER = 4,
 };
 
 /// State layouts (optional table; absent = everything is row-major).

@@ -97,7 +97,7 @@ ProductShape product_shape(const ConvolutionShape &shape, ConvolutionPass pass) 
 Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
                               ConvolutionPass pass, bool has_bias) {
   ProductShape product_of = product_shape(shape, pass);
-  product_of.allows_rounding = request.lowered.allows_bf16();
+  product_of.allows_rounding = request.lowered.allows_tf32();
   if (request.sum != nullptr) return make_product_with_sum(request, handles, product_of);
   LibraryTail tail;
   if (has_bias) tail.add_bias(request, product_of);
@@ -127,7 +127,7 @@ Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handl
   const ConvolutionShape &shape = work.shape;
   CudnnLimits limits;
   limits.most_scratch = kMostScratch;
-  limits.allows_tensor_cores = shape.dtype != DType::f32 || request.lowered.allows_bf16();
+  limits.allows_tensor_cores = shape.dtype != DType::f32 || request.lowered.allows_tf32();
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
   auto convolution = std::make_shared<PlannedConvolution>(work, limits);
   const DeviceHandles::Use use(*handles);

@@ -108,7 +108,7 @@ Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
   std::optional<ProductPlan> plan = plan_product(y.dtype, request.input(0).dims, request.input(1).dims, y.dims,
                                                  attributes.transpose_a, attributes.transpose_b);
   if (!plan) return Kernel();
-  plan->shape.allows_rounding = request.lowered.allows_bf16();
+  plan->shape.allows_rounding = request.lowered.allows_tf32();
   if (request.sum != nullptr) return make_product_with_sum(request, handles, plan->shape);
   LibraryTail tail;
   if (!tail.read(request, plan->shape)) return Kernel();
