@@ -26,6 +26,7 @@ constexpr PrecisionEntry kPrecisions[] = {
     {Precision::f32, "f32", 0},
     {Precision::bf16_where_faster, "bf16_where_faster", TUTTI_COMPILE_BF16_WHERE_FASTER},
     {Precision::tf32_where_faster, "tf32_where_faster", TUTTI_COMPILE_TF32_WHERE_FASTER},
+    {Precision::f16_where_faster, "f16_where_faster", TUTTI_COMPILE_F16_WHERE_FASTER},
 };
 
 void collect_text(void *user, const char *text, uint64_t length) {

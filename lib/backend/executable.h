@@ -46,6 +46,9 @@ enum class Precision : int32_t {
   /// Level fast: factors may be rounded to TF32 (11 bits of precision) where the device multiplies that faster. Nothing
   /// is stored in fewer bits; where the device has no such arithmetic nothing changes.
   tf32_where_faster = 2,
+  /// As bf16_where_faster, with f16 (11 bits of precision, numbers up to 65504) on GPUs that multiply it faster; what
+  /// may be larger stays f32. Without effect on processors.
+  f16_where_faster = 3,
 };
 
 /// "f32", ...: values of the option precision.

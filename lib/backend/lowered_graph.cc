@@ -50,21 +50,33 @@ bool is_flat(const graph::ValueInfo &info) {
   return false;
 }
 
+/// Level fast alone has any.
+int32_t permissions(const tutti_compile_request &request) {
+  return request.level == TUTTI_LEVEL_FAST ? request.flags : 0;
+}
+
 }  // namespace
+
+std::optional<tensor::DType> permitted_half(const tutti_compile_request &request) {
+  const int32_t flags = permissions(request);
+  if ((flags & TUTTI_COMPILE_BF16_WHERE_FASTER) != 0) return tensor::DType::bf16;
+  if ((flags & TUTTI_COMPILE_F16_WHERE_FASTER) != 0) return tensor::DType::f16;
+  return std::nullopt;
+}
 
 Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request, GraphChange narrow) {
   LoweredGraph lowered;
   lowered.level_ = request.level;
   lowered.threads_ = request.threads < 1 ? 1 : request.threads;
-  const int32_t flags = request.level == TUTTI_LEVEL_FAST ? request.flags : 0;
-  lowered.allows_bf16_ = (flags & TUTTI_COMPILE_BF16_WHERE_FASTER) != 0;
-  lowered.allows_tf32_ = lowered.allows_bf16_ || (flags & TUTTI_COMPILE_TF32_WHERE_FASTER) != 0;
+  const std::optional<tensor::DType> half = permitted_half(request);
+  lowered.allows_bf16_ = half == tensor::DType::bf16;
+  lowered.allows_tf32_ = half.has_value() || (permissions(request) & TUTTI_COMPILE_TF32_WHERE_FASTER) != 0;
   TUTTI_ASSIGN(lowered.bindings_, read_bindings(request.bindings_json));
   TUTTI_ASSIGN(lowered.state_, StateTable::from_text(request.state_json));
 
   TUTTI_ASSIGN(lowered.graph_, graph::graph_from_text(request.graph_text));
-  if (narrow != nullptr && lowered.allows_bf16_) {
-    TUTTI_ASSIGN(lowered.graph_, narrow(std::move(lowered.graph_)));
+  if (narrow != nullptr && half.has_value()) {
+    TUTTI_ASSIGN(lowered.graph_, narrow(std::move(lowered.graph_), *half));
   }
   TUTTI_TRY(lowered.lower_values());
   for (const auto &[name, value] : lowered.graph_.inputs())

@@ -14,6 +14,7 @@
 #include <tutti/plugin/backend.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,13 +49,16 @@ struct StateAccess {
   bool flat = false;  ///< a slice of the storage seen as a 1-D array, whatever the layout
 };
 
-/// A graph with the same inputs, results and state.
-using GraphChange = base::Result<graph::Graph> (*)(graph::Graph graph);
+/// A graph with the same inputs, results and state, computed in a type of 16 bits where that serves.
+using GraphChange = base::Result<graph::Graph> (*)(graph::Graph graph, tensor::DType half);
+
+/// The type of 16 bits in which a request permits to compute, if it does.
+std::optional<tensor::DType> permitted_half(const tutti_compile_request &request);
 
 class LoweredGraph {
  public:
   /// Parses graph, bindings and state; evaluates all shapes; resolves state accesses. Errors name what does not fit.
-  /// `narrow`, unless null, changes the graph first where it may be computed in bfloat16.
+  /// `narrow`, unless null, changes the graph first where it may be computed in 16 bits.
   static base::Result<LoweredGraph> decode(const tutti_compile_request &request, GraphChange narrow = nullptr);
 
   const graph::Graph &graph() const { return graph_; }

@@ -301,7 +301,6 @@ typedef struct tutti_compile_request {
   /// The kind of device to compile for: one device, or all of a group where the backend lowers collectives.
   tutti_device *const *devices;
   int32_t device_count;
-
   int32_t flags;       ///< TUTTI_COMPILE_*
   const void *cancel;  ///< for host->is_cancelled; may be NULL
 } tutti_compile_request;
@@ -310,10 +309,11 @@ enum {
   /// A trace span with the node's name for every kernel; those by a device's clock come when its stream is synchronized
   TUTTI_COMPILE_DEBUG_NAMES = 1,
   /// Permissions at TUTTI_LEVEL_FAST: factors of f32 convolutions and matrix products may be rounded to this where that
-  /// was known to be faster; sums, results of the graph and state stay f32. bfloat16: what lies between products may be
-  /// stored so, too, but for statistics of normalisations and what leads to losses. TF32 is never stored.
+  /// was known to be faster; sums, results of the graph and state stay f32. BF16, F16: what lies between products may
+  /// be stored so, too, but for statistics of normalisations and what leads to losses. TF32 is never stored.
   TUTTI_COMPILE_BF16_WHERE_FASTER = 2,
   TUTTI_COMPILE_TF32_WHERE_FASTER = 4,
+  TUTTI_COMPILE_F16_WHERE_FASTER = 8,
 };
 
 /// State layouts (optional table; absent = everything is row-major).

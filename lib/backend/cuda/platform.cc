@@ -50,6 +50,7 @@ Result<DeviceFacts> describe(int32_t ordinal) {
   facts.kind = base::concat("cuda sm_", properties.major, properties.minor);
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   facts.multiplies_bf16 = properties.major >= 8;
+  facts.multiplies_f16 = properties.major >= 7;
   facts.description = base::concat(static_cast<const char *>(properties.name), ", compute capability ",
                                    properties.major, ".", properties.minor, ", ", properties.multiProcessorCount,
                                    " multiprocessors, ", facts.memory_bytes >> 20, " MiB");

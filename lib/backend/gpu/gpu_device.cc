@@ -46,6 +46,7 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t 
   TUTTI_ASSIGN(const platform::DeviceFacts facts, platform::describe(device->ordinal));
   device->description = facts.description;
   device->multiplies_bf16 = facts.multiplies_bf16;
+  device->multiplies_f16 = facts.multiplies_f16;
   const auto log = [host = backend.host](const std::string &line) { host->log(host->user, kWarning, line.c_str()); };
   TUTTI_ASSIGN(device->library,
                platform::open_library(

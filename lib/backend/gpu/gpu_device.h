@@ -50,8 +50,8 @@ struct GpuDevice {
   int32_t ordinal = 0;
   std::unique_ptr<Library> library;  ///< null where the platform has none
   std::unique_ptr<KernelGenerator> generator;
-  std::string description;       ///< of the GPU
-  bool multiplies_bf16 = false;  ///< faster than f32
+  std::string description;                               ///< of the GPU
+  bool multiplies_bf16 = false, multiplies_f16 = false;  ///< faster than f32
   std::unique_ptr<GpuMemory> memory;
   std::mutex copies_mutex;
   gpuStream_t copies = nullptr;  ///< for copies that are done when they return; guarded by copies_mutex

@@ -76,7 +76,9 @@ std::unique_ptr<AlgorithmTrials> trials_for(const LoweredGraph &lowered, GpuDevi
 
 Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request, GpuDevice &device) {
   TUTTI_TRY(device.make_current());
-  TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request, device.multiplies_bf16 ? mixed_graph : nullptr));
+  const std::optional<tensor::DType> half = permitted_half(request);
+  const bool is_faster = half == tensor::DType::f16 ? device.multiplies_f16 : device.multiplies_bf16;
+  TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request, is_faster ? mixed_graph : nullptr));
   TUTTI_TRY(check_layouts(lowered, device));
   std::unique_ptr<GpuExecutable> executable(new GpuExecutable(std::move(lowered)));
   executable->host_ = device.host();

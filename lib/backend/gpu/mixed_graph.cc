@@ -108,8 +108,8 @@ Graph read_halves(Graph graph) {
   return has_changed ? graph::rewrite::eliminate_dead_code(std::move(graph)) : graph;
 }
 
-base::Result<Graph> mixed_graph(Graph graph) {
-  TUTTI_ASSIGN(Graph mixed, graph::rewrite::mix_precision(graph));
+base::Result<Graph> mixed_graph(Graph graph, DType half) {
+  TUTTI_ASSIGN(Graph mixed, graph::rewrite::mix_precision(graph, half));
   return read_halves(std::move(mixed));
 }
 

@@ -10,7 +10,7 @@
 namespace tutti::impl::backend::gpu {
 
 /// For LoweredGraph::decode(): graph/rewrite/rewrites.h, mix_precision(), then read_halves().
-base::Result<graph::Graph> mixed_graph(graph::Graph graph);
+base::Result<graph::Graph> mixed_graph(graph::Graph graph, tensor::DType half);
 
 /// Casts from 16 bits to f32 become part of the reads of elementwise nodes and reductions, of updates for their
 /// gradient and of cross entropies for their logits, for their kernels take any dtype for each operand: an f32 node may

@@ -29,6 +29,7 @@ struct DeviceFacts {
   std::string description;  ///< for people: "NVIDIA H200, compute capability 9.0, 132 multiprocessors"
   int64_t memory_bytes = 0;
   bool multiplies_bf16 = false;  ///< are products of bf16 faster than those of f32?
+  bool multiplies_f16 = false;   ///< of f16?
 };
 base::Result<DeviceFacts> describe(int32_t ordinal);
 

@@ -54,7 +54,8 @@ Result<DeviceFacts> describe(int32_t ordinal) {
   const std::string architecture = architecture_of(properties);
   facts.kind = "hip " + architecture;
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
-  facts.multiplies_bf16 = true;  // by the kernels of gpu/, which compute in f32 and read half as much
+  facts.multiplies_bf16 = facts.multiplies_f16 =
+      true;  // by the kernels of gpu/, which compute in f32 and read half as much
   facts.description =
       base::concat(static_cast<const char *>(properties.name), ", ", architecture, ", ", properties.multiProcessorCount,
                    " compute units, ", facts.memory_bytes >> 20, " MiB");

@@ -14,13 +14,20 @@ struct NamedRule {
 
 constexpr uint32_t kAll = ~0u;
 constexpr PrecisionRule kElementwise = {PrecisionRole::elementwise, 0, 0};
+constexpr PrecisionRule kGrowing = {PrecisionRole::elementwise, 0, 0, PrecisionRange::grown};
+constexpr PrecisionRule kBounded = {PrecisionRole::elementwise, 0, 0, PrecisionRange::bounded};
 constexpr PrecisionRule kReduce = {PrecisionRole::reduce, 0, 0};
+constexpr PrecisionRule kSum = {PrecisionRole::reduce, 0, 0, PrecisionRange::grown};
 constexpr PrecisionRule kLoss = {PrecisionRole::loss, 0, 0};
 /// Elements are moved, not computed: nothing is lost.
 constexpr PrecisionRule kMove = {PrecisionRole::carry, kAll, 1};
 
 constexpr PrecisionRule product(uint32_t inputs) { return {PrecisionRole::product, inputs, 1}; }
 constexpr PrecisionRule carry(uint32_t inputs, uint32_t outputs = 1) { return {PrecisionRole::carry, inputs, outputs}; }
+/// Results are in units of a deviation, or probabilities.
+constexpr PrecisionRule normalise(uint32_t inputs) {
+  return {PrecisionRole::carry, inputs, 1, PrecisionRange::bounded};
+}
 
 /// Sorted. Not here, and so f32: leaves and state; updates and all_reduce, for what is summed over many steps or
 /// replicas needs more bits than one gradient; gather and its gradient, which read and add up rows of a variable;
@@ -37,7 +44,7 @@ constexpr NamedRule kRules[] = {
     {"batch_norm_gradient_moments", carry(0b11, 0)},  // sums are f64
     {"batch_norm_inference", carry(1)},               // statistics, scale and offset stay f32 in all of these
     {"batch_norm_moments", carry(1, 0)},
-    {"batch_norm_training", carry(1)},
+    {"batch_norm_training", normalise(1)},
     {"batch_norm_training_gradient", carry(0b11)},
     {"broadcast_to", kMove},
     {"cast", kElementwise},
@@ -46,71 +53,72 @@ constexpr NamedRule kRules[] = {
     {"conv2d", product(0b11)},  // the bias is added in f32
     {"conv2d_input_gradient", product(0b11)},
     {"conv2d_kernel_gradient", product(0b11)},
-    {"cos", kElementwise},
-    {"div", kElementwise},
+    {"cos", kBounded},
+    {"div", kGrowing},      // not by a scalar
     {"dropout", carry(1)},  // the mask does not depend on the dtype
     {"elu", kElementwise},
-    {"equal", kElementwise},
-    {"erf", kElementwise},
-    {"exp", kElementwise},
-    {"expm1", kElementwise},
+    {"equal", kBounded},
+    {"erf", kBounded},
+    {"exp", kGrowing},
+    {"expm1", kGrowing},
     {"floor", kElementwise},
-    {"floor_divide", kElementwise},
+    {"floor_divide", kGrowing},
     {"gelu", kElementwise},
     {"gelu_gradient", kElementwise},
-    {"greater", kElementwise},
-    {"greater_equal", kElementwise},
-    {"group_norm", carry(1)},  // statistics, scale and offset stay f32
+    {"greater", kBounded},
+    {"greater_equal", kBounded},
+    {"group_norm", normalise(1)},  // statistics, scale and offset stay f32
     {"group_norm_gradient", carry(0b11)},
     {"identity", kMove},
-    {"is_finite", kElementwise},
-    {"layer_norm", carry(1)},  // the same
+    {"is_finite", kBounded},
+    {"layer_norm", normalise(1)},  // the same
     {"layer_norm_gradient", carry(0b11)},
     {"leaky_relu", kElementwise},
-    {"less", kElementwise},
-    {"less_equal", kElementwise},
-    {"log", kElementwise},
+    {"less", kBounded},
+    {"less_equal", kBounded},
+    {"log", kBounded},
     {"log1p", kElementwise},
     {"log_softmax", kLoss},  // what it is for
     {"log_softmax_gradient", kLoss},
-    {"logical_and", kElementwise},
-    {"logical_not", kElementwise},
-    {"logical_or", kElementwise},
-    {"logical_xor", kElementwise},
+    {"logical_and", kBounded},
+    {"logical_not", kBounded},
+    {"logical_or", kBounded},
+    {"logical_xor", kBounded},
     {"matmul", product(0b11)},
     {"max_pool2d", carry(1)},  // of elements that there are: exact
     {"max_pool2d_gradient", carry(0b111)},
     {"maximum", kElementwise},
     {"minimum", kElementwise},
     {"mod", kElementwise},
-    {"mul", kElementwise},
+    {"mul", kGrowing},  // a square; other products of two are what gates and masks do, and stay in range
     {"neg", kElementwise},
-    {"not_equal", kElementwise},
+    {"not_equal", kBounded},
     {"pad", carry(1)},
-    {"pow", kElementwise},
-    {"reciprocal", kElementwise},
+    {"pow", kGrowing},
+    {"reciprocal", kGrowing},
     {"reduce_max", kReduce},
     {"reduce_mean", kReduce},
     {"reduce_min", kReduce},
-    {"reduce_prod", kReduce},
-    {"reduce_sum", kReduce},
+    {"reduce_prod", kSum},
+    {"reduce_sum", kSum},
     {"relu", kElementwise},
     {"relu_gradient", kElementwise},
     {"reshape", kMove},
-    {"rms_norm", carry(1)},
+    {"rms_norm", normalise(1)},
     {"rms_norm_gradient", carry(0b11)},
     {"round", kElementwise},
-    {"rsqrt", kElementwise},
+    {"rsqrt", kGrowing},
     {"select", kElementwise},
-    {"sigmoid", kElementwise},
+    {"sigmoid", kBounded},
     {"sigmoid_cross_entropy", kLoss},
     {"sigmoid_gradient", kElementwise},
-    {"sign", kElementwise},
+    {"sign", kBounded},
     {"silu", kElementwise},
-    {"sin", kElementwise},
+    {"sin", kBounded},
     {"slice", kMove},
     {"slice_gradient", kMove},
-    {"softmax", carry(1)},  // of attention: sums are f32, results in [0, 1]; where it is a result itself it stays f32
+    {"softmax",
+     normalise(1)},  // of attention: sums are f32, results in [0, 1]; where it is a result itself it stays f32
     {"softmax_cross_entropy", kLoss},
     {"softmax_cross_entropy_gradient", kLoss},
     {"softmax_gradient", carry(0b11)},
@@ -118,10 +126,10 @@ constexpr NamedRule kRules[] = {
     {"sparse_softmax_cross_entropy", kLoss},
     {"sparse_softmax_cross_entropy_gradient", kLoss},
     {"sqrt", kElementwise},
-    {"square", kElementwise},
+    {"square", kGrowing},
     {"stop_gradient", kMove},
     {"sub", kElementwise},
-    {"tanh", kElementwise},
+    {"tanh", kBounded},
     {"tanh_gradient", kElementwise},
     {"transpose", kMove},
 };

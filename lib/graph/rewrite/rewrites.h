@@ -76,13 +76,13 @@ base::Result<PrecomputedGraph> precompute_state(const Graph &graph);
 /// as another shape.
 base::Result<Graph> join_programs(const Graph &first, const Graph &second, std::span<const std::string_view> passing);
 
-/// For backends that multiply bf16 faster than f32: matrix products and convolutions of f32 read and give bf16, and
-/// what lies between them is stored in bf16 where neither what makes it nor what reads it needs more;
-/// precision_rules.h says which op takes part how. Elementwise nodes still compute in f32: they read casts of what is
-/// stored and are followed by a cast, both of which a backend is expected to compute in passing. Inputs, results,
-/// state, statistics, losses and all they are summed up from keep their dtype, and so do the insides of regions. Each
-/// value is cast once.
-base::Result<Graph> mix_precision(const Graph &graph);
+/// For backends that multiply `half` (bf16 or f16) faster than f32: matrix products and convolutions of f32 read and
+/// give that, and what lies between them is stored in it where neither what makes it nor what reads it needs more
+/// digits, nor, of f16, a larger range than up to 65504; precision_rules.h says which op takes part how. Elementwise
+/// nodes still compute in f32: they read casts of what is stored and are followed by a cast, both of which a backend
+/// is expected to compute in passing. Inputs, results, state, statistics, losses and all they are summed up from keep
+/// their dtype, and so do the insides of regions. Each value is cast once.
+base::Result<Graph> mix_precision(const Graph &graph, tensor::DType half);
 
 struct OptimizeOptions {
   Evaluator *evaluator = nullptr;  // null: constants are not folded

@@ -23,8 +23,17 @@ using tutti::testing::StepPredictor;
 using tutti::testing::StepTrainer;
 namespace graph = tutti::impl::graph;
 
-/// What one rounding to bf16 changes at most, relatively.
-constexpr double kRounding = 0x1p-9;
+using tutti::impl::tensor::DType;
+
+/// A type of 16 bits that may be stored.
+struct Half {
+  DType dtype;
+  int32_t flag;     ///< the permission
+  double rounding;  ///< what one rounding to it changes at most, relatively
+  double digits;    ///< 2^-9 over that
+};
+constexpr Half kBf16 = {DType::bf16, TUTTI_COMPILE_BF16_WHERE_FASTER, 0x1p-9, 1};
+constexpr Half kF16 = {DType::f16, TUTTI_COMPILE_F16_WHERE_FASTER, 0x1p-12, 8};
 
 std::string tested;
 
@@ -39,8 +48,8 @@ StepModel make_model(const char *name, int64_t width_divisor) {
 }
 
 /// The model as the backend rewrites it, for backends that do not.
-StepModel mixed_model(StepModel model) {
-  model.accumulate = assert_ok_value(graph::rewrite::mix_precision(model.accumulate));
+StepModel mixed_model(StepModel model, DType half) {
+  model.accumulate = assert_ok_value(graph::rewrite::mix_precision(model.accumulate, half));
   return model;
 }
 
@@ -81,27 +90,41 @@ constexpr Case kCases[] = {
 };
 
 /// One step of each; how far the losses may differ, in roundings.
-void compare_steps(const Case &one, const StepModel &expected_model, double limit, double loss_limit) {
+void compare_steps(const Case &one, const Half &half, const StepModel &expected_model, double limit,
+                   double loss_limit) {
   const StepModel model = make_model(one.model, one.width_divisor);
-  StepTrainer mixed = make_trainer(tested, model, one.batch, TUTTI_COMPILE_BF16_WHERE_FASTER, true);
+  StepTrainer mixed = make_trainer(tested, model, one.batch, half.flag, true);
   StepTrainer expected = make_trainer("reference", expected_model, one.batch, 0, true);
   assert_ok(mixed.step());
   assert_ok(expected.step());
-  const double off = gradient_distance(model, mixed, expected) / kRounding;
-  const double loss_off = std::fabs(mixed.loss() / expected.loss() - 1) / kRounding;
-  print_message("%s: gradients are off by %.2f roundings, the loss by %.2f\n", one.model, off, loss_off);
+  const double off = gradient_distance(model, mixed, expected) / half.rounding;
+  const double loss_off = std::fabs(mixed.loss() / expected.loss() - 1) / half.rounding;
+  print_message("%s in %s: gradients are off by %.2f roundings, the loss by %.2f\n", one.model,
+                std::string(name(half.dtype)).c_str(), off, loss_off);
   assert_true(off <= limit);
   assert_true(loss_off <= loss_limit);
 }
 
 void gradients_are_off_by_some_roundings(void **) {
   for (const Case &one : kCases)
-    compare_steps(one, make_model(one.model, one.width_divisor), one.roundings, 2);
+    compare_steps(one, kBf16, make_model(one.model, one.width_divisor), one.roundings, 2);
+}
+
+/// How many elements cross a kink goes with a rounding, and what they change in L2 with the root of their number: less
+/// than in bf16, but more in units of a rounding. Nothing scales the loss here: rows are few, gradients large.
+void gradients_in_f16_are_off_by_some_roundings(void **) {
+  for (const Case &one : kCases)
+    compare_steps(one, kF16, make_model(one.model, one.width_divisor), one.roundings * std::sqrt(kF16.digits), 2);
 }
 
 void the_same_roundings_give_the_same_step(void **) {
-  for (const Case &one : kCases)
-    compare_steps(one, mixed_model(make_model(one.model, one.width_divisor)), one.roundings_alike, 1);
+  for (const Half &half : {kBf16, kF16}) {
+    for (const Case &one : kCases) {
+      const StepModel alike = mixed_model(make_model(one.model, one.width_divisor), half.dtype);
+      // With more digits more values move, each by less: as many cross a kink, by as many smaller roundings.
+      compare_steps(one, half, alike, one.roundings_alike * half.digits, 1);
+    }
+  }
 }
 
 /// On the same batch again and again.
@@ -153,25 +176,30 @@ void other_levels_round_nothing(void **) {
   assert_true(gradient_distance(model, allowed, plain) == 0);
 }
 
+void compare_predictions(const char *model_name, const Half &half) {
+  const StepModel model = make_model(model_name, 8);
+  std::vector<std::vector<float>> logits;
+  for (const bool is_mixed : {true, false}) {
+    auto backend = assert_ok_value(tutti::impl::runtime::open_backend(is_mixed ? tested : "reference", "{}", {}));
+    StepPredictor predictor =
+        assert_ok_value(StepPredictor::create(backend, model, 5, Level::fast, is_mixed ? half.flag : 0));
+    assert_ok(predictor.predict());
+    logits.push_back(predictor.logits());
+  }
+  double difference = 0, norm = 1e-12;
+  for (size_t i = 0; i < logits[0].size(); ++i) {
+    difference += std::pow(static_cast<double>(logits[0][i]) - static_cast<double>(logits[1][i]), 2);
+    norm += std::pow(static_cast<double>(logits[1][i]), 2);
+  }
+  const double off = std::sqrt(difference / norm) / half.rounding;
+  print_message("%s in %s: logits are off by %.2f roundings\n", model_name, std::string(name(half.dtype)).c_str(), off);
+  assert_true(off > 0.01 && off < 16);
+}
+
 void predictions_are_off_by_a_few_roundings(void **) {
   for (const char *name : {"mlp", "cnn", "resnet20", "transformer", "gpt2_tiny"}) {
-    const StepModel model = make_model(name, 8);
-    std::vector<std::vector<float>> logits;
-    for (const bool is_mixed : {true, false}) {
-      auto backend = assert_ok_value(tutti::impl::runtime::open_backend(is_mixed ? tested : "reference", "{}", {}));
-      StepPredictor predictor = assert_ok_value(
-          StepPredictor::create(backend, model, 5, Level::fast, is_mixed ? TUTTI_COMPILE_BF16_WHERE_FASTER : 0));
-      assert_ok(predictor.predict());
-      logits.push_back(predictor.logits());
-    }
-    double difference = 0, norm = 1e-12;
-    for (size_t i = 0; i < logits[0].size(); ++i) {
-      difference += std::pow(static_cast<double>(logits[0][i]) - static_cast<double>(logits[1][i]), 2);
-      norm += std::pow(static_cast<double>(logits[1][i]), 2);
-    }
-    const double off = std::sqrt(difference / norm) / kRounding;
-    print_message("%s: logits are off by %.2f roundings\n", name, off);
-    assert_true(off > 0.01 && off < 16);
+    for (const Half &half : {kBf16, kF16})
+      compare_predictions(name, half);
   }
 }
 
@@ -198,6 +226,8 @@ void activations_take_half_the_memory(void **) {
     const StepModel model = make_model(name, 1);
     const StepTrainer plain = make_trainer(tested, model, 32, 0);
     const StepTrainer mixed = make_trainer(tested, model, 32, TUTTI_COMPILE_BF16_WHERE_FASTER);
+    const StepTrainer f16 = make_trainer(tested, model, 32, TUTTI_COMPILE_F16_WHERE_FASTER);
+    assert_int_equal(f16.workspace_bytes(), mixed.workspace_bytes());
     print_message("%s: %zu kernels and %lld bytes of workspace in f32, %zu and %lld in mixed precision\n", name,
                   count_kernels(plain), static_cast<long long>(plain.workspace_bytes()), count_kernels(mixed),
                   static_cast<long long>(mixed.workspace_bytes()));
@@ -217,6 +247,7 @@ int main(int argc, char **argv) {
   }
   const CMUnitTest tests[] = {
       cmocka_unit_test(gradients_are_off_by_some_roundings),
+      cmocka_unit_test(gradients_in_f16_are_off_by_some_roundings),
       cmocka_unit_test(the_same_roundings_give_the_same_step),
       cmocka_unit_test(training_goes_as_in_f32),
       cmocka_unit_test(steps_repeat_bit_by_bit),

@@ -17,9 +17,9 @@ using tutti::impl::tensor::DType;
 using Values = GraphBuilder::Values;
 
 /// Mixed, and as good as any graph: it serialises, and inputs, results and state have the dtypes that they had.
-Graph mixed(GraphBuilder &b) {
+Graph mixed(GraphBuilder &b, DType half = DType::bf16) {
   const Graph before = assert_ok_value(b.finish_graph());
-  Graph after = assert_ok_value(rewrite::mix_precision(before));
+  Graph after = assert_ok_value(rewrite::mix_precision(before, half));
   assert_true(graph_from_text(to_json_text(after)).ok());
   assert_int_equal(before.results().size(), after.results().size());
   for (const auto &[name, value] : before.results()) {
@@ -32,7 +32,7 @@ Graph mixed(GraphBuilder &b) {
     if (node.op == "state_read") assert_true(after.value(node.outputs[0]).dtype == DType::f32);
     if (node.op == "state_write") assert_true(after.value(node.inputs[0]).dtype == DType::f32);
     // Nothing is widened and rounded again.
-    if (node.op != "cast" || after.value(node.outputs[0]).dtype != DType::bf16) continue;
+    if (node.op != "cast" || after.value(node.outputs[0]).dtype != half) continue;
     const NodeId producer = after.value(node.inputs[0]).producer;
     assert_true(producer == kNoNode || after.node(producer).op != "cast");
   }
@@ -228,6 +228,90 @@ void gradients_of_biases_read_what_is_stored(void **) {
   }
 }
 
+/// Is what the node gives rounded to f16 anywhere?
+bool is_stored_in_f16(const Graph &graph, const Node &node) {
+  const ValueId made = node.outputs[0];
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node &reader) {
+    return reader.op == "cast" && reader.inputs[0] == made && graph.value(reader.outputs[0]).dtype == DType::f16;
+  });
+}
+
+void products_are_f16_where_that_is_asked_for(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {b.batch(), 8});
+  const ValueId h = b.unary("relu", b.add(b.matmul(x, weight(b, "w", {8, 8})), weight(b, "bias", {8})));
+  const Values y = b.op_n("layer_norm", {h, weight(b, "s", {8}), weight(b, "o", {8})}, {}, 3);
+  b.set_result("y", b.matmul(y[0], weight(b, "v", {8, 4})));
+  const Graph after = mixed(b, DType::f16);
+  for (const Node *product : nodes_of(after, "matmul"))
+    assert_string_equal(signature(after, *product).c_str(), "f16, f16 -> f16");
+  check_signature(after, "layer_norm", "f16, f32, f32 -> f16 f32 f32");
+  check_signature(after, "add", "f32, f32 -> f32");
+  assert_true(is_stored_in_f16(after, only(after, "relu")));
+}
+
+/// A sum over what one node makes of a product, which may be stored in 16 bits if it is in their range.
+bool is_stored_before_a_sum(const char *op, DType half) {
+  GraphBuilder b;
+  const ValueId h = b.matmul(b.input("x", DType::f32, {b.batch(), 8}), weight(b, "w", {8, 8}));
+  const bool is_binary = std::string_view(op) == "div" || std::string_view(op) == "mul";
+  const ValueId gate = b.matmul(h, weight(b, "u", {8, 8}));
+  const ValueId made = is_binary ? b.op(op, {h, gate}) : b.unary(op, h);
+  b.set_result("mean", b.reduce_mean(made, {1}));
+  b.set_result("largest", b.op("reduce_max", {made}, {{"axes", std::vector<int64_t>{1}}}));
+  const Graph after = mixed(b, half);
+  const ValueId result = only(after, op).outputs[0];
+  return std::any_of(after.nodes().begin(), after.nodes().end(), [&](const Node &reader) {
+    return reader.op == "cast" && reader.inputs[0] == result && after.value(reader.outputs[0]).dtype == half;
+  });
+}
+
+void what_may_be_large_is_not_stored_in_f16(void **) {
+  for (const char *const op : {"square", "exp", "expm1", "reciprocal", "rsqrt", "div"}) {
+    assert_true(is_stored_before_a_sum(op, DType::bf16));
+    if (is_stored_before_a_sum(op, DType::f16)) fail_msg("%s", op);
+  }
+  for (const char *const op : {"relu", "tanh", "gelu", "mul", "sqrt", "neg"}) {
+    assert_true(is_stored_before_a_sum(op, DType::bf16));
+    if (!is_stored_before_a_sum(op, DType::f16)) fail_msg("%s", op);
+  }
+}
+
+/// A mask of large numbers, and what is made of it until something is bounded.
+void constants_beyond_the_range_keep_their_readers_f32(void **) {
+  for (const bool is_large : {false, true}) {
+    GraphBuilder b;
+    const ValueId x = b.input("x", DType::f32, {b.batch(), 8});
+    const ValueId mask = b.input("mask", DType::f32, {b.batch(), 8});
+    const ValueId scores = b.matmul(x, weight(b, "w", {8, 8}));
+    const ValueId masked = b.add(scores, b.mul(mask, b.constant(is_large ? -1e9 : -1e4, DType::f32)));
+    const ValueId p = b.op("softmax", {masked});
+    b.set_result("y", b.matmul(p, weight(b, "v", {8, 4})));
+    const Graph after = mixed(b, DType::f16);
+    check_signature(after, "softmax", is_large ? "f32 -> f32" : "f16 -> f16");
+    assert_int_equal(nodes_of(after, "matmul").size(), 2);
+  }
+}
+
+void a_square_by_another_name(void **) {
+  for (const DType half : {DType::bf16, DType::f16}) {
+    GraphBuilder b;
+    const ValueId h = b.matmul(b.input("x", DType::f32, {b.batch(), 8}), weight(b, "w", {8, 8}));
+    const ValueId square = b.mul(h, h);
+    b.set_result("mean", b.reduce_mean(square, {1}));
+    b.set_result("largest", b.op("reduce_max", {square}, {{"axes", std::vector<int64_t>{1}}}));
+    // x, w, what the product gives; and the square once more where it is stored.
+    assert_int_equal(nodes_of(mixed(b, half), "cast").size(), half == DType::bf16 ? 5 : 3);
+  }
+}
+
+void other_types_are_refused(void **) {
+  GraphBuilder b;
+  b.set_result("y", b.input("x", DType::f32, {b.batch()}));
+  const Graph graph = assert_ok_value(b.finish_graph());
+  assert_error_contains(rewrite::mix_precision(graph, DType::f64).status(), "bf16 or f16, got f64");
+}
+
 void every_rule_is_of_an_op(void **) {
   size_t count = 0;
   for (const OpDefinition &op : all_ops()) {
@@ -255,6 +339,11 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(visible_values_are_not_rounded),
     cmocka_unit_test(losses_are_of_what_was_not_rounded),
     cmocka_unit_test(gradients_of_biases_read_what_is_stored),
+    cmocka_unit_test(products_are_f16_where_that_is_asked_for),
+    cmocka_unit_test(what_may_be_large_is_not_stored_in_f16),
+    cmocka_unit_test(constants_beyond_the_range_keep_their_readers_f32),
+    cmocka_unit_test(a_square_by_another_name),
+    cmocka_unit_test(other_types_are_refused),
     cmocka_unit_test(every_rule_is_of_an_op),
 };
 

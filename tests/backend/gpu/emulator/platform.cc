@@ -16,7 +16,7 @@ base::Status check() { return base::Status(); }
 base::Result<DeviceFacts> describe(int32_t) {
   size_t available = 0, total = 0;
   TUTTI_TRY(status_of(gpuMemGetInfo(&available, &total), "asking for memory"));
-  return DeviceFacts{"emulated", "GPU emulated on the host", static_cast<int64_t>(total), true};
+  return DeviceFacts{"emulated", "GPU emulated on the host", static_cast<int64_t>(total), true, true};
 }
 
 base::Result<std::unique_ptr<Library>> open_library(int32_t, std::shared_ptr<const KeptPlans>) {
