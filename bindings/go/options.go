@@ -21,6 +21,7 @@ const (
 	PrecisionF32             Precision = "f32"
 	PrecisionBf16WhereFaster Precision = "bf16_where_faster"
 	PrecisionTf32WhereFaster Precision = "tf32_where_faster"
+	PrecisionF16WhereFaster  Precision = "f16_where_faster"
 )
 
 // GradientDtype is a choice of the option gradient_dtype.
@@ -115,8 +116,10 @@ type RunOptions struct {
 	// bf16_where_faster: factors of convolutions and matrix products may be rounded to bfloat16 where that is known
 	// to be faster on this device; on GPUs what lies between them is stored as bfloat16, too. Sums, losses,
 	// statistics, weights, slots and results of the model stay f32. tf32_where_faster: the factors may be rounded
-	// to TF32 on GPUs that have it, and nothing is stored in fewer bits; without effect elsewhere. Both only with
-	// determinism fast. Default: f32.
+	// to TF32 on GPUs that have it, and nothing is stored in fewer bits; without effect elsewhere.
+	// f16_where_faster: as bf16_where_faster in f16, on GPUs alone; what may be beyond its range stays f32, and the
+	// loss is multiplied by a scale, from 65536 on, which is halved where a gradient is not finite (that step
+	// changes nothing) and doubled after 2000 good steps. All only with determinism fast. Default: f32.
 	Precision Precision
 	// Batches whose gradients make one step. Default: 1.
 	AccumulationSteps int64

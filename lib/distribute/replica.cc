@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/text.h"
 #include "distribute/plan_agreement.h"
@@ -63,7 +64,8 @@ Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend
       device_(std::move(device)),
       place_(place),
       loss_entry_(plan.find("report/loss")),
-      ok_entry_(plan.find("report/ok")) {}
+      ok_entry_(plan.find("report/ok")),
+      scale_entry_(plan.find(loss_scale_entry)) {}
 
 // The group may still be copying from and to the contributors' memory.
 Replica::~Replica() { group_.reset(); }
@@ -178,6 +180,7 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
                           RunOutcome &outcome) {
   step_ = command.step;
   batch_counter_ = command.batch_counter;
+  outcome.loss_scale = command.loss_scale;
   for (const auto &contributor : contributors_) {
     for (Contributor::Arguments &arguments : contributor->arguments)
       arguments.scalars.set(RunScalar::seed, command.seed);
@@ -208,8 +211,8 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
 
 Status Replica::advance(int64_t n, StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome) {
   const StepInput &input = feeder.input(n);
-  TUTTI_TRY(run_step(input, feeder));
-  TUTTI_TRY(check_loss(losses));
+  TUTTI_TRY(run_step(input, feeder, outcome.loss_scale));
+  TUTTI_TRY(check_loss(losses, outcome.loss_scale));
   ++step_;
   ++outcome.steps;
   outcome.examples += input.step_rows;
@@ -279,7 +282,18 @@ Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &fe
   return false;
 }
 
-Status Replica::run_step(const StepInput &input, const StepFeeder &feeder) {
+Status Replica::write_loss_scale(int64_t scale) {
+  if (scale_entry_ == nullptr || scale == written_scale_) return Status();
+  const auto value = static_cast<float>(scale);
+  for (const auto &contributor : contributors_)
+    TUTTI_TRY(contributor->report.write(scale_entry_->offset, &value, sizeof(value)));
+  written_scale_ = scale;
+  return Status();
+}
+
+Status Replica::run_step(const StepInput &input, const StepFeeder &feeder, const LossScaleState &scale) {
+  TUTTI_TRY(write_loss_scale(scale.scale));
+  iteration_ = step_ + 1 - scale.skipped_steps;
   next_bucket_ = 0;
   last_ticket_ = -1;
   for (int32_t m = 0; m < input.count; ++m)
@@ -313,7 +327,7 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
     contributor->rows = share_of_rows(rows, contributor->index, programs_.contributors);
     contributor->arguments[static_cast<size_t>(m)]
         .scalars.set(RunScalar::step, step_)
-        .set(RunScalar::iteration, step_ + 1)
+        .set(RunScalar::iteration, iteration_)
         .set(RunScalar::batch_counter, batch_counter_ + m)
         .set(RunScalar::row_offset, contributor->rows.begin)
         .set(RunScalar::local_rows, contributor->rows.rows())
@@ -485,9 +499,11 @@ Result<double> Replica::report_value(const backend::StateEntry &entry) const {
   return number_at(bytes.data(), entry.dtype);
 }
 
-Status Replica::check_loss(LossHistory &losses) {
+Status Replica::check_loss(LossHistory &losses, LossScaleState &scale) {
   const double loss = number_at(loss_.data(), loss_entry_->dtype), ok = number_at(ok_.data(), ok_entry_->dtype);
   if (group_->rank() == 0) losses.add(loss);
+  if (scale_entry_ != nullptr && std::isfinite(loss) && judge_step(programs_.loss_scale, ok != 0, scale))
+    return Status();
   if (ok != 0) return Status();
   return base::out_of_range("step ", step_ + 1, ": the loss or the gradient is not finite (loss ", loss,
                             "); the weights keep the values of step ", step_);

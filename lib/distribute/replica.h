@@ -16,6 +16,7 @@
 #include "backend/executable.h"
 #include "base/status.h"
 #include "collective/group.h"
+#include "distribute/loss_scale.h"
 #include "distribute/program_cache.h"
 #include "distribute/state_plan.h"
 #include "distribute/step_feeder.h"
@@ -37,7 +38,8 @@ struct TrainProgramSet {
   int32_t contributors = 1;
   bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
-  base::Ref<base::Tracer> tracer;           ///< while it is enabled, kernels and steps are traced; null = never
+  LossScaleOptions loss_scale;
+  base::Ref<base::Tracer> tracer;  ///< while it is enabled, kernels and steps are traced; null = never
 
   /// Which of `accumulate` micro-batch m of a step of `count` runs.
   size_t accumulate_position(int32_t m, int32_t count) const {
@@ -53,6 +55,7 @@ struct RunCommand {
   int64_t step = 0;           ///< completed before
   int64_t batch_counter = 0;  ///< micro-batches before
   int64_t seed = 0;
+  LossScaleState loss_scale;
   int64_t cancel_grace_ms = 0;
   std::atomic<int64_t> *completed_steps = nullptr;  ///< told after each step; null for all replicas but one
 };
@@ -62,6 +65,7 @@ struct RunOutcome {
   StopReason reason = StopReason::steps_done;
   int64_t steps = 0, examples = 0, batches = 0;
   int64_t input_wait_ns = 0;
+  LossScaleState loss_scale;  ///< after the last step that was judged
   StepTimes times;
 };
 
@@ -131,7 +135,7 @@ class Replica {
   base::Status set_traced(bool traced);
   base::Result<bool> agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
                            RunOutcome &outcome);
-  base::Status run_step(const StepInput &input, const StepFeeder &feeder);
+  base::Status run_step(const StepInput &input, const StepFeeder &feeder, const LossScaleState &scale);
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
   base::Status clear_accumulated();
   /// Lets the contributors' inputs point to their rows of a batch.
@@ -160,7 +164,10 @@ class Replica {
   base::Status finish();
   /// Waits until the device has done the step; takes loss and ok out of its report.
   base::Status end_step();
-  base::Status check_loss(LossHistory &losses);
+  /// Judges the step by these: OUT_OF_RANGE, or the scale of the next one.
+  base::Status check_loss(LossHistory &losses, LossScaleState &scale);
+  /// Tells the programs of all contributors with which scale the step runs, where it is another than the last one's.
+  base::Status write_loss_scale(int64_t scale);
 
   const TrainProgramSet &programs_;
   const StatePlan &plan_;
@@ -187,12 +194,14 @@ class Replica {
   std::vector<int64_t> words_;  // control words, one group per contributor
   std::vector<void *> word_pointers_;
   int64_t step_ = 0, batch_counter_ = 0;
-  int32_t micro_batch_ = 0;  // the last that was begun
+  int64_t iteration_ = 0;      // number of the update under way: skipped steps do not count
+  int64_t written_scale_ = 0;  // what the programs read
+  int32_t micro_batch_ = 0;    // the last that was begun
   bool is_traced_ = false;
   StepTimes now_;  // of the step under way
   StreamWaits stream_waits_;
   std::array<std::byte, 8> loss_{}, ok_{};
-  const backend::StateEntry *loss_entry_, *ok_entry_;
+  const backend::StateEntry *loss_entry_, *ok_entry_, *scale_entry_;
 };
 
 }  // namespace tutti::impl::distribute

@@ -21,9 +21,9 @@
 // then passes over K gradients, the variable and its slots once, and no total is stored.
 //
 // One contributor with one micro-batch to a step needs no sums to wait for: then both are joined to one program, where
-// each variable is updated as soon as its gradient is there and its old value no longer needed, and gradients are never
-// stored. Not so when gradients are clipped by their norm, asked for, or made by the model; nor when a node behind the
-// first update could still refuse its input.
+// each variable is updated as soon as its gradient is there and its old value no longer needed, and gradients are
+// never stored. Not so when gradients are clipped by their norm, scaled, asked for, or made by the model; nor when a
+// node behind the first update could still refuse its input.
 //
 // Threads: functions without state; the graphs are sealed.
 #ifndef TUTTI_DISTRIBUTE_STEP_GRAPHS_H_
@@ -53,6 +53,9 @@ struct StepGraphOptions {
   bool sums_in_finish = false;
   /// Gradients stay readable in state.
   bool keep_gradients = false;
+  /// The gradient of the loss is multiplied by what stands in loss_scale_entry, gradients are divided by it, and where
+  /// one is not finite nothing is updated. Not for gradients that the model made.
+  bool scales_loss = false;
   /// What f32 gradients are rounded to before those of several contributors are added up: f32 or bf16. Micro-batches
   /// are added up before, in f32.
   tensor::DType gradient_dtype = tensor::DType::f32;

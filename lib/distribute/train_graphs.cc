@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "distribute/frontier.h"
+#include "distribute/loss_scale.h"
 #include "distribute/step_graphs.h"
 #include "distribute/step_writes.h"
 #include "graph/autodiff.h"
@@ -156,7 +157,15 @@ class TrainGraphBuilder {
     }
     TUTTI_ASSIGN(ValueId seed, cloner.clone_value(start.seed));
     if (!frontier_.values[start.frontier].is_sum) seed = step_.mul(seed, first_flag(step_.dtype(seed)));
-    return seed;
+    return scaled(seed);
+  }
+
+  bool scales_loss() const { return options_.scales_loss && model_.train->gradients.empty(); }
+
+  ValueId scaled(ValueId seed) {
+    if (!scales_loss()) return seed;
+    const ValueId scale = step_.state_read(std::string(loss_scale_entry), DType::f32, {});
+    return step_.mul(seed, step_.cast(scale, step_.dtype(seed)));
   }
 
   Status build_gradients() {
@@ -175,7 +184,7 @@ class TrainGraphBuilder {
       const ValueId target = forward_.mapped(value.value);
       const DType dtype = step_.dtype(target);
       ValueId seed = value.is_sum ? step_.constant(1.0, dtype) : first_flag(dtype);
-      seed = step_.reshape(seed, step_.dims(target));
+      seed = step_.reshape(scaled(seed), step_.dims(target));
       TUTTI_TRY(add_set({target}, {seed}, start.seed));
     }
     return step_.status();
@@ -290,6 +299,7 @@ class TrainGraphBuilder {
       result_.metrics.push_back(name);
     }
     TUTTI_TRY(combine_gradients(tail));
+    TUTTI_TRY(unscale());
     TUTTI_TRY(clip());
     report("ok", ok_);
     TUTTI_TRY(update_variables());
@@ -332,8 +342,33 @@ class TrainGraphBuilder {
     return finish_.status();
   }
 
+  /// In the variables' dtype, and exactly: the scale is a power of two. No gradient, no update.
+  Status unscale() {
+    if (!scales_loss() || gradients_.empty()) return Status();
+    const ValueId scale = finish_.state_read(std::string(loss_scale_entry), DType::f32, {});
+    reports_.push_back({std::string(loss_scale_entry), Arena::report, DType::f32, {}, ""});
+    const ValueId factor = finish_.div(finish_.constant(1.0, DType::f32), scale);
+    ValueId finite = graph::kNoValue;
+    for (auto &[variable, gradient] : gradients_) {
+      gradient = finish_.mul(finish_.cast(gradient, variable->dtype), finish_.cast(factor, variable->dtype));
+      const ValueId part = finish_.unary("all_finite", gradient);
+      finite = finite == graph::kNoValue ? part : finish_.op("logical_and", {finite, part});
+    }
+    if (options_.slices > 1) {
+      finite = finish_.op("all_reduce", {finish_.cast(finite, DType::f32)},
+                          {{"kind", std::string("min")}, {"label", std::string("finite gradients")}});
+      finite = finish_.cast(finite, DType::boolean);
+    }
+    ok_ = finish_.op("logical_and", {ok_, finite});
+    return finish_.status();
+  }
+
+  double clip_norm() const {
+    return options_.clip_norm > 0 ? options_.clip_norm : model_.train->clip_global_norm.value_or(0);
+  }
+
   Status clip() {
-    const double limit = options_.clip_norm > 0 ? options_.clip_norm : model_.train->clip_global_norm.value_or(0);
+    const double limit = clip_norm();
     if (limit <= 0 || gradients_.empty()) return Status();
     ValueId square = graph::kNoValue;
     for (auto &[variable, gradient] : gradients_) {
@@ -466,7 +501,8 @@ class TrainGraphBuilder {
 };
 
 bool may_be_joined(const Model &model, const StepGraphOptions &options) {
-  if (options.contributors > 1 || options.accumulation > 1 || options.keep_gradients) return false;
+  if (options.contributors > 1 || options.accumulation > 1 || options.keep_gradients || options.scales_loss)
+    return false;
   // The norm of all gradients comes before the first update; gradients that the model made may be anything.
   return options.clip_norm <= 0 && model.train && !model.train->clip_global_norm && model.train->gradients.empty();
 }

@@ -89,6 +89,7 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
     bind_slice(setup.plan, programs.finish.back().state, programs.finish_bindings.back(), programs.finish_keys.back());
   }
   programs.accumulation = options.accumulation;
+  programs.loss_scale = options.loss_scale;
   programs.tracer = options.tracer;
   programs.contributors = contributors;
   programs.every_contributor_finishes = slices > 1;
@@ -159,8 +160,19 @@ Result<std::vector<backend::LayoutProposal>> propose_layouts(backend::Device &de
   return backend::plan_layouts(device, request);
 }
 
+/// With f16 where the devices compute in it and the loss can be scaled, and then with a scale.
+static TrainerOptions settle_precision(const graph::Model &model, const Strategy &strategy, TrainerOptions options) {
+  const bool is_half = options.precision == backend::Precision::f16_where_faster;
+  if (is_half && !strategy.backend()->has_host_memory()) options.loss_scale.is_on = true;
+  if (!model.train || model.train->gradients.empty()) return options;
+  options.loss_scale.is_on = false;
+  if (is_half) options.precision = backend::Precision::tf32_where_faster;
+  return options;
+}
+
 Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
-                                                    const TrainerOptions &options) {
+                                                    const TrainerOptions &asked) {
+  const TrainerOptions options = settle_precision(model, strategy, asked);
   auto setup = std::make_unique<TrainSetup>();
   TUTTI_ASSIGN(setup->parts, parts_per_replica(strategy, options));
   const int32_t contributors = setup->parts * strategy.replica_count();
@@ -173,6 +185,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.accumulation = options.accumulation;
   graph_options.clip_norm = options.clip_norm;
   graph_options.keep_gradients = options.keep_gradients;
+  graph_options.scales_loss = options.loss_scale.is_on;
   graph_options.gradient_dtype = gradient_dtype(options, contributors, slices);
   graph_options.sums_in_finish = sums_in_finish(options, slices);
   TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));

@@ -67,6 +67,10 @@ class TrainerSession : public Trainer {
   void set_step(int64_t step) override { step_ = step; }
   int64_t batch_counter() const override { return batch_counter_; }
   void set_batch_counter(int64_t counter) override { batch_counter_ = counter; }
+  LossScaleState loss_scale() const override { return loss_scale_; }
+  void set_loss_scale(const LossScaleState &state) override {
+    if (loss_scale_.scale != 0 && state.scale != 0) loss_scale_ = state;
+  }
   std::vector<NamedNumber> report() const override;
   std::vector<double> loss_history() const override { return replicas_->losses().list(); }
 
@@ -122,7 +126,8 @@ class TrainerSession : public Trainer {
   std::string group_description_;
   std::atomic<bool> running_{false};
   bool has_weights_ = false;
-  int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0, examples_run_ = 0;
+  int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0, examples_run_ = 0, skipped_steps_ = 0;
+  LossScaleState loss_scale_;
 };
 
 Status TrainerSession::open() {
@@ -232,6 +237,7 @@ Status TrainerSession::initialize() {
   TUTTI_TRY(write_slots(nullptr));
   step_ = 0;
   batch_counter_ = 0;
+  loss_scale_ = first_loss_scale(setup_->programs.loss_scale);
   has_weights_ = true;
   return Status();
 }
@@ -274,6 +280,7 @@ Status TrainerSession::restore(const checkpoint::WeightVersion &version) {
   TUTTI_TRY(write_slots(&version));
   step_ = version.step();
   batch_counter_ = step_ * options_.accumulation;
+  loss_scale_ = first_loss_scale(setup_->programs.loss_scale);
   has_weights_ = true;
   return Status();
 }
@@ -309,14 +316,20 @@ Result<Tensor> TrainerSession::gradient(std::string_view variable) {
   if (steps_run_ == 0) return base::failed_precondition("there is no gradient before the first step");
   TUTTI_ASSIGN(const StateEntry *weight, find_entry("weight/", variable, "variable"));
   TUTTI_ASSIGN(Tensor total, filled(weight->dtype, weight->dims, 0));
+  double scale = 1;
+  if (const StateEntry *entry = setup_->plan.find(loss_scale_entry)) {
+    TUTTI_ASSIGN(const double used, replicas_->replica(0).report_value(*entry));
+    scale = 1 / used;
+  }
   bool found = false;
   for (int32_t set = 0; set < setup_->graphs.gradient_sets; ++set) {
     const std::string number = std::to_string(set);
     const StateEntry *entry = setup_->plan.find("gradient/" + number + "/" + std::string(variable));
     if (entry == nullptr) continue;
-    double factor = 1;
+    double factor = scale;
     if (const StateEntry *coefficient = setup_->plan.find("report/coefficient/" + number)) {
-      TUTTI_ASSIGN(factor, replicas_->replica(0).report_value(*coefficient));
+      TUTTI_ASSIGN(const double value, replicas_->replica(0).report_value(*coefficient));
+      factor *= value;
     }
     TUTTI_TRY(add_gradient_set(*entry, variable, factor, total));
     found = true;
@@ -357,6 +370,7 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   command.step = step_;
   command.batch_counter = batch_counter_;
   command.seed = options_.seed;
+  command.loss_scale = loss_scale_;
   command.cancel_grace_ms = options_.cancel_grace_ms;
   command.completed_steps = options_.completed_steps;
   feeder_->allow(command.feeder_step + command.max_steps);
@@ -367,6 +381,9 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   steps_run_ += outcome.steps;
   examples_run_ += outcome.examples;
   batch_counter_ += outcome.batches;
+  const int64_t skipped = outcome.loss_scale.skipped_steps - loss_scale_.skipped_steps;
+  skipped_steps_ += skipped;
+  loss_scale_ = outcome.loss_scale;
   Status renewed;
   if (!replicas_->replica(0).group().error().ok()) renewed = renew_groups();
   TUTTI_TRY(status);
@@ -375,6 +392,7 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   report.reason = outcome.reason;
   report.steps = outcome.steps;
   report.examples = outcome.examples;
+  report.skipped_steps = skipped;
   report.step = step_;
   report.input_wait_ns = outcome.input_wait_ns;
   report.times = replicas_->times();
@@ -392,6 +410,7 @@ std::vector<NamedNumber> TrainerSession::report() const {
     if (name.rfind("metric/", 0) == 0) name = name.substr(7);
     numbers.push_back({std::move(name), replicas_->replica(0).report_value(entry).value_or(NAN)});
   }
+  if (loss_scale_.scale != 0) numbers.push_back({"skipped_steps", static_cast<double>(loss_scale_.skipped_steps)});
   return numbers;
 }
 
@@ -404,6 +423,7 @@ TrainerCounters TrainerSession::counters() const {
   counters.steps = steps_run_;
   counters.examples = examples_run_;
   counters.late_steps = feeder_->late_steps();
+  counters.skipped_steps = skipped_steps_;
   if (feeder_->device_inputs() != nullptr) counters.device_inputs = feeder_->device_inputs()->counters();
   return counters;
 }

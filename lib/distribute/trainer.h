@@ -37,6 +37,7 @@
 #include "base/trace.h"
 #include "checkpoint/weight_version.h"
 #include "data/dataset.h"
+#include "distribute/loss_scale.h"
 #include "distribute/state_plan.h"
 #include "distribute/step_times.h"
 #include "distribute/strategy.h"
@@ -75,6 +76,9 @@ struct TrainerOptions {
   /// fast bf16. The micro-batches of a step are added up in f32 before, in memory of their own, and rounded once.
   /// Without effect elsewhere.
   tensor::DType gradient_dtype = tensor::DType::f32;
+  /// It is on, too, where precision is f16_where_faster and the devices have memory of their own; never for gradients
+  /// that the model made, which f16 then is not used for.
+  LossScaleOptions loss_scale;
   /// Keep the gradients of the last step readable (gradient()).
   bool keep_gradients = false;
   /// Copy batches into the memory of the devices ahead of the step also where these can read the host's.
@@ -104,10 +108,11 @@ enum class StopReason : int32_t { steps_done = 1, end_of_input, stopped };
 /// What one run() did.
 struct RunReport {
   StopReason reason = StopReason::steps_done;
-  int64_t steps = 0;     ///< in this run
-  int64_t examples = 0;  ///< rows in this run
-  int64_t step = 0;      ///< completed steps since the beginning
-  double loss = 0;       ///< of the last step
+  int64_t steps = 0;          ///< in this run
+  int64_t examples = 0;       ///< rows in this run
+  int64_t skipped_steps = 0;  ///< of `steps`: changed nothing, for a gradient was not finite with the scale of the loss
+  int64_t step = 0;           ///< completed steps since the beginning
+  double loss = 0;            ///< of the last step
   /// Nanoseconds that replica 0 waited for input, and in all.
   int64_t input_wait_ns = 0, total_ns = 0;
   std::vector<StepTimes> times;  ///< of each replica in this process
@@ -132,6 +137,7 @@ struct TrainerCounters {
   int64_t executables_built = 0;
   int64_t cache_evictions = 0;
   int64_t steps = 0, examples = 0;  ///< complete steps and their rows, those of runs that failed included
+  int64_t skipped_steps = 0;        ///< of these: changed nothing but the scale of the loss
   int64_t late_steps = 0;           ///< steps whose batches had not been read when the step before was done
   DeviceInputCounters device_inputs;
 };
@@ -163,8 +169,13 @@ class TrainerProgress {
   /// Micro-batches and rows so far; part of what a checkpoint keeps.
   virtual int64_t batch_counter() const = 0;
   virtual void set_batch_counter(int64_t counter) = 0;
+  /// Scale of the loss and skipped steps so far; likewise. Scale 0: the loss is not scaled.
+  virtual LossScaleState loss_scale() const = 0;
+  /// Between runs. Without effect where either is without scale.
+  virtual void set_loss_scale(const LossScaleState &state) = 0;
 
-  /// Loss, learning rate and metrics of the last step, by name: "loss", "learning_rate", metric names.
+  /// Loss, learning rate and metrics of the last step, by name: "loss", "learning_rate", metric names. With a scale of
+  /// the loss "loss_scale", that of the last step, and "skipped_steps", those so far.
   virtual std::vector<NamedNumber> report() const = 0;
   /// Losses of the steps of the last run, oldest first; the last 65,536 at most.
   virtual std::vector<double> loss_history() const = 0;
@@ -202,8 +213,9 @@ class Trainer : public TrainerVariables, public TrainerProgress {
   /// under way is finished, unless it waits longer than cancel_grace_ms for another replica; then it is given up,
   /// weights and slots keep the values of the last complete step, and its batches are passed over. No step begins
   /// before all of its batches are there. After an error of the input, which names its step, the batches of that step
-  /// are passed over up to the one that could not be read. A loss
-  /// or gradient that is not finite is OUT_OF_RANGE naming the step; weights keep the values before it.
+  /// are passed over up to the one that could not be read. A loss or gradient that is not finite is OUT_OF_RANGE
+  /// naming the step; weights keep the values before it. With a scale of the loss above 1 such a gradient makes a
+  /// skipped step: it counts as step, but not in the optimizer's iterations.
   virtual base::Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) = 0;
   /// Ends a run in progress at its next step boundary, with reason stopped. Any thread.
   virtual void request_stop() = 0;

@@ -98,7 +98,8 @@ struct Hook {
   /// seconds have passed). At most one is set; none: no step events.
   int64_t every_steps = 0;
   double every_secs = 0;
-  /// Names of values for step events: "loss", "learning_rate", names of metrics.
+  /// Names of values for step events: "loss", "learning_rate", names of metrics; where the loss is scaled "loss_scale",
+  /// "skipped_steps".
   std::vector<std::string> values;
   /// Optional: what the hook must remember over a restart; kept in every checkpoint under its name.
   std::function<base::Json()> save;

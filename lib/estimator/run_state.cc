@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimator/run_state.h"
 
+#include <bit>
+
 #include "base/checksum.h"
 
 namespace tutti::impl::estimator {
@@ -36,6 +38,11 @@ Json RunState::run_json() const {
                     {"batch_counter", batch_counter},
                     {"input_signature", input_signature},
                     {"finished", finished}};
+  if (loss_scale.scale != 0) {
+    object.emplace_back("loss_scale", JsonObject{{"scale", loss_scale.scale},
+                                                 {"good_steps", loss_scale.good_steps},
+                                                 {"skipped_steps", loss_scale.skipped_steps}});
+  }
   if (requested_epochs > 0) {
     object.emplace_back("requested_epochs", requested_epochs);
     object.emplace_back("goal_epoch", goal_epoch);
@@ -61,6 +68,14 @@ Result<RunState> RunState::from_json(const Json &run, const Json &input, const J
   TUTTI_ASSIGN(state.requested_epochs, reader.get_integer("requested_epochs", 0));
   TUTTI_ASSIGN(state.goal_epoch, reader.get_integer("goal_epoch", 0));
   TUTTI_ASSIGN(state.finished, reader.get_boolean("finished", false));
+  if (reader.has("loss_scale")) {
+    TUTTI_ASSIGN(const JsonReader scale, reader.get("loss_scale"));
+    TUTTI_ASSIGN(state.loss_scale.scale, scale.get_integer("scale"));
+    TUTTI_ASSIGN(state.loss_scale.good_steps, scale.get_integer("good_steps"));
+    TUTTI_ASSIGN(state.loss_scale.skipped_steps, scale.get_integer("skipped_steps"));
+    if (state.loss_scale.scale < 1 || !std::has_single_bit(static_cast<uint64_t>(state.loss_scale.scale)))
+      return base::invalid_argument("run/loss_scale/scale is ", state.loss_scale.scale, ", expected a power of two");
+  }
   if (reader.has("host_scalars")) {
     TUTTI_ASSIGN(const JsonReader scalars, reader.get("host_scalars"));
     TUTTI_ASSIGN(const auto members, scalars.members());

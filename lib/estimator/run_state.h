@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "distribute/loss_scale.h"
 
 namespace tutti::impl::estimator {
 
@@ -22,6 +23,7 @@ struct RunState {
   int64_t epoch = 0;          // completed passes; also the number of the pass that `input` lies in
   int64_t examples = 0;       // rows since the first step of the model
   int64_t batch_counter = 0;  // key of random ops
+  distribute::LossScaleState loss_scale;
   /// Position in the pass; null = at its beginning.
   base::Json input;
   /// What the dataset looked like; see dataset_signature().

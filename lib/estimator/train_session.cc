@@ -220,6 +220,7 @@ Result<Json> TrainSession::current_input() {
 // Brings what stands in a manifest up to the current step.
 void TrainSession::refresh_state() {
   run_.batch_counter = trainer_->batch_counter();
+  run_.loss_scale = trainer_->loss_scale();
   run_.hooks = hooks_.save();
   for (const graph::HostScalarSpec &scalar : trainer_->model().host_scalars) {
     if (const Result<double> value = trainer_->host_scalar(scalar.name); value.ok()) {

@@ -25,9 +25,10 @@ std::vector<Hook> joined(const std::vector<Hook> &standing, const std::vector<Ho
   return all;
 }
 
-std::vector<std::string> value_names(const graph::Model &model) {
+std::vector<std::string> value_names(const distribute::Trainer &trainer) {
   std::vector<std::string> names = {"loss", "learning_rate"};
-  for (const auto &[metric, value] : model.metrics)
+  if (trainer.loss_scale().scale != 0) names.insert(names.end(), {"loss_scale", "skipped_steps"});
+  for (const auto &[metric, value] : trainer.model().metrics)
     names.push_back(metric);
   return names;
 }
@@ -125,6 +126,7 @@ Status TrainSession::overwrite(const checkpoint::WeightVersion &version) {
 Status TrainSession::take_up(const checkpoint::WeightVersion &version, const RunState &run) {
   TUTTI_TRY(trainer_->restore(version));
   trainer_->set_batch_counter(run.batch_counter);
+  trainer_->set_loss_scale(run.loss_scale);
   for (const auto &[scalar, value] : run.host_scalars)
     TUTTI_TRY(trainer_->set_host_scalar(scalar, value));
   run_ = run;
@@ -190,7 +192,7 @@ Status TrainSession::set_goal() {
 }
 
 Status TrainSession::prepare_hooks() {
-  TUTTI_TRY(hooks_.check_values(value_names(trainer_->model())));
+  TUTTI_TRY(hooks_.check_values(value_names(*trainer_)));
   TUTTI_TRY(hooks_.restore(run_.hooks));
   for (const auto &[metric, value] : run_.metrics.is_object() ? run_.metrics.object() : base::JsonObject()) {
     TUTTI_ASSIGN(const double number, base::JsonReader(value, metric).as_double());

@@ -21,7 +21,7 @@ const char *const kInspectPlanUsage =
     "      --time        measures every kernel: milliseconds of the fastest of so many runs\n"
     "      --threads     threads of the device (1)\n"
     "      --determinism fast, repeatable or invariant (fast)\n"
-    "      --precision   f32, bf16_where_faster or tf32_where_faster (f32)\n"
+    "      --precision   f32, bf16_where_faster, tf32_where_faster or f16_where_faster (f32)\n"
     "      --json        the whole plan as JSON instead of a table\n";
 
 namespace {

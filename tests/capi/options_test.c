@@ -120,7 +120,8 @@ static void test_mistakes_are_kept_until_used(void **state) {
   for (int i = 0; i < 2; i++) {
     options = create(i == 0 ? "run" : "predictor");
     tutti_options_set_string(options, "precision", "bf16");
-    assert_error(TUTTI_INVALID_ARGUMENT, "must be one of f32, bf16_where_faster, tf32_where_faster; got 'bf16'",
+    assert_error(TUTTI_INVALID_ARGUMENT,
+                 "must be one of f32, bf16_where_faster, tf32_where_faster, f16_where_faster; got 'bf16'",
                  tutti_options_check(options, &err));
     tutti_options_unref(options);
   }

@@ -4,8 +4,8 @@
 
 #include "capi_testing.h"
 
-#define PRECISIONS 2
-static const char *const precisions[PRECISIONS] = {"bf16_where_faster", "tf32_where_faster"};
+#define PRECISIONS 3
+static const char *const precisions[PRECISIONS] = {"bf16_where_faster", "tf32_where_faster", "f16_where_faster"};
 
 /* The four numbers of toy_row() as an image of 2 x 2 with one channel. */
 static int32_t convolution_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {

@@ -153,6 +153,8 @@ class FakeTrainer : public Trainer {
   void set_step(int64_t step) override { step_ = step; }
   int64_t batch_counter() const override { return batch_counter_; }
   void set_batch_counter(int64_t counter) override { batch_counter_ = counter; }
+  LossScaleState loss_scale() const override { return loss_scale_; }
+  void set_loss_scale(const LossScaleState &state) override { loss_scale_ = state; }
   std::vector<NamedNumber> report() const override { return {{"loss", std::fabs(w_)}, {"learning_rate", 0.1}}; }
   std::vector<double> loss_history() const override { return {}; }
   Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
@@ -200,6 +202,7 @@ class FakeTrainer : public Trainer {
   int64_t step_ = 0;
   int64_t examples_ = 0;
   int64_t batch_counter_ = 0;
+  LossScaleState loss_scale_;
   std::unique_ptr<data::Iterator> iterator_;
   data::Element element_;
 };

@@ -64,7 +64,7 @@ void test_bad_values_are_named(void **) {
   config.model_dir = std::string("a\0b", 3);
   assert_error_contains(config.check(), "model_dir");
   config = RunConfig();
-  for (const char *const precision : {"bf16_where_faster", "tf32_where_faster"}) {
+  for (const char *const precision : {"bf16_where_faster", "tf32_where_faster", "f16_where_faster"}) {
     config = RunConfig();
     config.precision = backend::precision_of(precision);
     assert_ok(config.check());

@@ -39,9 +39,10 @@ class InspectPlan(unittest.TestCase):
 
     def test_precision_is_passed_on(self):
         for path in checkpoints():
-            plan = self.plan(path, '--precision', 'bf16_where_faster')
-            self.assertEqual([kernel['op'] for kernel in plan['kernels'] if kernel['op'] != 'reorder'],
-                             [kernel['op'] for kernel in self.plan(path)['kernels'] if kernel['op'] != 'reorder'])
+            for precision in ('bf16_where_faster', 'tf32_where_faster', 'f16_where_faster'):
+                plan = self.plan(path, '--precision', precision)
+                self.assertEqual([kernel['op'] for kernel in plan['kernels'] if kernel['op'] != 'reorder'],
+                                 [kernel['op'] for kernel in self.plan(path)['kernels'] if kernel['op'] != 'reorder'])
 
     def test_times_come_when_asked_for(self):
         plan = self.plan(checkpoints()[0], '--time', '2')
