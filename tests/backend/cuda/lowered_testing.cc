@@ -30,7 +30,9 @@ LoweredGraph decode(const graph::Graph &graph, int32_t level, int32_t flags, bac
   return assert_ok_value(LoweredGraph::decode(request, change));
 }
 
-base::Result<graph::Graph> with_halves(graph::Graph graph) { return backend::gpu::read_halves(std::move(graph)); }
+base::Result<graph::Graph> with_halves(graph::Graph graph, tensor::DType) {
+  return backend::gpu::read_halves(std::move(graph));
+}
 
 }  // namespace
 
