@@ -157,7 +157,7 @@ func (c *Context) Devices() ([]string, error) {
 }
 
 // DescribeDevices gives a JSON object for each device: name, backend, kind, memory_bytes, description,
-// reaches.
+// reaches, memory.
 func (c *Context) DescribeDevices() ([]string, error) {
 	return c.texts(raw.Context_describe_device)
 }
