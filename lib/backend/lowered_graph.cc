@@ -41,11 +41,13 @@ Result<std::string> text_attribute(const Node &node, std::string_view name) {
   return std::get<std::string>(found->second);
 }
 
-/// A 1-D value whose length is a symbol "slice.…" stands for flat elements of the storage.
+/// A 1-D value whose length is a symbol "slice.…" stands for flat elements of the storage, as does one of more dims
+/// whose first is a symbol "rows.…".
 bool is_flat(const graph::ValueInfo &info) {
-  if (info.dims.size() != 1) return false;
+  if (info.dims.empty()) return false;
+  const std::string_view prefix = info.dims.size() == 1 ? "slice." : "rows.";
   for (const std::string &symbol : info.dims[0].symbols()) {
-    if (symbol.starts_with("slice.")) return true;
+    if (symbol.starts_with(prefix)) return true;
   }
   return false;
 }

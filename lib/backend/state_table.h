@@ -34,7 +34,7 @@ struct StateEntry {
   std::vector<int64_t> dims = {};  ///< logical, row-major meaning
   std::string layout = {};         ///< "" = row-major; else a name the backend gave
   int64_t storage_bytes = 0;
-  /// The part of the storage, in elements, that flat values (dimension "slice.<variable>") of this replica stand for.
+  /// The part of the storage, in elements, that flat values ("slice.<variable>", "rows.<variable>") of this replica stand for.
   int64_t slice_offset = 0;
   int64_t slice_length = -1;  ///< -1 = everything
 

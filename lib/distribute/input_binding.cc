@@ -77,15 +77,17 @@ graph::SymbolBindings InputBinding::bindings(const std::vector<int64_t> &key) co
   return bindings;
 }
 
+int32_t InputBinding::component_of(std::string_view input) const {
+  const auto found = std::ranges::find(inputs_, input, &Input::name);
+  return found == inputs_.end() ? -1 : found->component;
+}
+
 Result<std::vector<int32_t>> InputBinding::components_of(const backend::ExecutableDescription &description) const {
   std::vector<int32_t> components;
   for (const backend::PortDescription &port : description.inputs) {
-    const auto found =
-        std::find_if(inputs_.begin(), inputs_.end(), [&](const Input &input) { return input.name == port.name; });
-    if (found == inputs_.end()) {
-      return base::internal_error("the program wants input '", port.name, "', which the model does not list");
-    }
-    components.push_back(found->component);
+    components.push_back(component_of(port.name));
+    if (components.back() >= 0) continue;
+    return base::internal_error("the program wants input '", port.name, "', which the model does not list");
   }
   return components;
 }

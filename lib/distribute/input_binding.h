@@ -41,6 +41,8 @@ class InputBinding {
 
   /// Positions of the components that the model takes, each once.
   const std::vector<int32_t> &components() const { return components_; }
+  /// Position of the component that an input of the model takes; -1 if it has none of this name.
+  int32_t component_of(std::string_view input) const;
   /// Positions of the components in the order of a program's inputs.
   base::Result<std::vector<int32_t>> components_of(const backend::ExecutableDescription &description) const;
   /// First byte of row `row` of a component.

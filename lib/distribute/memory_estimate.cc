@@ -65,8 +65,8 @@ class EstimatorOfTraining : public MemoryEstimator {
   static constexpr size_t kKeptExecutables = 8;
   static constexpr int64_t kMostRows = int64_t{1} << 30;
 
-  /// Of one contributor with so many rows.
-  Result<int64_t> workspace(const data::Element &batch, int64_t rows);
+  /// Of one contributor with `rows` of the batch's.
+  Result<int64_t> workspace(const data::Element &batch, int64_t batch_rows, int64_t rows);
   Result<int64_t> needed_by(const GraphSource &source, const ShapeKey &key, const graph::SymbolBindings &bindings);
   /// Of all batches that a device has at once.
   int64_t input_bytes(const data::Element &batch, int64_t rows) const;
@@ -86,7 +86,7 @@ Result<int64_t> EstimatorOfTraining::needed_by(const GraphSource &source, const 
   return executable->description().workspace_bytes;
 }
 
-Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64_t rows) {
+Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64_t batch_rows, int64_t rows) {
   const TrainProgramSet &programs = setup_->programs;
   ShapeKey key;
   binding_.fill_key(batch, rows, key);
@@ -98,8 +98,13 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
   }
   if (programs.finish.empty()) return allocated(bytes);
   // Of equal slices the first is the largest.
-  TUTTI_ASSIGN(const int64_t finishing,
-               needed_by(programs.finish.front(), programs.finish_keys.front(), programs.finish_bindings.front()));
+  ShapeKey finish_key = programs.finish_keys.front();
+  graph::SymbolBindings finish_bindings = programs.finish_bindings.front();
+  if (!programs.factors.empty()) {
+    finish_key.push_back(batch_rows);
+    finish_bindings.emplace(graph::kBatchSymbol, batch_rows);
+  }
+  TUTTI_ASSIGN(const int64_t finishing, needed_by(programs.finish.front(), finish_key, finish_bindings));
   return allocated(bytes) + allocated(finishing);
 }
 
@@ -118,7 +123,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   TUTTI_TRY(binding_.check(batch));
   // The first contributor has most rows.
   const int64_t rows = share_of_rows(batch_size, 0, setup_->programs.contributors).rows();
-  TUTTI_ASSIGN(const int64_t workspace_bytes, workspace(batch, rows));
+  TUTTI_ASSIGN(const int64_t workspace_bytes, workspace(batch, batch_size, rows));
   const StatePlan &plan = setup_->plan;
   MemoryEstimate result;
   result.batch_size = batch_size;
@@ -136,6 +141,10 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
         setup_->parts * (allocated(plan.arena_bytes(Arena::partials)) + allocated(plan.arena_bytes(Arena::report)));
     if (const int64_t accumulated = plan.arena_bytes(Arena::accumulated); accumulated > 0)
       memory.gradients += setup_->parts * allocated(accumulated);
+    // All replicas share what they leave of their factors.
+    const FactorMemory factors(setup_->programs.factors);
+    if (const int64_t bytes = factors.bytes(batch_size); bytes > 0 && owns_weights)
+      memory.gradients += allocated(bytes);
     memory.workspace = setup_->parts * workspace_bytes;
     if (copies_input()) memory.input = setup_->parts * input_bytes(batch, rows);
     memory.memory = device->description().memory;

@@ -56,6 +56,10 @@ struct Replica::Contributor {
   };
   std::vector<Arguments> arguments;
   RowRange rows;
+  // Shared factors: results of accumulate; inputs of finish, and the components of those that are features (else -1).
+  std::vector<void *> results;
+  std::vector<const void *> finish_inputs;
+  std::vector<int32_t> finish_components;
 };
 
 Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, size_t place)
@@ -94,7 +98,8 @@ Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers aren
   arenas[static_cast<size_t>(Arena::report)] = contributor->report.device_pointer();
   contributor->accumulate_programs = std::make_unique<ProgramCache>(executables, device_, cache_capacity);
   contributor->accumulate_programs->set_arenas(arenas);
-  contributor->finish_programs = std::make_unique<ProgramCache>(executables, device_, 1);
+  contributor->finish_programs =
+      std::make_unique<ProgramCache>(executables, device_, programs_.factors.empty() ? 1 : cache_capacity);
   contributor->finish_programs->set_arenas(arenas);
   contributors_.push_back(std::move(contributor));
   return Status();
@@ -299,7 +304,7 @@ Status Replica::run_step(const StepInput &input, const StepFeeder &feeder, const
   for (int32_t m = 0; m < input.count; ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
   TUTTI_TRY(reduce_buckets());
-  TUTTI_TRY(finish());
+  TUTTI_TRY(finish(input, feeder));
   return end_step();
 }
 
@@ -354,6 +359,12 @@ Status Replica::prepare_all(const data::Element &batch, int64_t rows, const Inpu
   for (const auto &contributor : contributors_)
     TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), binding, position));
   if (!is_new) return Status();
+  if (factors_ != nullptr) {
+    finish_is_prepared_ = false;
+    TUTTI_TRY(factors_->reserve(rows, *device_));
+    for (const auto &contributor : contributors_)
+      point_to_factors(*contributor);
+  }
   TUTTI_TRY(group_->settle());
   last_batch_key_ = batch_key_;
   last_binding_ = binding.number();
@@ -390,7 +401,8 @@ Status Replica::run_segments(bool finishing, bool last) {
       BoundProgram *program = program_of(*contributor);
       if (program == nullptr) continue;
       const Contributor::Arguments &with = contributor->arguments[static_cast<size_t>(micro_batch_)];
-      const backend::RunArguments arguments{finishing ? nullptr : with.inputs.data(), nullptr, with.scalars.data()};
+      const backend::RunArguments arguments{finishing ? contributor->finish_inputs.data() : with.inputs.data(),
+                                            finishing ? nullptr : contributor->results.data(), with.scalars.data()};
       TUTTI_TRY(program->program.run(segment, arguments, stream_));
     }
     if (segment + 1 < segments) TUTTI_TRY(run_external(segment, finishing, last));
@@ -460,7 +472,33 @@ Status Replica::finish_buckets() {
   return group_->settle();
 }
 
-Status Replica::prepare_finish() {
+void Replica::point_to_factors(Contributor &contributor) {
+  contributor.finish = nullptr;
+  contributor.results.clear();
+  for (const backend::PortDescription &result : contributor.current->description().outputs)
+    contributor.results.push_back(factors_->row(factors_->find(result.name), contributor.rows.begin));
+}
+
+void Replica::point_to_all_rows(Contributor &contributor, const InputBinding &binding) {
+  contributor.finish_inputs.clear();
+  contributor.finish_components.clear();
+  for (const backend::PortDescription &input : contributor.finish->description().inputs) {
+    const int32_t factor = factors_->find(input.name);
+    contributor.finish_inputs.push_back(factor >= 0 ? factors_->row(factor, 0) : nullptr);
+    contributor.finish_components.push_back(factor >= 0 ? -1 : binding.component_of(input.name));
+  }
+}
+
+void Replica::point_to_features(const data::Element &batch) {
+  for (const auto &contributor : contributors_) {
+    for (size_t i = 0; i < contributor->finish_components.size(); ++i) {
+      const int32_t component = contributor->finish_components[i];
+      if (component >= 0) contributor->finish_inputs[i] = InputBinding::row_pointer(batch, component, 0);
+    }
+  }
+}
+
+Status Replica::prepare_finish(int64_t rows, const InputBinding &binding) {
   if (finish_is_prepared_) return Status();
   for (size_t c = 0; c < contributors_.size(); ++c) {
     Contributor &contributor = *contributors_[c];
@@ -468,18 +506,25 @@ Status Replica::prepare_finish() {
     if (contributor.finish != nullptr) continue;
     const size_t slice = programs_.finish.size() > 1 ? static_cast<size_t>(contributor.index) : 0;
     const GraphSource *source = &programs_.finish[slice];
-    const auto bindings = [&] { return programs_.finish_bindings[slice]; };
-    TUTTI_TRY(contributor.finish_programs->prepare({&source, 1}, programs_.finish_keys[slice], bindings,
-                                                   {&contributor.finish, 1}));
+    ShapeKey key = programs_.finish_keys[slice];
+    graph::SymbolBindings values = programs_.finish_bindings[slice];
+    if (factors_ != nullptr) {
+      key.push_back(rows);
+      values.emplace(graph::kBatchSymbol, rows);
+    }
+    const auto bindings = [&] { return values; };
+    TUTTI_TRY(contributor.finish_programs->prepare({&source, 1}, key, bindings, {&contributor.finish, 1}));
+    if (factors_ != nullptr) point_to_all_rows(contributor, binding);
   }
   TUTTI_TRY(group_->settle());
   finish_is_prepared_ = true;
   return Status();
 }
 
-Status Replica::finish() {
+Status Replica::finish(const StepInput &input, const StepFeeder &feeder) {
   if (programs_.finish.empty()) return Status();
-  TUTTI_TRY(prepare_finish());
+  TUTTI_TRY(prepare_finish(input.rows[0], feeder.binding()));
+  if (factors_ != nullptr) point_to_features(input.batches[0]);
   return run_segments(true, true);
 }
 

@@ -16,6 +16,7 @@
 #include "backend/executable.h"
 #include "base/status.h"
 #include "collective/group.h"
+#include "distribute/factor_memory.h"
 #include "distribute/loss_scale.h"
 #include "distribute/program_cache.h"
 #include "distribute/state_plan.h"
@@ -38,6 +39,7 @@ struct TrainProgramSet {
   int32_t contributors = 1;
   bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
+  std::vector<SharedFactor> factors;        ///< what finish reads besides state
   LossScaleOptions loss_scale;
   base::Ref<base::Tracer> tracer;  ///< while it is enabled, kernels and steps are traced; null = never
 
@@ -102,6 +104,8 @@ class Replica {
   std::vector<void *> partials() const;
   /// Those of all contributors of the group, which finish programs read (sums_in_finish). Before the first run.
   void see_partials(std::span<void *const> partials);
+  /// Where all replicas leave their factors, if they share any. Before the first run.
+  void share_factors(FactorMemory &memory) { factors_ = &memory; }
   /// The group of the runs to come; the old one is dropped.
   void set_group(std::unique_ptr<collective::Group> group);
   /// Of its gradients, which the group works on in place, as memory that was registered with the devices' library.
@@ -146,7 +150,12 @@ class Replica {
   base::Status prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, size_t position);
   base::Status prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
                        size_t position);
-  base::Status prepare_finish();
+  base::Status prepare_finish(int64_t rows, const InputBinding &binding);
+  /// Lets the results of a contributor's program point to its rows of the factors.
+  void point_to_factors(Contributor &contributor);
+  /// Lets the inputs of its finish program point to all rows of them.
+  void point_to_all_rows(Contributor &contributor, const InputBinding &binding);
+  void point_to_features(const data::Element &batch);
   base::Status run_segments(bool finishing, bool last);
   base::Status run_external(int32_t position, bool finishing, bool last);
   base::Status begin_buckets(int32_t end);
@@ -161,7 +170,7 @@ class Replica {
   /// Counts the time that `wait` keeps the device from computing.
   template <typename Wait>
   base::Status wait_for_group(Wait wait);
-  base::Status finish();
+  base::Status finish(const StepInput &input, const StepFeeder &feeder);
   /// Waits until the device has done the step; takes loss and ok out of its report.
   base::Status end_step();
   /// Judges the step by these: OUT_OF_RANGE, or the scale of the next one.
@@ -182,6 +191,7 @@ class Replica {
   std::vector<std::vector<void *>> bucket_buffers_;
   int32_t next_bucket_ = 0;
   collective::Ticket last_ticket_ = -1;
+  FactorMemory *factors_ = nullptr;
   int64_t registered_bytes_ = 0;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
 

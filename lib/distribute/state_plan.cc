@@ -48,10 +48,14 @@ struct StatePlan::Builder {
   const PlanOptions &options;
   std::unordered_map<std::string, const backend::LayoutProposal *> layouts;  // by variable
   std::unordered_map<std::string, int32_t> slots;                            // planned so far, by variable
+  std::unordered_map<std::string, int64_t> units;                            // elements that stay together, by variable
 
   explicit Builder(const PlanOptions &plan_options) : options(plan_options) {}
 
+  bool is_cut_between_units(const std::string &variable) const { return units.count(variable) != 0; }
+
   Status add(const StateSpec &spec) {
+    if (spec.slice_unit > 0) units[spec.variable] = spec.slice_unit;
     if (!plan.index_.emplace(spec.name, static_cast<int32_t>(plan.entries_.size())).second) {
       return base::internal_error("state entry '", spec.name, "' is planned twice");
     }
@@ -62,7 +66,7 @@ struct StatePlan::Builder {
     entry.dims = spec.dims;
     entry.storage_bytes = dense_bytes(spec);
     const auto layout = layouts.find(spec.variable);
-    if (layout != layouts.end() && !spec.variable.empty()) {
+    if (layout != layouts.end() && !spec.variable.empty() && !is_cut_between_units(spec.variable)) {
       entry.layout = layout->second->layout;
       entry.storage_bytes = layout->second->storage_bytes;
     }
@@ -111,11 +115,20 @@ struct StatePlan::Builder {
 
   /// The first entry of each variable among the partials decides its slices; later gradient sets follow it.
   void slice_variables() {
+    for (const auto &[variable, unit] : units)
+      slice_between_units(variable, unit);
     for (const Bucket &bucket : plan.buckets_) {
       if (bucket.sliced) slice_bucket(bucket);
     }
     for (size_t b = 0; b < plan.buckets_.size(); ++b)
       plan.bucket_slices_.push_back(slices_of(plan.buckets_[b]));
+  }
+
+  void slice_between_units(const std::string &variable, int64_t unit) {
+    const StateEntry &entry = *plan.find("weight/" + variable);
+    std::vector<int64_t> &bounds = plan.variable_bounds_[variable];
+    for (int64_t s = 0; s <= plan.slice_count_; ++s)
+      bounds.push_back((entry.storage_elements() / unit * s + plan.slice_count_ - 1) / plan.slice_count_ * unit);
   }
 
   void slice_bucket(const Bucket &bucket) {

@@ -17,7 +17,7 @@
 //
 // Partials lie in the order in which the backward pass finishes them, so a bucket (the unit of reduction) is a
 // contiguous range. A slice is the part of each variable that one contributor reduces and updates when the weights are
-// shared.
+// shared; it follows from the buckets, but where gradients are made of shared factors: there it is so many whole rows.
 //
 // Threads: immutable after make().
 #ifndef TUTTI_DISTRIBUTE_STATE_PLAN_H_
@@ -56,6 +56,9 @@ struct StateSpec {
   std::vector<int64_t> dims;
   /// The variable whose layout and slices this entry has; a derived entry's own name; empty for scalars and sums.
   std::string variable;
+  /// Of a weight: elements of the variable that stay in one slice, which then is row-major; 0 = any, and slices follow
+  /// from the partials.
+  int64_t slice_unit = 0;
 };
 
 /// A contiguous range of the partials arena that is reduced by one operation.

@@ -18,7 +18,8 @@
 //
 // In finish every variable-shaped value is a flat array of length "slice.<variable>". Where the partial sums of all
 // contributors lie in memory that each of them reads, finish adds them up as it uses them (sums_in_finish): an update
-// then passes over K gradients, the variable and its slots once, and no total is stored.
+// then passes over K gradients, the variable and its slots once, and no total is stored. Gradients of large kernels are
+// not even made before: accumulate leaves their factors (shared_factors.h), and finish multiplies those for its slice.
 //
 // One contributor with one micro-batch to a step needs no sums to wait for: then both are joined to one program, where
 // each variable is updated as soon as its gradient is there and its old value no longer needed, and gradients are
@@ -33,6 +34,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "distribute/shared_factors.h"
 #include "distribute/state_plan.h"
 #include "graph/graph.h"
 #include "graph/model.h"
@@ -59,6 +61,8 @@ struct StepGraphOptions {
   /// What f32 gradients are rounded to before those of several contributors are added up: f32 or bf16. Micro-batches
   /// are added up before, in f32.
   tensor::DType gradient_dtype = tensor::DType::f32;
+  /// Which gradients finish makes itself of shared factors. Needs sums_in_finish and accumulation 1.
+  FactorRule factors = {};
 };
 
 struct TrainGraphs {
@@ -76,6 +80,9 @@ struct TrainGraphs {
   int32_t gradient_sets = 1;
   /// Where finish reports: "report/loss", "report/ok", "report/learning_rate", "report/metric/<name>".
   std::vector<std::string> metrics;
+  /// What replicas leave for finish, and the variables whose gradients it makes of that: they are cut between rows.
+  std::vector<SharedFactor> factors;
+  std::vector<std::string> factored;
 };
 
 struct EvaluateGraphs {

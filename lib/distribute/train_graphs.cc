@@ -43,7 +43,11 @@ class TrainGraphBuilder {
  public:
   /// `joined`: to one program, where that may be done.
   TrainGraphBuilder(const Model &model, const StepGraphOptions &options, bool joined)
-      : model_(model), options_(options), joined_(joined), forward_(model.graph, step_) {}
+      : model_(model),
+        options_(options),
+        joined_(joined),
+        forward_(model.graph, step_),
+        factored_(options.factors, options.slices) {}
 
   Result<TrainGraphs> run() {
     TUTTI_TRY(check_model());
@@ -51,6 +55,7 @@ class TrainGraphBuilder {
     TUTTI_TRY(find_starts());
     TUTTI_TRY(build_forward());
     TUTTI_TRY(build_gradients());
+    TUTTI_TRY(share_factors());
     TUTTI_TRY(write_sums());
     TUTTI_TRY(write_assignments());
     TUTTI_TRY(seal_accumulate());
@@ -229,6 +234,18 @@ class TrainGraphBuilder {
     return Status();
   }
 
+  /// Takes gradients that finish makes itself out of what is written.
+  Status share_factors() {
+    std::erase_if(writes_, [&](const StepWrite &write) {
+      const std::vector<size_t> &sets = sets_of_[write.variable];
+      return sets.size() == 1 && coefficients_[sets[0]] == graph::kNoValue &&
+             factored_.take(step_, write.variable, write.value);
+    });
+    result_.factors = factored_.factors();
+    result_.factored = factored_.variables();
+    return step_.status();
+  }
+
   Status write_sums() {
     for (size_t i = 0; i < frontier_.values.size(); ++i) {
       ValueId value = forward_.mapped(frontier_.values[i].value);
@@ -265,6 +282,7 @@ class TrainGraphBuilder {
 
   Dims slice_dims(const std::string &variable) const {
     if (joined_) return graph::to_dims(model_.find_variable(variable)->dims);
+    if (factored_.has(variable)) return factored_.slice_dims(variable);
     return {Dim::symbol("slice." + variable)};
   }
 
@@ -331,7 +349,8 @@ class TrainGraphBuilder {
       if (sets == sets_of_.end()) continue;
       ValueId total = graph::kNoValue;
       for (const size_t set : sets->second) {
-        ValueId part = read_total(gradient_entry(set, variable.name), variable.name);
+        ValueId part = factored_.has(variable.name) ? factored_.product(finish_, variable.name)
+                                                    : read_total(gradient_entry(set, variable.name), variable.name);
         if (sets->second.size() > 1) part = finish_.cast(part, variable.dtype);
         if (factors[set] != graph::kNoValue)
           part = finish_.mul(finish_.cast(part, variable.dtype), finish_.cast(factors[set], variable.dtype));
@@ -460,7 +479,8 @@ class TrainGraphBuilder {
       take(variable.name);
     std::vector<StateSpec> &state = result_.state;
     for (const VariableSpec *variable : ordered) {
-      state.push_back({"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name});
+      state.push_back({"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name,
+                       factored_.has(variable->name) ? variable->dims[1] : 0});
     }
     for (const VariableSpec *variable : ordered) {
       if (sets_of_.count(variable->name) == 0) continue;
@@ -490,6 +510,7 @@ class TrainGraphBuilder {
   std::vector<StepWrite> writes_;
   std::vector<ValueId> coefficients_;  // per gradient set, in the tail's graph
   std::unordered_map<std::string, std::vector<size_t>> sets_of_;
+  FactoredGradients factored_;
   std::vector<StateSpec> written_;
 
   GraphBuilder finish_;

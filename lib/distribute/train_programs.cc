@@ -35,6 +35,14 @@ bool sums_in_finish(const TrainerOptions &options, int32_t slices) {
   return slices > 1 && slices <= seen_partials && !options.keep_gradients;
 }
 
+/// In the order of contributors, whose rows of the batch differ, nothing is added up twice: any number of them gives
+/// other bits.
+FactorRule factor_rule(const TrainerOptions &options, bool sums_in_finish) {
+  const bool may_share = sums_in_finish && options.level != backend::Level::invariant && options.accumulation == 1 &&
+                         !options.copies_input;
+  return {may_share ? options.typical_rows : 0, options.shared_factor_elements};
+}
+
 Result<StatePlan> plan_state(TrainSetup &setup, const TrainerOptions &options, int32_t slices) {
   TUTTI_ASSIGN(const std::vector<backend::LayoutProposal> layouts,
                propose_layouts(*setup.devices.front(), *setup.graphs.accumulate_write, setup.graphs.state,
@@ -56,6 +64,16 @@ void bind_slice(const StatePlan &plan, const backend::StateTable &table, graph::
     const int64_t length = end < begin ? entry.storage_elements() : entry.flat_length();
     bindings["slice." + entry.name.substr(7)] = length;
     key.push_back(length);
+  }
+}
+
+/// Of a slice that is cut between rows.
+void bind_rows(const TrainSetup &setup, int32_t slice, graph::SymbolBindings &bindings) {
+  for (const std::string &variable : setup.graphs.factored) {
+    const int64_t columns = setup.plan.find("weight/" + variable)->dims[1];
+    const auto [begin, end] = setup.plan.slice_of(variable, slice);
+    bindings[first_row_symbol(variable)] = begin / columns;
+    bindings[rows_symbol(variable)] = (end - begin) / columns;
   }
 }
 
@@ -87,7 +105,9 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
     programs.finish_bindings.emplace_back();
     programs.finish_keys.push_back({slice});
     bind_slice(setup.plan, programs.finish.back().state, programs.finish_bindings.back(), programs.finish_keys.back());
+    bind_rows(setup, slice, programs.finish_bindings.back());
   }
+  programs.factors = graphs.factors;
   programs.accumulation = options.accumulation;
   programs.loss_scale = options.loss_scale;
   programs.tracer = options.tracer;
@@ -188,6 +208,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.scales_loss = options.loss_scale.is_on;
   graph_options.gradient_dtype = gradient_dtype(options, contributors, slices);
   graph_options.sums_in_finish = sums_in_finish(options, slices);
+  graph_options.factors = factor_rule(options, graph_options.sums_in_finish);
   TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));
   TUTTI_ASSIGN(setup->devices, open_devices(strategy));
   TUTTI_ASSIGN(setup->plan, plan_state(*setup, options, slices));

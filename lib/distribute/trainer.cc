@@ -96,6 +96,7 @@ class TrainerSession : public Trainer {
 
  private:
   Status open_replicas();
+  void connect(std::span<const std::unique_ptr<Replica>> replicas);
   Status open_device_inputs();
   Status renew_groups();
   /// Features and labels.
@@ -121,6 +122,7 @@ class TrainerSession : public Trainer {
   ExecutableCache executables_;
   WeightStore weights_;
   DeviceMaps maps_;
+  std::unique_ptr<FactorMemory> factors_;  // null where none are shared
   std::unique_ptr<StepFeeder> feeder_;
   std::unique_ptr<ReplicaSet> replicas_;
   std::string group_description_;
@@ -167,17 +169,24 @@ Status TrainerSession::open_replicas() {
                                  setup_->parts, static_cast<size_t>(options_.program_cache_size)));
     replicas.push_back(std::move(replica));
   }
-  if (setup_->programs.sums_in_finish) {
-    std::vector<void *> partials;
-    for (const auto &replica : replicas) {
-      const std::vector<void *> own = replica->partials();
-      partials.insert(partials.end(), own.begin(), own.end());
-    }
-    for (const auto &replica : replicas)
-      replica->see_partials(partials);
-  }
+  connect(replicas);
   TUTTI_ASSIGN(replicas_, ReplicaSet::start(std::move(replicas), history_capacity));
   return renew_groups();
+}
+
+/// Lets replicas see what others leave for their finish programs.
+void TrainerSession::connect(std::span<const std::unique_ptr<Replica>> replicas) {
+  if (!setup_->programs.sums_in_finish) return;
+  std::vector<void *> partials;
+  for (const auto &replica : replicas) {
+    const std::vector<void *> own = replica->partials();
+    partials.insert(partials.end(), own.begin(), own.end());
+  }
+  if (!setup_->programs.factors.empty()) factors_ = std::make_unique<FactorMemory>(setup_->programs.factors);
+  for (const auto &replica : replicas) {
+    replica->see_partials(partials);
+    if (factors_ != nullptr) replica->share_factors(*factors_);
+  }
 }
 
 Status TrainerSession::renew_groups() {

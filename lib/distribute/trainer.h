@@ -79,6 +79,9 @@ struct TrainerOptions {
   /// It is on, too, where precision is f16_where_faster and the devices have memory of their own; never for gradients
   /// that the model made, which f16 then is not used for.
   LossScaleOptions loss_scale;
+  /// Replicas that share weights make gradients of at least so many elements of shared factors (shared_factors.h) where
+  /// that moves less. Not at level invariant, where gradients are kept, nor with several micro-batches.
+  int64_t shared_factor_elements = 16384;
   /// Keep the gradients of the last step readable (gradient()).
   bool keep_gradients = false;
   /// Copy batches into the memory of the devices ahead of the step also where these can read the host's.

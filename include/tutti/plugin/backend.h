@@ -289,9 +289,9 @@ typedef struct tutti_compile_request {
   ///                 "slice_offset": 0, "slice_length": 401408}, ...]}
   /// `arena` indexes "arenas" and tutti_bind_request.arenas; offsets are bytes. "layout" "" is row-major, anything else
   /// a name that this backend's layout->plan gave. A value with the entry's dims stands for the whole entry in that
-  /// layout. A 1-D value whose dimension is the symbol "slice.<variable>" stands for the flat elements
-  /// [slice_offset, slice_offset + slice_length) of the entry's storage whatever its layout: it lies at
-  /// offset + slice_offset * dtype size. Both slice fields are optional: 0 and the number of elements in storage.
+  /// layout. A 1-D value whose dimension is the symbol "slice.<variable>", or one whose first of several dimensions is
+  /// "rows.<variable>", stands for the flat elements [slice_offset, slice_offset + slice_length) of the entry's storage
+  /// whatever its layout: it lies at offset + slice_offset * dtype size. Both slice fields are optional: 0 and all.
   /// A segment never reads an entry after it wrote it, except an update that reads and writes the same elements.
   const char *state_json;
 
