@@ -34,7 +34,8 @@ struct StateEntry {
   std::vector<int64_t> dims = {};  ///< logical, row-major meaning
   std::string layout = {};         ///< "" = row-major; else a name the backend gave
   int64_t storage_bytes = 0;
-  /// The part of the storage, in elements, that flat values ("slice.<variable>", "rows.<variable>") of this replica stand for.
+  /// The part of the storage, in elements, that flat values stand for: those whose first dimension is
+  /// "slice.<variable>" or "rows.<variable>".
   int64_t slice_offset = 0;
   int64_t slice_length = -1;  ///< -1 = everything
 

@@ -44,7 +44,8 @@ void statistics_of(int64_t channels, double count, const double *sum, const doub
   for (int64_t i = 0; i < channels; ++i) {
     const double average = sum[i] / count;
     mean[i] = static_cast<float>(average);
-    variance[i] = static_cast<float>(std::fmax(squares[i] / count - average * average, 0.0));
+    const double squared_deviation = squares[i] / count - average * average;
+    variance[i] = squared_deviation < 0 ? 0.0f : static_cast<float>(squared_deviation);  // NaN stays NaN
   }
 }
 

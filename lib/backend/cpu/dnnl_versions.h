@@ -7,6 +7,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <limits>
 #include <memory>
 
 namespace tutti::impl::backend::cpu {
@@ -18,6 +19,11 @@ struct Described {
   std::shared_ptr<void> operation;
   typename Primitive::primitive_desc description;
 };
+
+/// The slope of a relu below zero. With 0 the library's kernels take a maximum that turns NaN into 0, and a network
+/// that has diverged would not show it. With the least number above 0, which kernels treat as 0
+/// (floating_point_mode.h), they select instead: NaN stays, negative numbers become -0, and negative infinity NaN.
+constexpr float kNoSlope = std::numeric_limits<float>::denorm_min();
 
 #if DNNL_VERSION_MAJOR >= 3
 
@@ -34,7 +40,7 @@ Described<Primitive> describe_backward(const dnnl::engine &engine, const dnnl::p
 }
 
 inline void append_relu(dnnl::post_ops &operations) {
-  operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  operations.append_eltwise(dnnl::algorithm::eltwise_relu, kNoSlope, 0.0f);
 }
 
 inline void set_repeatable(dnnl::primitive_attr &attributes) { attributes.set_deterministic(true); }
@@ -58,7 +64,7 @@ Described<Primitive> describe_backward(const dnnl::engine &engine, const dnnl::p
 }
 
 inline void append_relu(dnnl::post_ops &operations) {
-  operations.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  operations.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, kNoSlope, 0.0f);
 }
 
 /// Version 2 is repeatable for a fixed number of threads.

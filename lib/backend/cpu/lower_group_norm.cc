@@ -47,7 +47,8 @@ void fold_groups(const GroupShape &s, const double *sum, const double *squares, 
                  const float *offset, float *mean, float *rstd, float *a, float *b) {
   s.for_groups([&](int64_t group, int64_t begin, int64_t end) {
     const double average = sum_of(sum, begin, end) / s.count();
-    const double variance = std::fmax(sum_of(squares, begin, end) / s.count() - average * average, 0.0);
+    double variance = sum_of(squares, begin, end) / s.count() - average * average;
+    if (variance < 0) variance = 0;  // NaN stays NaN
     const double r = 1 / std::sqrt(variance + epsilon);
     mean[group] = static_cast<float>(average);
     rstd[group] = static_cast<float>(r);
