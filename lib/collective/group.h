@@ -101,6 +101,12 @@ class Group {
   ///   barrier         every rank has begun it
   /// Afterwards no other rank touches the buffers.
   virtual base::Status wait(Ticket ticket) = 0;
+  /// Whether wait() would wait for other ranks now; false also where that cannot be told. For a rank that has something
+  /// else to do.
+  virtual bool would_wait(Ticket ticket) const {
+    (void)ticket;
+    return false;
+  }
   /// A point that all ranks pass, or none: when everything that was begun before is complete on all of them, also on
   /// their devices. All ranks call it at the same place in their sequence of operations; it ends as wait() does. What
   /// must not happen after a failure is issued behind it. Groups whose wait() says as much do nothing.

@@ -296,14 +296,14 @@ Status Replica::write_loss_scale(int64_t scale) {
   return Status();
 }
 
-Status Replica::run_step(const StepInput &input, const StepFeeder &feeder, const LossScaleState &scale) {
+Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale) {
   TUTTI_TRY(write_loss_scale(scale.scale));
   iteration_ = step_ + 1 - scale.skipped_steps;
   next_bucket_ = 0;
   last_ticket_ = -1;
   for (int32_t m = 0; m < input.count; ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
-  TUTTI_TRY(reduce_buckets());
+  TUTTI_TRY(reduce_buckets(feeder));
   TUTTI_TRY(finish(input, feeder));
   return end_step();
 }
@@ -454,11 +454,11 @@ Status Replica::begin_buckets(int32_t end) {
   return Status();
 }
 
-Status Replica::reduce_buckets() {
-  return programs_.contributors == 1 ? finish_buckets() : wait_for_group([&] { return finish_buckets(); });
+Status Replica::reduce_buckets(StepFeeder &feeder) {
+  return programs_.contributors == 1 ? finish_buckets(feeder) : wait_for_group([&] { return finish_buckets(feeder); });
 }
 
-Status Replica::finish_buckets() {
+Status Replica::finish_buckets(StepFeeder &feeder) {
   if (device_stream() != nullptr && !programs_.finish.empty()) {
     // Only now it shows what was wrong with the data of this rank; nobody updates without its last operation.
     TUTTI_TRY(begin_buckets(early_buckets()));
@@ -468,6 +468,7 @@ Status Replica::finish_buckets() {
   }
   TUTTI_TRY(begin_buckets(static_cast<int32_t>(bucket_operations_.size())));
   if (last_ticket_ < 0) return Status();
+  if (group_->would_wait(last_ticket_)) feeder.read_ahead();
   TUTTI_TRY(group_->wait(last_ticket_));
   return group_->settle();
 }

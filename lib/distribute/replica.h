@@ -139,7 +139,7 @@ class Replica {
   base::Status set_traced(bool traced);
   base::Result<bool> agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
                            RunOutcome &outcome);
-  base::Status run_step(const StepInput &input, const StepFeeder &feeder, const LossScaleState &scale);
+  base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
   base::Status clear_accumulated();
   /// Lets the contributors' inputs point to their rows of a batch.
@@ -165,8 +165,8 @@ class Replica {
     return device_stream() == nullptr ? all : std::max(all - 1, 0);
   }
   /// Reduces what has not been begun, and waits for all.
-  base::Status reduce_buckets();
-  base::Status finish_buckets();
+  base::Status reduce_buckets(StepFeeder &feeder);
+  base::Status finish_buckets(StepFeeder &feeder);
   /// Counts the time that `wait` keeps the device from computing.
   template <typename Wait>
   base::Status wait_for_group(Wait wait);

@@ -14,16 +14,14 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// About what it costs to wake a thread and to hear from it. Reads that are quicker, so many in a row, are then done by
-/// the replicas.
-constexpr int64_t kQuickNanoseconds = 20'000;
 constexpr int32_t kQuickReads = 4;
 
 }  // namespace
 
-StepFeeder::StepFeeder(int32_t accumulation, int32_t depth)
+StepFeeder::StepFeeder(int32_t accumulation, int32_t depth, int64_t quick_ns)
     : accumulation_(accumulation),
       depth_(depth),
+      quick_ns_(quick_ns),
       slots_(static_cast<size_t>(depth) + 1),
       spin_us_(base::available_cores() > 1 ? 20 : 0) {
   for (StepInput &slot : slots_) {
@@ -34,8 +32,8 @@ StepFeeder::StepFeeder(int32_t accumulation, int32_t depth)
   }
 }
 
-Result<std::unique_ptr<StepFeeder>> StepFeeder::create(int32_t accumulation, int32_t depth) {
-  std::unique_ptr<StepFeeder> feeder(new StepFeeder(accumulation, depth));
+Result<std::unique_ptr<StepFeeder>> StepFeeder::create(int32_t accumulation, int32_t depth, int64_t quick_ns) {
+  std::unique_ptr<StepFeeder> feeder(new StepFeeder(accumulation, depth, quick_ns));
   StepFeeder *self = feeder.get();
   TUTTI_ASSIGN(feeder->thread_, base::Thread::start("tutti-feeder", [self] { self->loop(); }));
   return feeder;
@@ -133,6 +131,8 @@ bool StepFeeder::wait_ready(int64_t n) {
   return ready() && !interrupted_.load(std::memory_order_seq_cst);
 }
 
+bool StepFeeder::read_ahead() { return quick_.load(std::memory_order_seq_cst) && may_look() && advance_here(); }
+
 void StepFeeder::start(int64_t n) {
   started_.store(n + 1, std::memory_order_seq_cst);
   if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
@@ -165,29 +165,31 @@ void StepFeeder::loop() {
   }
 }
 
-void StepFeeder::advance_here() {
+bool StepFeeder::advance_here() {
   std::unique_lock lock(iterator_mutex_, std::try_to_lock);
   // Whoever has it does the same.
-  if (!lock.owns_lock()) return;
+  if (!lock.owns_lock()) return false;
   base::CancelToken &token = iterator_->token();
   token.set_deadline(Deadline::after_ms(0));
-  advance(Reading::peek_if_ready);
+  const bool has_looked = advance(Reading::peek_if_ready);
   token.set_deadline(Deadline::never());
   if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
+  return has_looked;
 }
 
-void StepFeeder::advance(Reading how) {
+bool StepFeeder::advance(Reading how) {
   const auto begin = Clock::now();
   while (may_take())
     take();
-  if (!may_look() || iterator_ == nullptr) return;
+  if (!may_look() || iterator_ == nullptr) return false;
   const bool has_looked = look_ahead(how);
   judge(has_looked, (Clock::now() - begin).count());
+  return has_looked;
 }
 
 /// Who shall read from now on.
 void StepFeeder::judge(bool has_looked, int64_t nanoseconds) {
-  const bool quick = may_be_quick_ && has_looked && nanoseconds < kQuickNanoseconds;
+  const bool quick = may_be_quick_ && has_looked && nanoseconds < quick_ns_;
   quick_reads_ = quick ? quick_reads_ + 1 : 0;
   quick_.store(quick_reads_ >= kQuickReads, std::memory_order_seq_cst);
 }

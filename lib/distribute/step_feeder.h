@@ -15,7 +15,7 @@
 //
 // Devices that cannot read the host's memory get the batches into their own (device_inputs.h) as soon as they are read:
 // those of the next steps while the present one runs. Others find them in the host's. Replicas that read themselves,
-// because that is so quick, look no further than to the next step.
+// because that is so quick, look no further than to the next step, and do it while they would wait for another.
 //
 // Step numbers count from 0 since attach(). Threads: attach, allow, state, report by the session's caller while no step
 // runs; the waits by the replicas; they wait for no lock. Internal to this folder.
@@ -51,8 +51,13 @@ struct StepInput {
 
 class StepFeeder {
  public:
-  /// Looks at up to `depth` steps of `accumulation` batches ahead of the one that runs.
-  static base::Result<std::unique_ptr<StepFeeder>> create(int32_t accumulation, int32_t depth);
+  /// About what it costs to wake a thread and to hear from it.
+  static constexpr int64_t kQuickNanoseconds = 20'000;
+
+  /// Looks at up to `depth` steps of `accumulation` batches ahead of the one that runs. Reads that take less than
+  /// `quick_ns`, some in a row, are then done by the replicas.
+  static base::Result<std::unique_ptr<StepFeeder>> create(int32_t accumulation, int32_t depth,
+                                                          int64_t quick_ns = kQuickNanoseconds);
   /// Interrupts a look ahead; waits for what cannot be interrupted.
   ~StepFeeder();
 
@@ -82,6 +87,9 @@ class StepFeeder {
 
   /// Waits until step n can be started, has ended the input or failed; false when interrupt() came first.
   bool wait_ready(int64_t n);
+  /// Where replicas read themselves: reads the batches of the next step now, if nobody has; whether it did. For a
+  /// replica that would wait for others.
+  bool read_ahead();
   /// Step n begins: called by one replica, once.
   void start(int64_t n);
   /// The next step does not begin, its input is bad: called by one replica, once.
@@ -95,7 +103,7 @@ class StepFeeder {
   void clear_interrupt() { interrupted_.store(false, std::memory_order_seq_cst); }
 
  private:
-  StepFeeder(int32_t accumulation, int32_t depth);
+  StepFeeder(int32_t accumulation, int32_t depth, int64_t quick_ns);
 
   /// May the thread that reads wait for it?
   enum class Reading { peek, peek_if_ready };
@@ -109,10 +117,11 @@ class StepFeeder {
   bool may_take() const;
   /// The iterator, from a thread that may be waiting in it.
   std::unique_lock<std::mutex> interrupt_reading();
-  /// On a replica's thread: takes and looks ahead where it need not wait.
-  void advance_here();
-  /// Takes the steps that have begun, looks ahead to one more. The caller holds the iterator, like that of the others.
-  void advance(Reading how);
+  /// On a replica's thread: takes and looks ahead where it need not wait; whether it has looked.
+  bool advance_here();
+  /// Takes the steps that have begun, looks ahead to one more; whether it has. The caller holds the iterator, like that
+  /// of the others.
+  bool advance(Reading how);
   /// At step ready_, or what is left of it. False when state() interrupted it, or it had to wait and may not.
   bool look_ahead(Reading how);
   void take();
@@ -126,7 +135,7 @@ class StepFeeder {
   void judge(bool has_looked, int64_t nanoseconds);
 
   const int32_t accumulation_;
-  const int64_t depth_;
+  const int64_t depth_, quick_ns_;
   std::mutex iterator_mutex_;  // held while the iterator is used or replaced
   std::unique_ptr<data::Iterator> iterator_;
   InputBinding binding_;
@@ -143,7 +152,10 @@ class StepFeeder {
   std::atomic<bool> at_end_{false};  // step ready_ - 1 has no or bad input
   std::atomic<bool> quick_{false};   // replicas read themselves
 
-  std::atomic<int64_t> ready_{0}, started_{0}, complete_{0}, limit_{0};
+  // Looked at over and over by those who wait, beside nothing that who reads for them writes.
+  alignas(64) std::atomic<int64_t> ready_{0};
+  alignas(64) std::atomic<int64_t> started_{0};
+  std::atomic<int64_t> complete_{0}, limit_{0};
   std::atomic<bool> interrupted_{false}, has_failed_{false}, closing_{false};
   std::atomic<int32_t> iterator_wanted_{0};  // calls that interrupt reading
   std::atomic<int64_t> late_steps_{0}, last_late_{-1};

@@ -60,7 +60,8 @@ struct Feeding {
   const Model model = assert_ok_value(build_network(network));
   std::unique_ptr<StepFeeder> feeder;
 
-  Feeding(int32_t accumulation, int32_t depth) : feeder(assert_ok_value(StepFeeder::create(accumulation, depth))) {}
+  Feeding(int32_t accumulation, int32_t depth, int64_t quick_ns = StepFeeder::kQuickNanoseconds)
+      : feeder(assert_ok_value(StepFeeder::create(accumulation, depth, quick_ns))) {}
 
   void attach(const data::DatasetRef &dataset) {
     std::vector<impl::graph::InputSpec> inputs = model.features;
@@ -115,6 +116,33 @@ static void test_reads_so_far_ahead(void **) {
       assert_int_equal(read.load(), 8 * accumulation);
     }
   }
+}
+
+/// What is read so quickly that replicas do it is read when one of them has nothing else to do; it counts when its step
+/// starts.
+static void test_a_waiting_replica_reads_ahead(void **) {
+  Feeding feeding(1, 1, INT64_MAX);
+  StepFeeder &feeder = *feeding.feeder;
+  const NetworkCase &network = feeding.network;
+  const int64_t batches = 30;
+  data::Pipeline pipeline(make_rows(batches * kBatch, network.features, network.classes, network.dtype, kBatch));
+  feeding.attach(assert_ok_value(pipeline.repeat().build()));
+  feeder.allow(INT64_MAX);
+  int64_t n = 0;
+  for (bool has_read = false; !has_read; ++n) {
+    assert_true(n < 1000);
+    assert_true(feeder.wait_ready(n));
+    feeder.start(n);
+    has_read = feeder.read_ahead();
+  }
+  const float *next = feeder.input(n).batches[0].components[0].data_as<float>();
+  assert_true(next[0] == static_cast<float>(row_feature(n % batches * kBatch, 0)));
+  assert_false(feeder.read_ahead());
+  const std::string taken = feeding.state();
+  assert_true(feeder.wait_ready(n));
+  assert_string_equal(feeding.state().c_str(), taken.c_str());
+  feeder.start(n);
+  assert_string_not_equal(feeding.state().c_str(), taken.c_str());
 }
 
 /// An input that ends before so much could be read, and in the middle of a step.
@@ -349,12 +377,9 @@ static void test_depth_is_checked(void **) {
 using namespace tutti::testing;
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_reads_so_far_ahead),
-    cmocka_unit_test(test_an_end_comes_at_its_step),
-    cmocka_unit_test(test_a_starved_read_ends_at_once),
-    cmocka_unit_test(test_depth_changes_no_bit),
-    cmocka_unit_test(test_an_error_comes_at_its_step),
-    cmocka_unit_test(test_an_unseen_error_stays),
-    cmocka_unit_test(test_depth_is_checked),
+    cmocka_unit_test(test_reads_so_far_ahead),       cmocka_unit_test(test_a_waiting_replica_reads_ahead),
+    cmocka_unit_test(test_an_end_comes_at_its_step), cmocka_unit_test(test_a_starved_read_ends_at_once),
+    cmocka_unit_test(test_depth_changes_no_bit),     cmocka_unit_test(test_an_error_comes_at_its_step),
+    cmocka_unit_test(test_an_unseen_error_stays),    cmocka_unit_test(test_depth_is_checked),
 };
 TEST_MAIN(tests)

@@ -131,6 +131,9 @@ class LocalRank : public Group {
 
   base::Result<Ticket> begin(const Operation &operation) override;
   Status wait(Ticket ticket) override;
+  bool would_wait(Ticket ticket) const override {
+    return !shared_->all_reached([=](const auto &rank) { return rank.posted > ticket; });
+  }
   void abort(const Status &cause) override { shared_->abort(cause); }
   Status error() const override { return shared_->read_error(); }
   void set_cancel(const base::CancelToken *token) override { cancel_ = token; }
