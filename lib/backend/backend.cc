@@ -140,7 +140,7 @@ const tutti_collective_table *Backend::collective() const {
 
 bool Backend::has_timed_events() const {
   const tutti_stream_table &stream = *api_->stream;
-  return stream.struct_size >= sizeof(stream) && stream.event_create_timed != nullptr &&
+  return stream.struct_size >= offsetof(tutti_stream_table, has_failed) && stream.event_create_timed != nullptr &&
          stream.event_elapsed != nullptr;
 }
 

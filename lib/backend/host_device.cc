@@ -146,9 +146,19 @@ const tutti_buffer_table kBufferTable = {sizeof(tutti_buffer_table),
                                          buffer_read,
                                          buffer_write,
                                          buffer_fill_zero};
-const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table), stream_create, stream_release, stream_synchronize,
-                                         stream_wait_event,          event_create,  event_release,  event_record,
-                                         event_synchronize,          event_is_done, nullptr,        nullptr};
+const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table),
+                                         stream_create,
+                                         stream_release,
+                                         stream_synchronize,
+                                         stream_wait_event,
+                                         event_create,
+                                         event_release,
+                                         event_record,
+                                         event_synchronize,
+                                         event_is_done,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr};
 
 }  // namespace
 

@@ -22,6 +22,11 @@ Status Stream::synchronize() {
   return sink.take(device_->api().stream->synchronize(handle_, sink.handle()));
 }
 
+bool Stream::has_failed() const {
+  const tutti_stream_table &stream = *device_->api().stream;
+  return stream.struct_size >= sizeof(stream) && stream.has_failed != nullptr && stream.has_failed(handle_) != 0;
+}
+
 Status Stream::wait(Event &event) {
   ErrorSink sink;
   return sink.take(device_->api().stream->wait_event(handle_, event.handle(), sink.handle()));

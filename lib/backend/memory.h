@@ -35,6 +35,8 @@ class Stream {
 
   /// Waits for everything issued so far; the first error of that work.
   base::Status synchronize();
+  /// Whether synchronize() would tell an error that is known already; false also where the backend does not say.
+  bool has_failed() const;
   /// Later work on this stream starts after `event`.
   base::Status wait(class Event &event);
   /// Copies between device memory, by its address, and the host's, ordered on the stream. UNIMPLEMENTED unless the

@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -70,11 +71,11 @@ class Iterator::Peeked {
   Answer &operator[](size_t index) { return answers_[(first_ + index) & (answers_.size() - 1)]; }
   // Behind which there is nothing to look at.
   bool ends() { return count_ > 0 && !(*this)[count_ - 1].more.value_or(false); }
-  void make_room() {
-    if (count_ < answers_.size()) return;
+  void make_room(size_t count) {
+    if (count <= answers_.size()) return;
     std::ranges::rotate(answers_, answers_.begin() + static_cast<ptrdiff_t>(first_));
     first_ = 0;
-    answers_.resize(answers_.size() * 2);
+    answers_.resize(std::bit_ceil(count));
   }
   void push() { ++count_; }
   void unpush() { --count_; }
@@ -123,7 +124,7 @@ template <typename Draw>
 Result<bool> Iterator::peek_by(Draw draw, Element &element, size_t ahead) {
   Peeked &peeked = *peeked_;
   while (peeked.count() <= ahead && !peeked.ends()) {
-    peeked.make_room();
+    peeked.make_room(peeked.count() + 1);
     Peeked::Answer &answer = peeked[peeked.count()];
     if (!answer.has_before) {
       answer.before.clear();
@@ -150,6 +151,8 @@ Result<bool> Iterator::peek(Element &element, size_t ahead) {
 Result<bool> Iterator::peek_if_ready(Element &element, size_t ahead) {
   return peek_by([this](Element &to) { return draw(to); }, element, ahead);
 }
+
+void Iterator::make_room_ahead(size_t elements) { peeked_->make_room(elements); }
 
 void Iterator::pass_over_peeked() { peeked_->unpush(); }
 

@@ -177,6 +177,8 @@ class Iterator {
   base::Result<bool> peek(Element &element, size_t ahead = 0);
   /// As peek() where nothing need be waited for; see next_if_ready().
   base::Result<bool> peek_if_ready(Element &element, size_t ahead = 0);
+  /// So that later looks so many elements ahead need no more memory than that of the elements.
+  void make_room_ahead(size_t elements);
   /// The element that was peeked at last will not be given out; it counts for save() with the one that follows it.
   void pass_over_peeked();
 

@@ -114,7 +114,7 @@ int64_t EstimatorOfTraining::input_bytes(const data::Element &batch, int64_t row
     const tensor::Tensor &tensor = batch.components[static_cast<size_t>(component)];
     bytes += allocated(rows * (tensor.size_bytes() / std::max<int64_t>(tensor.rows(), 1)));
   }
-  return bytes * options_.accumulation * (1 + options_.device_prefetch);  // one step under way, others ahead
+  return bytes * options_.accumulation * (setup_->programs.steps_in_flight + options_.device_prefetch);
 }
 
 Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {

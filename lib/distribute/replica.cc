@@ -20,14 +20,6 @@ namespace {
 /// Control words that replicas combine (maximum) at a step boundary.
 enum Word : int64_t { word_stop = 0, word_limit, word_end, word_error, word_trace, word_count };
 
-double number_at(const void *address, tensor::DType dtype) {
-  double value = 0;
-  tensor::visit_dtype(dtype, [&]<typename T>(T) {
-    if constexpr (std::is_arithmetic_v<T>) value = static_cast<double>(*static_cast<const T *>(address));
-  });
-  return value;
-}
-
 }  // namespace
 
 std::vector<double> LossHistory::list() const {
@@ -67,8 +59,6 @@ Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend
       plan_(plan),
       device_(std::move(device)),
       place_(place),
-      loss_entry_(plan.find("report/loss")),
-      ok_entry_(plan.find("report/ok")),
       scale_entry_(plan.find(loss_scale_entry)) {}
 
 // The group may still be copying from and to the contributors' memory.
@@ -79,6 +69,7 @@ Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs
                                                  const ArenaPointers &arenas, int32_t parts, size_t cache_capacity) {
   std::unique_ptr<Replica> replica(new Replica(programs, plan, std::move(device), place));
   TUTTI_ASSIGN(replica->stream_, replica->device_->create_stream());
+  TUTTI_TRY(replica->reports_.open(plan, *replica->device_, programs.steps_in_flight));
   for (int32_t p = 0; p < parts; ++p)
     TUTTI_TRY(replica->add_contributor(executables, arenas, cache_capacity));
   replica->plan_collectives();
@@ -87,7 +78,7 @@ Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs
 
 Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity) {
   auto contributor = std::make_unique<Contributor>();
-  contributor->arguments.resize(static_cast<size_t>(programs_.accumulation));
+  contributor->arguments.resize(static_cast<size_t>(reports_.in_flight() * programs_.accumulation));
   TUTTI_ASSIGN(contributor->partials, allocate_zeros(*device_, plan_.arena_bytes(Arena::partials)));
   TUTTI_ASSIGN(contributor->report, allocate_zeros(*device_, plan_.arena_bytes(Arena::report)));
   if (const int64_t bytes = plan_.arena_bytes(Arena::accumulated); bytes > 0) {
@@ -183,47 +174,96 @@ int64_t Replica::programs_built() const {
 
 Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
                           RunOutcome &outcome) {
-  step_ = command.step;
-  batch_counter_ = command.batch_counter;
   outcome.loss_scale = command.loss_scale;
-  for (const auto &contributor : contributors_) {
-    for (Contributor::Arguments &arguments : contributor->arguments)
-      arguments.scalars.set(RunScalar::seed, command.seed);
-  }
-  if (!plan_agreed_) TUTTI_TRY(check_same_plan(*group_, plan_.hash()));
-  plan_agreed_ = true;
+  Run run{command, feeder, losses, outcome};
+  TUTTI_TRY(begin_run(command));
   for (int64_t n = command.feeder_step;; ++n) {
     const int64_t begin_ns = base::now_ns(), built = programs_built();
     now_ = {.steps = 1};
-    stream_waits_.drop();
-    TUTTI_ASSIGN(const bool go_on, agree(n, command, feeder, signals, outcome));
-    if (!go_on) return Status();
-    if (group_->rank() == 0) feeder.start(n);
-    if (Status status = advance(n, feeder, losses, outcome); !status.ok()) {
-      status =
-          status.with_detail("rank", std::to_string(group_->rank())).with_detail("step", std::to_string(step_ + 1));
-      group_->abort(status);
-      (void)stream_.synchronize();  // nothing reads the input any more
-      return status;
+    const bool has_more_to_judge = run.in_flight() > 0 && is_counted(n - 1);
+    TUTTI_ASSIGN(const bool go_on, agree(n, signals, run));
+    if (go_on) {
+      if (group_->rank() == 0) feeder.start(n);
+      TUTTI_TRY(advance(n, built, run));
+    } else {
+      now_.steps = 0;
     }
-    if (command.completed_steps != nullptr) command.completed_steps->store(step_, std::memory_order_relaxed);
-    if (programs_built() != built) continue;
     now_.total_ns = base::now_ns() - begin_ns;
-    outcome.times += now_;
+    if (go_on ? is_counted(n) : has_more_to_judge) outcome.times += now_;
+    if (!go_on) return Status();
+    if (!is_counted(n)) continue;
     if (tracer() != nullptr) tracer()->record("step", "step", begin_ns, now_.total_ns);
   }
 }
 
-Status Replica::advance(int64_t n, StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome) {
-  const StepInput &input = feeder.input(n);
-  TUTTI_TRY(run_step(input, feeder, outcome.loss_scale));
-  TUTTI_TRY(check_loss(losses, outcome.loss_scale));
-  ++step_;
-  ++outcome.steps;
-  outcome.examples += input.step_rows;
-  outcome.batches += input.count;
-  batch_counter_ += input.count;
+Status Replica::begin_run(const RunCommand &command) {
+  step_ = command.step;
+  batch_counter_ = command.batch_counter;
+  for (const auto &contributor : contributors_) {
+    for (Contributor::Arguments &arguments : contributor->arguments)
+      arguments.scalars.set(RunScalar::seed, command.seed);
+    if (programs_.steps_in_flight > 1) TUTTI_TRY(reports_.begin(contributor->report));
+  }
+  if (!plan_agreed_) TUTTI_TRY(check_same_plan(*group_, plan_.hash()));
+  plan_agreed_ = true;
   return Status();
+}
+
+Status Replica::advance(int64_t n, int64_t built, Run &run) {
+  const StepInput &input = run.feeder.input(n);
+  step_waits_ = &waits_of(n);
+  step_waits_->drop();
+  Status status = run_step(input, run.feeder, run.outcome.loss_scale);
+  if (status.ok()) status = reports_.issue(n, contributors_.front()->report, stream_);
+  if (!status.ok()) {
+    // What the step before met with on the device may have come up here.
+    const int64_t earlier = run.oldest();
+    const Status judged = judge(0, run);
+    if (judged.ok()) return fail(n, std::move(status), run);
+    return status.code() == base::Code::invalid_argument ? fail(earlier, std::move(status), run) : judged;
+  }
+  is_counted(n) = programs_built() == built;
+  ++run.issued;
+  ++step_;
+  batch_counter_ += input.count;
+  return judge(tracer() == nullptr ? reports_.in_flight() - 1 : 0, run);
+}
+
+Status Replica::judge(int64_t left, Run &run) {
+  while (run.in_flight() > left) {
+    const int64_t n = run.oldest();
+    if (Status status = judge_oldest(run); !status.ok()) return fail(n, std::move(status), run);
+  }
+  return Status();
+}
+
+Status Replica::judge_oldest(Run &run) {
+  const int64_t n = run.oldest(), step = run.command.step + run.outcome.steps + 1;
+  if (tracer() != nullptr) TUTTI_TRY(stream_.synchronize());  // which tells the times of kernels
+  TUTTI_ASSIGN(const StepReport report, reports_.wait(n, stream_));
+  TUTTI_ASSIGN(const int64_t waited_ns, waits_of(n).take(*device_, stream_, tracer()));
+  if (is_counted(n)) now_.communication_ns += waited_ns;
+  TUTTI_TRY(check_report(report, step, run.losses, run.outcome.loss_scale));
+  const StepInput &input = run.feeder.input(n);
+  ++run.outcome.steps;
+  run.outcome.examples += input.step_rows;
+  run.outcome.batches += input.count;
+  if (group_->rank() == 0) run.feeder.finish(n);
+  if (run.command.completed_steps != nullptr) run.command.completed_steps->store(step, std::memory_order_relaxed);
+  return Status();
+}
+
+Status Replica::fail(int64_t n, Status status, Run &run) {
+  const int64_t step = run.command.step + n - run.command.feeder_step + 1;
+  status = status.with_detail("rank", std::to_string(group_->rank())).with_detail("step", std::to_string(step));
+  group_->abort(status);
+  (void)stream_.synchronize();  // nothing reads the input any more
+  if (group_->rank() == 0) {
+    run.feeder.finish(n);
+    run.feeder.give_back(n + 1);
+  }
+  run.issued = run.outcome.steps;
+  return status;
 }
 
 Status Replica::set_traced(bool traced) {
@@ -242,15 +282,18 @@ Status Replica::set_traced(bool traced) {
   return Status();
 }
 
-Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
-                            RunOutcome &outcome) {
+Result<bool> Replica::agree(int64_t n, const RunSignals &signals, Run &run) {
+  StepFeeder &feeder = run.feeder;
+  RunOutcome &outcome = run.outcome;
   std::fill(words_.begin(), words_.end(), 0);
-  const bool at_limit = n - command.feeder_step >= command.max_steps;
+  const bool at_limit = n - run.command.feeder_step >= run.command.max_steps;
   if (at_limit) {
     words_[word_limit] = 1;
   } else if (signals.stop.load(std::memory_order_seq_cst)) {
     words_[word_stop] = 1;
   } else {
+    // Who has to wait for input had better know first what became of its steps.
+    if (!feeder.is_ready(n)) TUTTI_TRY(judge(0, run));
     bool ready;
     {
       const WaitClock clock(now_.input_ns, tracer(), "input");
@@ -266,11 +309,18 @@ Result<bool> Replica::agree(int64_t n, const RunCommand &command, StepFeeder &fe
     std::copy_n(words_.begin(), static_cast<int64_t>(word_count),
                 words_.begin() + static_cast<int64_t>(c) * word_count);
   }
+  Status agreed;
   {
-    const WaitClock clock(now_.communication_ns, group_->size() > 1 ? tracer() : nullptr, "control word");
-    TUTTI_TRY(
-        group_->all_reduce(word_pointers_, word_count, tensor::DType::i64, collective::Reduction::max, "control word"));
+    // A device that has a step to do is not kept waiting.
+    int64_t hidden_ns = 0;
+    const WaitClock clock(run.in_flight() > 0 ? hidden_ns : now_.communication_ns,
+                          group_->size() > 1 ? tracer() : nullptr, "control word");
+    agreed =
+        group_->all_reduce(word_pointers_, word_count, tensor::DType::i64, collective::Reduction::max, "control word");
   }
+  const bool begins = std::ranges::all_of(std::span(words_).first(word_trace), [](int64_t word) { return word == 0; });
+  if (!begins || !agreed.ok()) TUTTI_TRY(judge(0, run));
+  TUTTI_TRY(agreed);
   if (words_[word_limit] != 0) {
     outcome.reason = StopReason::steps_done;
   } else if (words_[word_stop] != 0) {
@@ -304,8 +354,7 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
   for (int32_t m = 0; m < input.count; ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
   TUTTI_TRY(reduce_buckets(feeder));
-  TUTTI_TRY(finish(input, feeder));
-  return end_step();
+  return finish(input, feeder);
 }
 
 Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies) {
@@ -313,7 +362,7 @@ Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *c
   if (copies != nullptr) TUTTI_TRY(copies->wait(place_, input.slot, m, stream_));
   for (size_t p = 0; p < contributors_.size(); ++p) {
     Contributor &contributor = *contributors_[p];
-    std::vector<const void *> &inputs = contributor.arguments[static_cast<size_t>(m)].inputs;
+    std::vector<const void *> &inputs = contributor.arguments[arguments_of(m)].inputs;
     inputs.resize(contributor.components.size());
     for (size_t i = 0; i < contributor.components.size(); ++i) {
       const int32_t component = contributor.components[i];
@@ -330,7 +379,7 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   micro_batch_ = m;
   for (const auto &contributor : contributors_) {
     contributor->rows = share_of_rows(rows, contributor->index, programs_.contributors);
-    contributor->arguments[static_cast<size_t>(m)]
+    contributor->arguments[arguments_of(m)]
         .scalars.set(RunScalar::step, step_)
         .set(RunScalar::iteration, iteration_)
         .set(RunScalar::batch_counter, batch_counter_ + m)
@@ -400,7 +449,7 @@ Status Replica::run_segments(bool finishing, bool last) {
     for (const auto &contributor : contributors_) {
       BoundProgram *program = program_of(*contributor);
       if (program == nullptr) continue;
-      const Contributor::Arguments &with = contributor->arguments[static_cast<size_t>(micro_batch_)];
+      const Contributor::Arguments &with = contributor->arguments[arguments_of(micro_batch_)];
       const backend::RunArguments arguments{finishing ? contributor->finish_inputs.data() : with.inputs.data(),
                                             finishing ? nullptr : contributor->results.data(), with.scalars.data()};
       TUTTI_TRY(program->program.run(segment, arguments, stream_));
@@ -440,9 +489,9 @@ Status Replica::wait_for_group(Wait wait) {
     return wait();
   }
   // The device goes on while this thread waits: its own clock tells for how long it does not.
-  TUTTI_TRY(stream_waits_.begin(*device_, stream_));
+  TUTTI_TRY(step_waits_->begin(*device_, stream_));
   TUTTI_TRY(wait());
-  return stream_waits_.end(stream_);
+  return step_waits_->end(stream_);
 }
 
 Status Replica::begin_buckets(int32_t end) {
@@ -529,30 +578,19 @@ Status Replica::finish(const StepInput &input, const StepFeeder &feeder) {
   return run_segments(true, true);
 }
 
-Status Replica::end_step() {
-  const backend::Buffer &report = contributors_.front()->report;
-  TUTTI_TRY(report.read(loss_entry_->offset, loss_.data(), loss_entry_->storage_bytes, &stream_));
-  TUTTI_TRY(report.read(ok_entry_->offset, ok_.data(), ok_entry_->storage_bytes, &stream_));
-  TUTTI_TRY(stream_.synchronize());
-  TUTTI_ASSIGN(const int64_t waited_ns, stream_waits_.take(*device_, stream_, tracer()));
-  now_.communication_ns += waited_ns;
-  return Status();
-}
-
 Result<double> Replica::report_value(const backend::StateEntry &entry) const {
   std::array<std::byte, 8> bytes{};
   TUTTI_TRY(contributors_.front()->report.read(entry.offset, bytes.data(), entry.storage_bytes));
   return number_at(bytes.data(), entry.dtype);
 }
 
-Status Replica::check_loss(LossHistory &losses, LossScaleState &scale) {
-  const double loss = number_at(loss_.data(), loss_entry_->dtype), ok = number_at(ok_.data(), ok_entry_->dtype);
-  if (group_->rank() == 0) losses.add(loss);
-  if (scale_entry_ != nullptr && std::isfinite(loss) && judge_step(programs_.loss_scale, ok != 0, scale))
+Status Replica::check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale) {
+  if (group_->rank() == 0) losses.add(report.loss);
+  if (scale_entry_ != nullptr && std::isfinite(report.loss) && judge_step(programs_.loss_scale, report.is_ok, scale))
     return Status();
-  if (ok != 0) return Status();
-  return base::out_of_range("step ", step_ + 1, ": the loss or the gradient is not finite (loss ", loss,
-                            "); the weights keep the values of step ", step_);
+  if (report.is_ok) return Status();
+  return base::out_of_range("step ", step, ": the loss or the gradient is not finite (loss ", report.loss,
+                            "); the weights keep the values of step ", step - 1);
 }
 
 }  // namespace tutti::impl::distribute

@@ -21,6 +21,7 @@
 #include "distribute/program_cache.h"
 #include "distribute/state_plan.h"
 #include "distribute/step_feeder.h"
+#include "distribute/step_reports.h"
 #include "distribute/step_times.h"
 #include "distribute/stream_waits.h"
 #include "distribute/trainer.h"
@@ -36,6 +37,7 @@ struct TrainProgramSet {
   std::vector<graph::SymbolBindings> finish_bindings;
   std::vector<ShapeKey> finish_keys;
   int32_t accumulation = 1;
+  int32_t steps_in_flight = 1;  ///< that a device may have been given and that are not judged yet
   int32_t contributors = 1;
   bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
@@ -131,14 +133,35 @@ class Replica {
   /// The stream for operations of the group on memory of the device; null where that is the host's.
   backend::Stream *device_stream() { return device_->backend().has_host_memory() ? nullptr : &stream_; }
 
-  /// Runs step n and checks its loss; adds what it was.
-  base::Status advance(int64_t n, StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome);
+  /// What run_steps() was called with.
+  struct Run {
+    const RunCommand &command;
+    StepFeeder &feeder;
+    LossHistory &losses;
+    RunOutcome &outcome;  // of the steps that were judged
+    int64_t issued = 0;   // steps that the device was given
+
+    int64_t in_flight() const { return issued - outcome.steps; }
+    /// The first step that is not judged, as the feeder counts.
+    int64_t oldest() const { return command.feeder_step + outcome.steps; }
+  };
+
+  base::Status begin_run(const RunCommand &command);
+  /// Issues step n, and judges those before it that the device need not be kept waiting for. `built`: programs before
+  /// it began; the time of a step that builds some does not count.
+  base::Status advance(int64_t n, int64_t built, Run &run);
+  /// Judges steps, oldest first, until so many are left in flight.
+  base::Status judge(int64_t left, Run &run);
+  /// Waits until the device has done the oldest step, and adds what it was; or says why it counts for nothing.
+  base::Status judge_oldest(Run &run);
+  /// Ends the group because step n went wrong; those that were issued behind it have not happened.
+  base::Status fail(int64_t n, base::Status status, Run &run);
   /// What spans of steps go to; null while nothing is traced.
   base::Tracer *tracer() const { return is_traced_ ? programs_.tracer.get() : nullptr; }
   /// From the next step on kernels are traced, or not any more: programs are built again. On all ranks at once.
   base::Status set_traced(bool traced);
-  base::Result<bool> agree(int64_t n, const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
-                           RunOutcome &outcome);
+  /// Whether step n begins on all ranks; where not, those before it have been judged.
+  base::Result<bool> agree(int64_t n, const RunSignals &signals, Run &run);
   base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
   base::Status clear_accumulated();
@@ -171,10 +194,14 @@ class Replica {
   template <typename Wait>
   base::Status wait_for_group(Wait wait);
   base::Status finish(const StepInput &input, const StepFeeder &feeder);
-  /// Waits until the device has done the step; takes loss and ok out of its report.
-  base::Status end_step();
-  /// Judges the step by these: OUT_OF_RANGE, or the scale of the next one.
-  base::Status check_loss(LossHistory &losses, LossScaleState &scale);
+  /// Judges a step by its report: OUT_OF_RANGE, or the scale of the next one.
+  base::Status check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale);
+  /// Which of a contributor's arguments micro-batch m of the step under way runs with.
+  size_t arguments_of(int32_t m) const {
+    return static_cast<size_t>(step_ % reports_.in_flight() * programs_.accumulation + m);
+  }
+  bool &is_counted(int64_t n) { return is_counted_[static_cast<size_t>(n & 1)]; }
+  StreamWaits &waits_of(int64_t n) { return stream_waits_[static_cast<size_t>(n & 1)]; }
   /// Tells the programs of all contributors with which scale the step runs, where it is another than the last one's.
   base::Status write_loss_scale(int64_t scale);
 
@@ -203,15 +230,17 @@ class Replica {
   std::vector<void *> external_buffers_;
   std::vector<int64_t> words_;  // control words, one group per contributor
   std::vector<void *> word_pointers_;
-  int64_t step_ = 0, batch_counter_ = 0;
-  int64_t iteration_ = 0;      // number of the update under way: skipped steps do not count
-  int64_t written_scale_ = 0;  // what the programs read
-  int32_t micro_batch_ = 0;    // the last that was begun
+  StepReports reports_;
+  int64_t step_ = 0, batch_counter_ = 0;  // what was issued
+  int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
+  int64_t written_scale_ = 0;             // what the programs read
+  int32_t micro_batch_ = 0;               // the last that was begun
   bool is_traced_ = false;
-  StepTimes now_;  // of the step under way
-  StreamWaits stream_waits_;
-  std::array<std::byte, 8> loss_{}, ok_{};
-  const backend::StateEntry *loss_entry_, *ok_entry_, *scale_entry_;
+  StepTimes now_;                                                     // of the step under way
+  std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight
+  std::array<bool, StepReports::kMostInFlight> is_counted_{};         // of the same
+  StreamWaits *step_waits_ = nullptr;                                 // of the one under way
+  const backend::StateEntry *scale_entry_;
 };
 
 }  // namespace tutti::impl::distribute

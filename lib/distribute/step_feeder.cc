@@ -18,22 +18,23 @@ constexpr int32_t kQuickReads = 4;
 
 }  // namespace
 
-StepFeeder::StepFeeder(int32_t accumulation, int32_t depth, int64_t quick_ns)
-    : accumulation_(accumulation),
-      depth_(depth),
-      quick_ns_(quick_ns),
-      slots_(static_cast<size_t>(depth) + 1),
+StepFeeder::StepFeeder(const Options &options)
+    : accumulation_(options.accumulation),
+      in_flight_(options.in_flight),
+      depth_(options.depth),
+      quick_ns_(options.quick_ns),
+      slots_(static_cast<size_t>(options.depth + options.in_flight)),
       spin_us_(base::available_cores() > 1 ? 20 : 0) {
   for (StepInput &slot : slots_) {
-    slot.batches.resize(static_cast<size_t>(accumulation));
-    slot.unmapped.resize(static_cast<size_t>(accumulation));
-    slot.rows.resize(static_cast<size_t>(accumulation));
+    slot.batches.resize(static_cast<size_t>(accumulation_));
+    slot.unmapped.resize(static_cast<size_t>(accumulation_));
+    slot.rows.resize(static_cast<size_t>(accumulation_));
     slot.slot = static_cast<int32_t>(&slot - slots_.data());
   }
 }
 
-Result<std::unique_ptr<StepFeeder>> StepFeeder::create(int32_t accumulation, int32_t depth, int64_t quick_ns) {
-  std::unique_ptr<StepFeeder> feeder(new StepFeeder(accumulation, depth, quick_ns));
+Result<std::unique_ptr<StepFeeder>> StepFeeder::create(const Options &options) {
+  std::unique_ptr<StepFeeder> feeder(new StepFeeder(options));
   StepFeeder *self = feeder.get();
   TUTTI_ASSIGN(feeder->thread_, base::Thread::start("tutti-feeder", [self] { self->loop(); }));
   return feeder;
@@ -62,6 +63,7 @@ Status StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding
   Status status;
   if (device_inputs_ != nullptr) status = device_inputs_->set_map(map, iterator != nullptr ? iterator->seed() : 0);
   if (status.ok()) iterator_ = std::move(iterator);
+  if (iterator_ != nullptr) iterator_->make_room_ahead(slots_.size() * static_cast<size_t>(accumulation_));
   // Copies to devices shall begin while the step before runs, which replicas that read themselves cannot.
   may_be_quick_ = iterator_ != nullptr && accumulation_ == 1 && device_inputs_ == nullptr &&
                   data::runs_own_code_only(iterator_->dataset());
@@ -69,6 +71,7 @@ Status StepFeeder::attach(std::unique_ptr<data::Iterator> iterator, InputBinding
   quick_.store(false, std::memory_order_seq_cst);
   ready_.store(0, std::memory_order_seq_cst);
   started_.store(0, std::memory_order_seq_cst);
+  finished_.store(0, std::memory_order_seq_cst);
   complete_.store(0, std::memory_order_seq_cst);
   at_end_.store(false, std::memory_order_seq_cst);
   has_failed_.store(false, std::memory_order_seq_cst);
@@ -134,6 +137,7 @@ bool StepFeeder::wait_ready(int64_t n) {
 bool StepFeeder::read_ahead() { return quick_.load(std::memory_order_seq_cst) && may_look() && advance_here(); }
 
 void StepFeeder::start(int64_t n) {
+  if (in_flight_ == 1) finish(n);
   started_.store(n + 1, std::memory_order_seq_cst);
   if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
 }
@@ -152,7 +156,7 @@ bool StepFeeder::may_look() const {
 }
 
 bool StepFeeder::may_take() const {
-  return started_.load(std::memory_order_seq_cst) > complete_.load(std::memory_order_seq_cst);
+  return finished_.load(std::memory_order_seq_cst) > complete_.load(std::memory_order_seq_cst);
 }
 
 void StepFeeder::loop() {

@@ -10,6 +10,11 @@
 //   replicas   wait_ready(n) -> agree -> rank 0: start(n) -> input(n) until step n + 1 begins
 //   feeder     peek -> ready(n) -> peek -> ready(n + 1) ... started(n) -> take n -> peek -> ready(n + depth) ...
 //
+// Where a step may begin before the one before it is known to have succeeded (in_flight 2), its batches are taken when
+// that is known, and stay in their slot until then:
+//
+//   replicas   ... rank 0: start(n) -> start(n + 1) -> finish(n), or give_back(n + 1): step n + 1 comes again
+//
 // Nothing is looked at behind the end of the input, an error or the limit. An error shows at its step, all of whose
 // batches up to the failing one are then passed over. A batch without rows is none, and counts with the next one.
 //
@@ -54,10 +59,14 @@ class StepFeeder {
   /// About what it costs to wake a thread and to hear from it.
   static constexpr int64_t kQuickNanoseconds = 20'000;
 
-  /// Looks at up to `depth` steps of `accumulation` batches ahead of the one that runs. Reads that take less than
-  /// `quick_ns`, some in a row, are then done by the replicas.
-  static base::Result<std::unique_ptr<StepFeeder>> create(int32_t accumulation, int32_t depth,
-                                                          int64_t quick_ns = kQuickNanoseconds);
+  struct Options {
+    int32_t accumulation = 1;  ///< batches of a step
+    int32_t depth = 1;         ///< steps that are looked at ahead of the one that began last
+    int32_t in_flight = 1;     ///< steps that may have begun and not be finished; with 1 they are as they begin
+    /// Reads that take less, some in a row, are then done by the replicas.
+    int64_t quick_ns = kQuickNanoseconds;
+  };
+  static base::Result<std::unique_ptr<StepFeeder>> create(const Options &options);
   /// Interrupts a look ahead; waits for what cannot be interrupted.
   ~StepFeeder();
 
@@ -65,7 +74,7 @@ class StepFeeder {
   void set_device_inputs(std::unique_ptr<DeviceInputs> inputs) { device_inputs_ = std::move(inputs); }
   DeviceInputs *device_inputs() const { return device_inputs_.get(); }
 
-  /// The step that runs, and those ahead of it.
+  /// The steps that run, and those ahead of them.
   int32_t slots() const { return static_cast<int32_t>(slots_.size()); }
 
   bool has_input() const { return iterator_ != nullptr; }
@@ -75,7 +84,7 @@ class StepFeeder {
   base::Status attach(std::unique_ptr<data::Iterator> iterator, InputBinding binding,
                       const std::shared_ptr<const DeviceMap> &map = nullptr);
   const InputBinding &binding() const { return binding_; }
-  /// State of the iterator after the steps that were started. Interrupts a look ahead.
+  /// State of the iterator after the steps that are finished. Interrupts a look ahead.
   base::Result<base::Json> state();
   /// What the walk has cost; null without input.
   base::Json report() const { return iterator_ != nullptr ? iterator_->report() : base::Json(); }
@@ -85,6 +94,8 @@ class StepFeeder {
   /// The next step nobody has started.
   int64_t next_step() const { return started_.load(std::memory_order_seq_cst); }
 
+  /// Whether wait_ready() would not wait.
+  bool is_ready(int64_t n) const { return ready_.load(std::memory_order_seq_cst) > n; }
   /// Waits until step n can be started, has ended the input or failed; false when interrupt() came first.
   bool wait_ready(int64_t n);
   /// Where replicas read themselves: reads the batches of the next step now, if nobody has; whether it did. For a
@@ -92,6 +103,10 @@ class StepFeeder {
   bool read_ahead();
   /// Step n begins: called by one replica, once.
   void start(int64_t n);
+  /// Its batches are used up, as are those before: called by one replica, in the order of steps.
+  void finish(int64_t n) { finished_.store(n + 1, std::memory_order_seq_cst); }
+  /// The steps from n on that have begun have not happened; the next that begins is n. Called by one replica.
+  void give_back(int64_t n) { started_.store(n, std::memory_order_seq_cst); }
   /// The next step does not begin, its input is bad: called by one replica, once.
   void failed() { has_failed_.store(true, std::memory_order_seq_cst); }
   const StepInput &input(int64_t n) const { return slots_[slot_of(n)]; }
@@ -103,7 +118,7 @@ class StepFeeder {
   void clear_interrupt() { interrupted_.store(false, std::memory_order_seq_cst); }
 
  private:
-  StepFeeder(int32_t accumulation, int32_t depth, int64_t quick_ns);
+  explicit StepFeeder(const Options &options);
 
   /// May the thread that reads wait for it?
   enum class Reading { peek, peek_if_ready };
@@ -119,7 +134,7 @@ class StepFeeder {
   std::unique_lock<std::mutex> interrupt_reading();
   /// On a replica's thread: takes and looks ahead where it need not wait; whether it has looked.
   bool advance_here();
-  /// Takes the steps that have begun, looks ahead to one more; whether it has. The caller holds the iterator, like that
+  /// Takes the steps that are finished, looks ahead to one more; whether it has. The caller holds the iterator, like that
   /// of the others.
   bool advance(Reading how);
   /// At step ready_, or what is left of it. False when state() interrupted it, or it had to wait and may not.
@@ -134,7 +149,7 @@ class StepFeeder {
   base::Result<int64_t> check(StepInput &slot, size_t m) const;
   void judge(bool has_looked, int64_t nanoseconds);
 
-  const int32_t accumulation_;
+  const int32_t accumulation_, in_flight_;
   const int64_t depth_, quick_ns_;
   std::mutex iterator_mutex_;  // held while the iterator is used or replaced
   std::unique_ptr<data::Iterator> iterator_;
@@ -155,7 +170,7 @@ class StepFeeder {
   // Looked at over and over by those who wait, beside nothing that who reads for them writes.
   alignas(64) std::atomic<int64_t> ready_{0};
   alignas(64) std::atomic<int64_t> started_{0};
-  std::atomic<int64_t> complete_{0}, limit_{0};
+  std::atomic<int64_t> finished_{0}, complete_{0}, limit_{0};
   std::atomic<bool> interrupted_{false}, has_failed_{false}, closing_{false};
   std::atomic<int32_t> iterator_wanted_{0};  // calls that interrupt reading
   std::atomic<int64_t> late_steps_{0}, last_late_{-1};

@@ -58,6 +58,9 @@ struct StepGraphOptions {
   /// The gradient of the loss is multiplied by what stands in loss_scale_entry, gradients are divided by it, and where
   /// one is not finite nothing is updated. Not for gradients that the model made.
   bool scales_loss = false;
+  /// The report's ok stays false from the first step on that is not, until somebody sets it: steps that were issued
+  /// before it was read change nothing.
+  bool ok_lasts = false;
   /// What f32 gradients are rounded to before those of several contributors are added up: f32 or bf16. Micro-batches
   /// are added up before, in f32.
   tensor::DType gradient_dtype = tensor::DType::f32;

@@ -310,6 +310,7 @@ class TrainGraphBuilder {
     }
     TUTTI_ASSIGN(const ValueId loss, tail.clone_value(tail_loss_));
     ok_ = finish_.unary("all_finite", loss);
+    if (options_.ok_lasts) ok_ = finish_.op("logical_and", {ok_, finish_.state_read("report/ok", DType::boolean, {})});
     report("loss", loss);
     for (const auto &[name, value] : model_.metrics) {
       TUTTI_ASSIGN(const ValueId metric, tail.clone_value(tail_.result("metric/" + name)));

@@ -180,6 +180,12 @@ Result<std::vector<backend::LayoutProposal>> propose_layouts(backend::Device &de
   return backend::plan_layouts(device, request);
 }
 
+/// Steps that may be issued on devices and not judged yet. Where these have memory of their own the next one begins
+/// while the host looks at what a step reports; not where that decides how the next one runs.
+static int32_t steps_in_flight(const Strategy &strategy, const TrainerOptions &options) {
+  return strategy.backend()->has_host_memory() || options.loss_scale.is_on ? 1 : StepReports::kMostInFlight;
+}
+
 /// With f16 where the devices compute in it and the loss can be scaled, and then with a scale.
 static TrainerOptions settle_precision(const graph::Model &model, const Strategy &strategy, TrainerOptions options) {
   const bool is_half = options.precision == backend::Precision::f16_where_faster;
@@ -206,6 +212,8 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.clip_norm = options.clip_norm;
   graph_options.keep_gradients = options.keep_gradients;
   graph_options.scales_loss = options.loss_scale.is_on;
+  setup->programs.steps_in_flight = steps_in_flight(strategy, options);
+  graph_options.ok_lasts = setup->programs.steps_in_flight > 1;
   graph_options.gradient_dtype = gradient_dtype(options, contributors, slices);
   graph_options.sums_in_finish = sums_in_finish(options, slices);
   graph_options.factors = factor_rule(options, graph_options.sums_in_finish);

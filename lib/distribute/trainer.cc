@@ -140,7 +140,9 @@ Status TrainerSession::open() {
   for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
     TUTTI_TRY(set_host_scalar(scalar.name, scalar.initial));
   }
-  TUTTI_ASSIGN(feeder_, StepFeeder::create(options_.accumulation, options_.device_prefetch));
+  TUTTI_ASSIGN(feeder_, StepFeeder::create({.accumulation = options_.accumulation,
+                                            .depth = options_.device_prefetch,
+                                            .in_flight = setup_->programs.steps_in_flight}));
   TUTTI_TRY(open_replicas());
   if (strategy_->backend()->has_host_memory() && !options_.copies_input) return Status();
   return open_device_inputs();
@@ -458,6 +460,7 @@ base::Json TrainerSession::describe() const {
                           {"contributors", setup_->programs.contributors},
                           {"device_prefetch", int64_t{options_.device_prefetch}},
                           {"late_steps", feeder_->late_steps()},
+                          {"steps_in_flight", int64_t{setup_->programs.steps_in_flight}},
                           {"copies_input", feeder_->device_inputs() != nullptr},
                           {"input_batches_copied", inputs.batches},
                           {"input_bytes_copied", inputs.bytes},

@@ -28,7 +28,7 @@ struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
   LazySettings settings;
-  int64_t issued = 0, done = 0;
+  int64_t issued = 0, done = 0, runs = 0;
 };
 Shared &shared() {
   static Shared state;
@@ -111,6 +111,10 @@ int32_t stream_synchronize(tutti_stream *stream, tutti_error_sink *sink) {
   if (failure.ok()) return 0;
   ErrorSink::set(sink, static_cast<int32_t>(failure.code()), std::string(failure.message()).c_str());
   return static_cast<int32_t>(failure.code());
+}
+int32_t stream_has_failed(tutti_stream *stream) {
+  std::lock_guard lock(work_mutex());
+  return of(stream)->work->failure.ok() ? 0 : 1;
 }
 int32_t event_synchronize(tutti_event *event, tutti_error_sink *) {
   std::lock_guard lock(work_mutex());
@@ -219,13 +223,20 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
   }
   if (on_run) on_run();
   return issue(stream, Late::everything, sink, [=, copy = *arguments](tutti_error_sink *of_task) {
+    // What bad data leaves is no numbers; here what would be computed of them is not.
+    if (!of(stream)->work->failure.ok()) return int32_t{0};
+    {
+      std::lock_guard counting(shared().mutex);
+      ++shared().runs;
+    }
     return reference().program->run(program, segment, &copy, stream, of_task);
   });
 }
 
 const tutti_stream_table kStreams = {sizeof(tutti_stream_table), stream_create, stream_release, stream_synchronize,
                                      stream_wait_event,          event_create,  event_release,  event_record,
-                                     event_synchronize,          event_is_done, nullptr,        nullptr};
+                                     event_synchronize,          event_is_done, nullptr,        nullptr,
+                                     stream_has_failed};
 const tutti_transfer_table kTransfers = {sizeof(tutti_transfer_table), transfer_allocate, transfer_release,
                                          transfer_read, transfer};
 
@@ -234,7 +245,7 @@ const tutti_transfer_table kTransfers = {sizeof(tutti_transfer_table), transfer_
 void LazyBackend::begin(LazySettings settings) {
   std::lock_guard lock(shared().mutex);
   shared().settings = std::move(settings);
-  shared().issued = shared().done = 0;
+  shared().issued = shared().done = shared().runs = 0;
 }
 
 const tutti_backend_api *LazyBackend::entry(uint32_t host_abi_version) {
@@ -268,6 +279,11 @@ int64_t LazyBackend::issued() {
 int64_t LazyBackend::done() {
   std::lock_guard lock(shared().mutex);
   return shared().done;
+}
+
+int64_t LazyBackend::runs() {
+  std::lock_guard lock(shared().mutex);
+  return shared().runs;
 }
 
 bool LazyBackend::wait_issued(int64_t count) {

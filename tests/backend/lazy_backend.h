@@ -26,7 +26,7 @@ struct LazySettings {
   Late late = Late::copies;
   /// Without host memory: copies by address.
   bool has_transfers = true;
-  /// Called before a program runs on a stream.
+  /// Called when a program is issued on a stream.
   std::function<void()> on_run;
   /// Asked for memory of so many bytes: is there any?
   std::function<bool(uint64_t)> has_memory;
@@ -42,6 +42,8 @@ class LazyBackend {
   /// Copies that were issued on a stream, and that have been done.
   static int64_t issued();
   static int64_t done();
+  /// Segments of programs that have run.
+  static int64_t runs();
   /// Waits until `count` copies have been issued; false after ten seconds.
   static bool wait_issued(int64_t count);
 };

@@ -47,7 +47,7 @@ static void check_steps(bool copies_input, int32_t depth = 1) {
       assert_ok(trainer->initialize());
       const auto rows = make_endless_batch(25, network.features, network.classes, network.dtype);
       assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
-      (void)allocations(*trainer, 5 * depth);
+      (void)allocations(*trainer, 10 * depth);  // each place for a batch that is looked at is used
       // What a call of run() itself needs is in both.
       const int64_t few = allocations(*trainer, 20), many = allocations(*trainer, 220);
       auto alone = assert_ok_value(rows->make_iterator({}));

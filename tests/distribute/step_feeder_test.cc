@@ -60,8 +60,8 @@ struct Feeding {
   const Model model = assert_ok_value(build_network(network));
   std::unique_ptr<StepFeeder> feeder;
 
-  Feeding(int32_t accumulation, int32_t depth, int64_t quick_ns = StepFeeder::kQuickNanoseconds)
-      : feeder(assert_ok_value(StepFeeder::create(accumulation, depth, quick_ns))) {}
+  explicit Feeding(const StepFeeder::Options &options) : feeder(assert_ok_value(StepFeeder::create(options))) {}
+  Feeding(int32_t accumulation, int32_t depth) : Feeding({.accumulation = accumulation, .depth = depth}) {}
 
   void attach(const data::DatasetRef &dataset) {
     std::vector<impl::graph::InputSpec> inputs = model.features;
@@ -118,10 +118,53 @@ static void test_reads_so_far_ahead(void **) {
   }
 }
 
+/// A step that began before the one before it was judged has not happened when that one fails: its batches come again,
+/// and are in no state.
+static void test_steps_that_are_given_back_come_again(void **) {
+  for (int32_t depth = 1; depth <= kMostAhead; ++depth) {
+    Feeding feeding({.depth = depth, .in_flight = 2});
+    StepFeeder &feeder = *feeding.feeder;
+    assert_int_equal(feeder.slots(), depth + 2);
+    const auto dataset = assert_ok_value(odd_batches(feeding.network, 12, {}));
+    const std::vector<std::string> states = states_of(dataset);
+    feeding.attach(dataset);
+    feeder.allow(12);
+    const auto begin = [&](int64_t n) {
+      assert_true(feeder.wait_ready(n));
+      assert_true(feeder.is_ready(n));
+      feeder.start(n);
+      const float *first = feeder.input(n).batches[0].components[0].data_as<float>();
+      assert_true(first[0] == static_cast<float>(row_feature(n * kBatch, 0)));
+    };
+    begin(0);
+    for (int64_t n = 1; n < 12; ++n) {
+      begin(n);
+      assert_string_equal(feeding.state().c_str(), states[static_cast<size_t>(n - 1)].c_str());
+      feeder.finish(n - 1);
+      assert_string_equal(feeding.state().c_str(), states[static_cast<size_t>(n)].c_str());
+      if (n % 3 != 0) continue;
+      // Everything that may be is read ahead by then.
+      for (int64_t ahead = n + 1; ahead < std::min<int64_t>(n + 1 + depth, 12); ++ahead)
+        assert_true(feeder.wait_ready(ahead));
+      feeder.give_back(n);
+      feeder.allow(n);
+      assert_int_equal(feeder.next_step(), n);
+      assert_string_equal(feeding.state().c_str(), states[static_cast<size_t>(n)].c_str());
+      feeder.allow(12);
+      begin(n);
+    }
+    feeder.finish(11);
+    assert_string_equal(feeding.state().c_str(), states[12].c_str());
+    feeder.allow(13);
+    assert_true(feeder.wait_ready(12));
+    assert_int_equal(feeder.input(12).count, 0);
+  }
+}
+
 /// What is read so quickly that replicas do it is read when one of them has nothing else to do; it counts when its step
 /// starts.
 static void test_a_waiting_replica_reads_ahead(void **) {
-  Feeding feeding(1, 1, INT64_MAX);
+  Feeding feeding({.quick_ns = INT64_MAX});
   StepFeeder &feeder = *feeding.feeder;
   const NetworkCase &network = feeding.network;
   const int64_t batches = 30;
@@ -377,9 +420,14 @@ static void test_depth_is_checked(void **) {
 using namespace tutti::testing;
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_reads_so_far_ahead),       cmocka_unit_test(test_a_waiting_replica_reads_ahead),
-    cmocka_unit_test(test_an_end_comes_at_its_step), cmocka_unit_test(test_a_starved_read_ends_at_once),
-    cmocka_unit_test(test_depth_changes_no_bit),     cmocka_unit_test(test_an_error_comes_at_its_step),
-    cmocka_unit_test(test_an_unseen_error_stays),    cmocka_unit_test(test_depth_is_checked),
+    cmocka_unit_test(test_steps_that_are_given_back_come_again),
+    cmocka_unit_test(test_reads_so_far_ahead),
+    cmocka_unit_test(test_a_waiting_replica_reads_ahead),
+    cmocka_unit_test(test_an_end_comes_at_its_step),
+    cmocka_unit_test(test_a_starved_read_ends_at_once),
+    cmocka_unit_test(test_depth_changes_no_bit),
+    cmocka_unit_test(test_an_error_comes_at_its_step),
+    cmocka_unit_test(test_an_unseen_error_stays),
+    cmocka_unit_test(test_depth_is_checked),
 };
 TEST_MAIN(tests)

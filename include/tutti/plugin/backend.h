@@ -163,6 +163,9 @@ typedef struct tutti_stream_table {
   int32_t (*event_create_timed)(tutti_device *device, tutti_event **event, tutti_error_sink *sink);
   /// (optional) Nanoseconds of the device's clock between two such events, which have been reached.
   int32_t (*event_elapsed)(tutti_event *begin, tutti_event *end, int64_t *nanoseconds, tutti_error_sink *sink);
+  /// (optional) 1 when work that the stream has passed is known to have gone wrong, which synchronize() will tell, else
+  /// 0. Waits for nothing.
+  int32_t (*has_failed)(tutti_stream *stream);
 } tutti_stream_table;
 
 /// Copies by address, and memory of the host that copies like best (optional table). A backend without

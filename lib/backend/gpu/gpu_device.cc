@@ -285,6 +285,10 @@ int32_t stream_synchronize(tutti_stream *stream, tutti_error_sink *sink) {
   return guarded(self.device->host(), sink, [&] { return self.synchronize(); });
 }
 
+int32_t stream_has_failed(tutti_stream *stream) {
+  return std::ranges::any_of(GpuStream::of(stream).faults, [](const auto &state) { return state->is_claimed(); });
+}
+
 int32_t stream_wait_event(tutti_stream *stream, tutti_event *event, tutti_error_sink *sink) {
   GpuStream &self = GpuStream::of(stream);
   return guarded(self.device->host(), sink, [&]() -> Status {
@@ -358,7 +362,8 @@ const tutti_buffer_table kBufferTable = {
 const tutti_stream_table kStreamTable = {
     sizeof(tutti_stream_table), stream_create, stream_release,     stream_synchronize,
     stream_wait_event,          event_create,  event_release,      event_record,
-    event_synchronize,          event_is_done, event_create_timed, event_elapsed};
+    event_synchronize,          event_is_done, event_create_timed, event_elapsed,
+    stream_has_failed};
 const tutti_transfer_table kTransferTable = {sizeof(tutti_transfer_table), transfer_allocate, transfer_release,
                                              transfer_read, transfer_write};
 
@@ -373,6 +378,11 @@ Result<std::shared_ptr<FaultState>> FaultState::create(std::vector<FaultText> te
 }
 
 FaultState::~FaultState() { (void)gpuFreeHost(record_); }
+
+bool FaultState::is_claimed() const {
+  const volatile FaultRecord &record = *record_;
+  return record.claimed != 0;
+}
 
 Status FaultState::take() {
   const volatile FaultRecord &record = *record_;

@@ -77,6 +77,8 @@ class FaultState {
   FaultState &operator=(const FaultState &) = delete;
 
   FaultRecord *record() const { return record_; }
+  /// Whether there is a fault, or is about to be one. Any time.
+  bool is_claimed() const;
   /// Ok, or the fault in the record, which is empty afterwards. No kernel that reports to it may be running.
   base::Status take();
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/step_reports.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/memory.h"
+
+namespace tutti::impl::distribute {
+
+using base::Result;
+using base::Status;
+
+double number_at(const void *address, tensor::DType dtype) {
+  double value = 0;
+  tensor::visit_dtype(dtype, [&]<typename T>(T) {
+    if constexpr (std::is_arithmetic_v<T>) value = static_cast<double>(*static_cast<const T *>(address));
+  });
+  return value;
+}
+
+Status StepReports::open(const StatePlan &plan, backend::Device &device, int32_t in_flight) {
+  loss_ = plan.find("report/loss");
+  ok_ = plan.find("report/ok");
+  offset_ = std::min(loss_->offset, ok_->offset);
+  const int64_t end = std::max(loss_->offset + loss_->storage_bytes, ok_->offset + ok_->storage_bytes);
+  bytes_ = static_cast<int64_t>(base::round_up(static_cast<size_t>(end - offset_), base::kAlignment));
+  bytes_ = std::min(bytes_, plan.arena_bytes(Arena::report) - offset_);
+  in_flight_ = 1;
+  if (in_flight > 1) {
+    Result<backend::HostMemory> memory = device.allocate_host(in_flight * bytes_);
+    if (memory.ok()) {
+      page_locked_ = std::move(*memory);
+      in_flight_ = in_flight;
+    }
+  }
+  if (in_flight_ == 1) alone_.resize(static_cast<size_t>(bytes_));
+  for (int32_t i = 0; in_flight_ > 1 && i < in_flight_; ++i) {
+    TUTTI_ASSIGN(copied_[static_cast<size_t>(i)], device.create_event());
+  }
+  return Status();
+}
+
+Status StepReports::begin(backend::Buffer &report) const {
+  const std::byte yes{1};
+  return report.write(ok_->offset, &yes, sizeof(yes));
+}
+
+std::byte *StepReports::copy_of(int64_t step) {
+  return in_flight_ == 1 ? alone_.data() : page_locked_.data() + static_cast<int64_t>(place_of(step)) * bytes_;
+}
+
+Status StepReports::issue(int64_t step, const backend::Buffer &report, backend::Stream &stream) {
+  TUTTI_TRY(report.read(offset_, copy_of(step), bytes_, &stream));
+  return in_flight_ == 1 ? Status() : copied_[place_of(step)].record(stream);
+}
+
+Result<StepReport> StepReports::wait(int64_t step, backend::Stream &stream) {
+  if (in_flight_ == 1) {
+    TUTTI_TRY(stream.synchronize());
+  } else {
+    TUTTI_TRY(copied_[place_of(step)].synchronize());
+    if (stream.has_failed()) TUTTI_TRY(stream.synchronize());
+  }
+  const std::byte *const copy = copy_of(step) - offset_;
+  return StepReport{number_at(copy + loss_->offset, loss_->dtype), number_at(copy + ok_->offset, ok_->dtype) != 0};
+}
+
+}  // namespace tutti::impl::distribute

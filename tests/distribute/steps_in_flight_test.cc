@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps that begin on devices before those before them are judged: a step that goes wrong leaves the weights, slots,
+// random numbers, losses and positions that it leaves where every step is judged before the next one begins.
+#include <chrono>
+#include <cmath>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "backend/lazy_backend.h"
+#include "base/json.h"
+#include "data/pipeline.h"
+#include "data/sources.h"
+#include "distribute/fault_case.h"
+#include "distribute/training_case.h"
+#include "runtime/backend_list.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+namespace base = impl::base;
+namespace data = impl::data;
+using impl::distribute::RunReport;
+using impl::distribute::Strategy;
+
+constexpr int64_t kBatch = 6;
+
+/// Which batches are bad: with features that are no numbers, or labels that are none of the classes, or unreadable.
+struct BadBatches {
+  std::set<int64_t> not_numbers = {}, wrong_labels = {}, unreadable = {};
+};
+
+static Result<data::DatasetRef> batches_with(const NetworkCase &network, int64_t batches, const BadBatches &bad) {
+  data::TransformArguments arguments;
+  arguments.map = [bad](const data::Element &input, data::Element &output) {
+    const int64_t number = input.lineage.index / kBatch;
+    if (bad.unreadable.contains(number)) return base::data_loss("batch ", number, " cannot be read");
+    output = input;
+    if (bad.not_numbers.contains(number)) {
+      TUTTI_ASSIGN(output.components[0], output.components[0].clone());
+      output.components[0].mutable_data_as<float>()[3] = NAN;
+    }
+    if (bad.wrong_labels.contains(number)) {
+      TUTTI_ASSIGN(output.components[1], output.components[1].clone());
+      output.components[1].mutable_data_as<int32_t>()[2] = 99;
+    }
+    return Status();
+  };
+  data::Pipeline pipeline(make_rows(batches * kBatch, network.features, network.classes, network.dtype, kBatch));
+  pipeline.apply("map_callback", {}, std::move(arguments));
+  return pipeline.build();
+}
+
+/// What training over one pass of batches leaves, bad ones passed over.
+struct Course {
+  State state;
+  std::vector<double> losses;
+  std::vector<std::string> errors;
+  std::string position;
+  int64_t step = 0, batches = 0;
+
+  bool operator==(const Course &) const = default;
+};
+
+static NetworkCase random_network() {
+  NetworkCase network = clipped_network();
+  network.dropout = true;  // random numbers by the batch counter
+  network.batch_norm = false;
+  return network;
+}
+
+/// `steps` in each run.
+static Course course_of(int32_t replicas, const data::DatasetRef &batches, int64_t steps,
+                        const TrainerOptions &options) {
+  const NetworkCase network = random_network();
+  const Model model = assert_ok_value(build_network(network));
+  const auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), options));
+  assert_ok(trainer->initialize());
+  assert_ok(trainer->attach_input(assert_ok_value(batches->make_iterator({}))));
+  Course course;
+  for (bool at_end = false; !at_end;) {
+    const Result<RunReport> report = trainer->run(steps, nullptr);
+    for (const double loss : trainer->loss_history()) {
+      if (std::isfinite(loss)) course.losses.push_back(loss);
+    }
+    if (!report.ok()) {
+      assert_true(course.errors.size() < 10);
+      course.errors.push_back(report.status().to_string());
+      continue;
+    }
+    at_end = report->reason == impl::distribute::StopReason::end_of_input;
+  }
+  assert_true(assert_ok_value(trainer->replicas_are_identical()));
+  course.state = state_of(*trainer);
+  course.position = assert_ok_value(trainer->input_state()).dump();
+  course.step = trainer->step();
+  course.batches = trainer->batch_counter();
+  return course;
+}
+
+static void check_same_course(int32_t replicas, const BadBatches &bad, const TrainerOptions &options,
+                              size_t expected_errors) {
+  const data::DatasetRef batches = assert_ok_value(batches_with(random_network(), 12, bad));
+  const Course alone = course_of(replicas, batches, 1, options);
+  assert_int_equal(alone.errors.size(), expected_errors);
+  for (const int64_t steps : {int64_t{-1}, int64_t{3}}) {
+    const Course together = course_of(replicas, batches, steps, options);
+    for (size_t i = 0; i < std::min(alone.errors.size(), together.errors.size()); ++i)
+      assert_string_equal(together.errors[i].c_str(), alone.errors[i].c_str());
+    assert_int_equal(together.errors.size(), alone.errors.size());
+    assert_int_equal(together.step, alone.step);
+    assert_int_equal(together.batches, alone.batches);
+    assert_string_equal(together.position.c_str(), alone.position.c_str());
+    assert_true(together.losses == alone.losses);
+    assert_true(together.state == alone.state);
+  }
+}
+
+static std::vector<int32_t> replica_counts() { return is_test_backend_slow() ? std::vector{1, 2} : std::vector{1, 3}; }
+
+static void test_losses_that_are_not_finite(void **) {
+  for (const int32_t replicas : replica_counts()) {
+    for (const std::set<int64_t> &numbers : std::vector<std::set<int64_t>>{{0}, {4}, {11}, {4, 5}, {3, 5, 6, 7}})
+      check_same_course(replicas, {.not_numbers = numbers}, {}, numbers.size());
+  }
+}
+
+static void test_data_that_the_device_finds_bad(void **) {
+  for (const int32_t replicas : replica_counts()) {
+    for (const std::set<int64_t> &numbers : std::vector<std::set<int64_t>>{{0}, {5}, {11}, {5, 6}})
+      check_same_course(replicas, {.wrong_labels = numbers}, {}, numbers.size());
+  }
+}
+
+static void test_bad_steps_before_unreadable_ones(void **) {
+  for (const int32_t replicas : replica_counts()) {
+    check_same_course(replicas, {.not_numbers = {4}, .unreadable = {5}}, {}, 2);
+    check_same_course(replicas, {.not_numbers = {4}, .unreadable = {6}}, {}, 2);
+    check_same_course(replicas, {.wrong_labels = {3, 4}, .unreadable = {2, 5}}, {}, 4);
+  }
+}
+
+static void test_with_accumulation_and_more_ahead(void **) {
+  TrainerOptions options;
+  options.accumulation = 2;
+  options.device_prefetch = 3;
+  for (const int32_t replicas : replica_counts())
+    check_same_course(replicas, {.not_numbers = {5, 9}}, options, 2);
+}
+
+/// When a step is issued the device has not done the one before it, but the one before that: it always has something to
+/// do, and never two steps to come.
+static void test_the_next_step_is_issued_while_one_runs(void **) {
+  std::vector<int64_t> done;  // steps, when one was issued
+  LazySettings settings;
+  settings.has_host_memory = false;
+  settings.late = Late::everything;
+  settings.on_run = [&] {
+    done.push_back(LazyBackend::runs());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the next batch is read
+  };
+  LazyBackend::begin(settings);
+  const auto backend = assert_ok_value(impl::backend::Backend::create(LazyBackend::entry, "{}", {}));
+  const NetworkCase network;
+  const Model model = assert_ok_value(build_network(network));
+  const auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(Strategy::one_device({backend, 0})), {}));
+  assert_ok(trainer->initialize());
+  assert_ok(trainer->attach_input(
+      assert_ok_value(make_endless_batch(8, network.features, network.classes, network.dtype)->make_iterator({}))));
+  assert_ok(trainer->run(2, nullptr));
+  done.clear();
+  const int64_t before = LazyBackend::runs();
+  const int64_t steps = 40;
+  assert_ok(trainer->run(steps, nullptr));
+  assert_int_equal(LazyBackend::runs() - before, steps);
+  assert_int_equal(done.size(), steps);
+  // A step is done when somebody waits for it. Nobody waits for the last that was issued, but where the next has no
+  // batch yet.
+  int64_t ahead = 0;
+  for (int64_t n = 1; n < steps; ++n) {
+    const int64_t missing = n - (done[static_cast<size_t>(n)] - before);
+    assert_true(missing == 0 || missing == 1);
+    ahead += missing;
+  }
+  assert_true(ahead > steps / 2);
+  assert_int_equal(trainer->describe()["steps_in_flight"].integer(), 2);
+}
+
+}  // namespace tutti::testing
+
+int main() {
+  using namespace tutti::testing;  // NOLINT(google-build-using-namespace)
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(test_losses_that_are_not_finite),
+      cmocka_unit_test(test_data_that_the_device_finds_bad),
+      cmocka_unit_test(test_bad_steps_before_unreadable_ones),
+      cmocka_unit_test(test_with_accumulation_and_more_ahead),
+      cmocka_unit_test(test_the_next_step_is_issued_while_one_runs),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
