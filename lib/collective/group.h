@@ -15,8 +15,9 @@
 // sorts, in one order, or refuses those with streams (local, fake).
 //
 // Order: sums run over the contributors 0, 1, 2, ... for each element, whatever the rank, slice or timing, so that
-// every rank gets the same bits, and the same bits run to run. The one exception are devices that a library connects
-// (device/): there the order is the library's, the same bits for every rank, run to run only where that is asked for.
+// every rank gets the same bits, and the same bits run to run. There are two exceptions. Of devices that a library
+// connects (device/) the order is the library's, the same bits for every rank, run to run only where that is asked for.
+// And an all_reduce may be asked to add in an order of its own (local/), which is the same for all ranks and runs.
 //
 // Never a hang: every wait ends when the group is aborted, when the limits' token is cancelled or when the deadline of
 // the group has passed, which names the ranks that did not arrive. An error is final: every later call on every rank

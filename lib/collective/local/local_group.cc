@@ -2,174 +2,15 @@
 #include "collective/local/local_group.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstring>
-#include <mutex>
 #include <string>
 
-#include "base/thread.h"
-#include "collective/local/bell.h"
-#include "collective/local/seats.h"
+#include "collective/local/local_rank.h"
 #include "collective/reduction.h"
 
 namespace tutti::impl::collective::local {
-namespace {
 
 using base::Status;
-
-constexpr int64_t scratch_bytes = 4096;
-// Reductions of so few bytes are published with their data: then nobody reads another rank's buffers, and one meeting
-// is enough.
-constexpr int64_t enclosed_bytes = 1024;
-constexpr int64_t chunk_alignment = 16;  // elements; keeps slices of different ranks on different cache lines
-
-/// A rank's published operation.
-struct Posted {
-  Operation operation;
-  std::vector<void *> buffers;
-  alignas(64) std::array<std::byte, enclosed_bytes> data;  // of all parts, one after the other, when they are enclosed
-};
-
-int64_t bytes_of(const Operation &operation) {
-  return operation.count * static_cast<int64_t>(tensor::size_bytes(operation.dtype));
-}
-
-bool is_enclosed(const Operation &operation, int32_t parts) {
-  const bool reduces = operation.kind == Kind::all_reduce || operation.kind == Kind::reduce_scatter;
-  return reduces && bytes_of(operation) * parts <= enclosed_bytes;
-}
-
-/// How far a rank is: operations begun, and how far it is with reading other ranks' buffers: operation * 4 + meetings
-/// passed in it.
-struct Reach {
-  int64_t posted = 0, progress = 0;
-};
-
-struct alignas(64) RankState {
-  std::atomic<int64_t> posted{0};
-  alignas(64) std::atomic<int64_t> progress{0};
-  alignas(64) std::array<Posted, max_pending_operations> ring;
-  alignas(64) std::array<std::byte, scratch_bytes> scratch;
-};
-
-/// What all ranks of a group share.
-class Shared {
- public:
-  Shared(int32_t size, int32_t parts, const LocalGroupOptions &options)
-      : size(size),
-        parts(parts),
-        timeout_ms(options.timeout_ms),
-        ranks(static_cast<size_t>(size)),
-        last_reach(static_cast<size_t>(size)),
-        seats(size, size <= base::available_cores() ? options.spin_us : 0) {
-    for (RankState &rank : ranks) {
-      for (Posted &posted : rank.ring)
-        posted.buffers.resize(static_cast<size_t>(parts));
-    }
-  }
-
-  const Posted &posted(int32_t rank, Ticket ticket) const {
-    return ranks[static_cast<size_t>(rank)].ring[static_cast<size_t>(ticket % max_pending_operations)];
-  }
-
-  void abort(const Status &cause) {
-    {
-      std::lock_guard lock(error_mutex);
-      if (!error.ok()) return;
-      error = cause.wrap(base::Code::aborted, "the group was given up");
-      dead.store(true, std::memory_order_seq_cst);
-      for (size_t r = 0; r < ranks.size(); ++r)
-        last_reach[r] = {ranks[r].posted, ranks[r].progress};
-    }
-    bell.ring();
-  }
-  Status read_error() const {
-    if (!dead.load(std::memory_order_acquire)) return Status();
-    std::lock_guard lock(error_mutex);
-    return error;
-  }
-
-  /// Whether all ranks have come so far. `reached` takes a Reach and what has its fields.
-  template <typename Reached>
-  bool all_reached(Reached reached) const {
-    return std::all_of(ranks.begin(), ranks.end(), reached);
-  }
-  /// Of a group that has died: Ok where all ranks had come so far before, else why it is dead. What this tells one
-  /// rank, it tells all: a rank that saw all come while the group lived is among those that had.
-  template <typename Reached>
-  Status outcome(Reached reached) const {
-    std::lock_guard lock(error_mutex);
-    const bool had_reached = std::all_of(last_reach.begin(), last_reach.end(), reached);
-    return had_reached ? Status() : error;
-  }
-
-  const int32_t size;
-  const int32_t parts;
-  const int64_t timeout_ms;
-  std::vector<RankState> ranks;
-  std::vector<Reach> last_reach;  // when the group died; guarded by error_mutex
-  Seats seats;
-  Bell bell;
-  std::atomic<bool> dead{false};
-
- private:
-  mutable std::mutex error_mutex;
-  Status error;  // guarded by error_mutex, set once before dead
-};
-
-class LocalRank : public Group {
- public:
-  LocalRank(std::shared_ptr<Shared> shared, int32_t rank)
-      : shared_(std::move(shared)),
-        rank_(rank),
-        sources_(static_cast<size_t>(shared_->size) * static_cast<size_t>(shared_->parts)) {}
-
-  int32_t rank() const override { return rank_; }
-  int32_t size() const override { return shared_->size; }
-  int32_t parts() const override { return shared_->parts; }
-
-  base::Result<Ticket> begin(const Operation &operation) override;
-  Status wait(Ticket ticket) override;
-  bool would_wait(Ticket ticket) const override {
-    return !shared_->all_reached([=](const auto &rank) { return rank.posted > ticket; });
-  }
-  void abort(const Status &cause) override { shared_->abort(cause); }
-  Status error() const override { return shared_->read_error(); }
-  void set_cancel(const base::CancelToken *token) override { cancel_ = token; }
-
- private:
-  RankState &self() { return shared_->ranks[static_cast<size_t>(rank_)]; }
-  const Posted &mine(Ticket ticket) const { return shared_->posted(rank_, ticket); }
-  int32_t first_contributor() const { return rank_ * parts(); }
-  bool owns(const Slice &slice) const { return slice.owner / parts() == rank_; }
-
-  Status complete(Ticket ticket);
-  /// Nothing to combine: one contributor, or no data.
-  Status alone(const Posted &posted);
-  Status check_agreement(Ticket ticket);
-  void collect_sources(Ticket ticket);
-  Status wait_for_posts(Ticket ticket);
-  Status meet(Ticket ticket, int32_t meeting);
-  template <typename Reached>
-  Status wait_for(Ticket ticket, Reached reached);
-  [[gnu::cold]] Status give_up(Ticket ticket, const std::string &missing);
-
-  void reduce_own_slices(const Operation &operation, const Posted &posted);
-  void reduce_enclosed(Ticket ticket, const Operation &operation, const Posted &posted);
-  void copy_scratch(const Operation &operation, const Posted &posted, const std::byte *scratch);
-  std::pair<int64_t, int64_t> chunk_of(int64_t count, int32_t rank) const;
-  void copy_to_parts(const Operation &operation, const Posted &posted, int64_t begin, int64_t end, const void *source);
-  Status all_reduce(Ticket ticket, const Operation &operation, const Posted &posted);
-  void gather_slices(const Operation &operation, const Posted &posted);
-  void gather_at_root(const Operation &operation);
-
-  std::shared_ptr<Shared> shared_;
-  int32_t rank_;
-  int64_t completed_ = 0;
-  const base::CancelToken *cancel_ = nullptr;
-  std::vector<void *> sources_;  // every contributor's buffer of the operation being completed
-};
 
 base::Result<Ticket> LocalRank::begin(const Operation &operation) {
   if (shared_->dead.load(std::memory_order_acquire)) return error();
@@ -178,7 +19,7 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
   const Ticket ticket = self().posted.load(std::memory_order_relaxed);
   // A slot may be used again when every rank is done with the operation that had it.
   for (const RankState &rank : shared_->ranks) {
-    const int64_t done = rank.progress.load(std::memory_order_seq_cst) / 4;
+    const int64_t done = rank.progress.load(std::memory_order_seq_cst) / most_meetings;
     if (ticket - done >= max_pending_operations) {
       return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
     }
@@ -206,7 +47,7 @@ Status LocalRank::wait(Ticket ticket) {
   while (completed_ <= ticket) {
     TUTTI_TRY(complete(completed_));
     ++completed_;
-    self().progress.store(completed_ * 4, std::memory_order_seq_cst);
+    self().progress.store(completed_ * most_meetings, std::memory_order_seq_cst);
     shared_->bell.ring();
   }
   return Status();
@@ -220,7 +61,7 @@ Status LocalRank::wait_for(Ticket ticket, Reached reached) {
   if (shared_->all_reached(reached) && !is_dead()) return Status();
   const base::Deadline deadline = base::Deadline::after_ms(shared_->timeout_ms);
   const auto over = [&] { return shared_->all_reached(reached) || is_dead(); };
-  const auto missing = [&](int32_t rank) { return !reached(shared_->ranks[static_cast<size_t>(rank)]); };
+  const auto missing = [&](int32_t rank) { return !reached(rank, shared_->ranks[static_cast<size_t>(rank)]); };
   if (!shared_->seats.wait(rank_, over, missing)) shared_->bell.wait(over, 0, deadline, cancel_);
   std::string listed;
   for (int32_t r = 0; r < shared_->size; ++r) {
@@ -245,14 +86,23 @@ Status LocalRank::give_up(Ticket ticket, const std::string &missing) {
 }
 
 Status LocalRank::wait_for_posts(Ticket ticket) {
-  return wait_for(ticket, [=](const auto &rank) { return rank.posted > ticket; });
+  return wait_for(ticket, [=](int32_t, const auto &rank) { return rank.posted > ticket; });
+}
+
+void LocalRank::pass(Ticket ticket, int32_t meeting) {
+  self().progress.store(ticket * most_meetings + meeting, std::memory_order_seq_cst);
+  shared_->bell.ring();
+}
+
+Status LocalRank::wait_for_rank(Ticket ticket, int32_t rank, int32_t meeting) {
+  const int64_t passed = ticket * most_meetings + meeting;
+  return wait_for(ticket, [=](int32_t r, const auto &other) { return r != rank || other.progress >= passed; });
 }
 
 Status LocalRank::meet(Ticket ticket, int32_t meeting) {
-  const int64_t reached = ticket * 4 + meeting;
-  self().progress.store(reached, std::memory_order_seq_cst);
-  shared_->bell.ring();
-  return wait_for(ticket, [=](const auto &rank) { return rank.progress >= reached; });
+  pass(ticket, meeting);
+  const int64_t passed = ticket * most_meetings + meeting;
+  return wait_for(ticket, [=](int32_t, const auto &rank) { return rank.progress >= passed; });
 }
 
 Status LocalRank::check_agreement(Ticket ticket) {
@@ -369,31 +219,6 @@ void LocalRank::copy_scratch(const Operation &operation, const Posted &posted, c
   }
 }
 
-std::pair<int64_t, int64_t> LocalRank::chunk_of(int64_t count, int32_t rank) const {
-  const int64_t blocks = (count + chunk_alignment - 1) / chunk_alignment;
-  const auto bound = [&](int64_t r) { return std::min(count, blocks * r / size() * chunk_alignment); };
-  return {bound(rank), bound(rank + 1)};
-}
-
-Status LocalRank::all_reduce(Ticket ticket, const Operation &operation, const Posted &posted) {
-  if (bytes_of(operation) <= scratch_bytes) {
-    std::byte *scratch = self().scratch.data();
-    reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), 0, operation.count, scratch);
-    TUTTI_TRY(meet(ticket, 1));
-    copy_scratch(operation, posted, scratch);
-    return Status();
-  }
-  const auto [begin, end] = chunk_of(operation.count, rank_);
-  reduce_range(operation.dtype, operation.reduction, sources_.data(), contributors(), begin, end,
-               sources_[static_cast<size_t>(first_contributor())]);
-  TUTTI_TRY(meet(ticket, 1));
-  for (int32_t r = 0; r < size(); ++r) {
-    const auto [first, last] = chunk_of(operation.count, r);
-    copy_to_parts(operation, posted, first, last, sources_[static_cast<size_t>(r * parts())]);
-  }
-  return meet(ticket, 2);
-}
-
 void LocalRank::gather_slices(const Operation &operation, const Posted &posted) {
   for (int32_t i = 0; i < operation.slice_count; ++i) {
     const Slice &slice = operation.slices[i];
@@ -411,12 +236,14 @@ void LocalRank::gather_at_root(const Operation &operation) {
   }
 }
 
-}  // namespace
-
 base::Result<std::vector<std::unique_ptr<Group>>> LocalGroup::create(int32_t size, int32_t parts,
                                                                      const LocalGroupOptions &options) {
   if (size < 1 || size > 1024 || parts < 1 || parts > 64) {
     return base::invalid_argument("a local group has 1 to 1024 ranks of 1 to 64 parts, got ", size, " of ", parts);
+  }
+  if (options.all_reduce == AllReduce::hierarchical && options.nodes.size() != static_cast<size_t>(size)) {
+    return base::invalid_argument("a hierarchical all_reduce of ", size, " ranks needs the node of each, got ",
+                                  options.nodes.size());
   }
   auto shared = std::make_shared<Shared>(size, parts, options);
   std::vector<std::unique_ptr<Group>> ranks;
