@@ -24,6 +24,18 @@ const (
 	PrecisionF16WhereFaster  Precision = "f16_where_faster"
 )
 
+// AllReduce is a choice of the option all_reduce.
+type AllReduce string
+
+const (
+	AllReduceAutomatic    AllReduce = "automatic"
+	AllReduceDevice       AllReduce = "device"
+	AllReduceHost         AllReduce = "host"
+	AllReduceRing         AllReduce = "ring"
+	AllReduceHierarchical AllReduce = "hierarchical"
+	AllReduceReduceToOne  AllReduce = "reduce_to_one"
+)
+
 // GradientDtype is a choice of the option gradient_dtype.
 type GradientDtype string
 
@@ -132,10 +144,20 @@ type RunOptions struct {
 	DevicePrefetch int64
 	// Threads that each replica may use; fewer when the context has not so many for all replicas. Default: 1.
 	ThreadsPerReplica int64
+	// How gradients are added up over devices. automatic: by what connects them; devices that share a memory update
+	// one copy of the weights and add up as they do, GPUs leave it to NCCL (RCCL) where each is one of its own and
+	// that is installed, others combine copies in the host's memory. device: by NCCL, or an error where that cannot
+	// be had. The others combine in the host's memory, and keep a copy of the weights for each device: host: each
+	// device's thread adds up an equal share; ring: each adds its gradients to what comes from its neighbour
+	// (Patarasuk and Yuan, 2009); hierarchical: within nodes of devices that reach one another, then between these;
+	// reduce_to_one: the first does it all. Sums differ by rounding. With determinism invariant automatic, host or
+	// reduce_to_one; without effect on one device. What is chosen, and why, is logged as training starts. Default:
+	// automatic.
+	AllReduce AllReduce
 	// bf16: gradients are rounded to bfloat16 before they are added up over devices that do not share memory, which
 	// halves what these send. Weights, slots and statistics stay f32, and so does what a device adds up of the
-	// batches of a step, which is rounded once. Only with determinism fast; without effect on one device and on
-	// processors. Default: f32.
+	// batches of a step, which is rounded once. Only with determinism fast; without effect on one device, and on
+	// processors unless all_reduce gives each its own weights. Default: f32.
 	GradientDtype GradientDtype
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool
@@ -184,6 +206,9 @@ func (o RunOptions) fill(handle uintptr) {
 		raw.Options_set_string(handle, "gradient_dtype", string(o.GradientDtype))
 	}
 	if o.KeepGradients {
+	if o.AllReduce != "" {
+		raw.Options_set_string(handle, "all_reduce", string(o.AllReduce))
+	}
 		raw.Options_set_bool(handle, "keep_gradients", o.KeepGradients)
 	}
 }

@@ -31,8 +31,8 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 
 /* An estimator. `strategy` NULL = the context's default one (one device). Options of schema "run" (NULL = defaults):
  * model_dir, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps,
- * determinism, logical_replicas, precision, accumulation_steps, device_prefetch, threads_per_replica, gradient_dtype,
- * keep_gradients. */
+ * determinism, logical_replicas, precision, accumulation_steps, device_prefetch, threads_per_replica, all_reduce,
+ * gradient_dtype, keep_gradients. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);

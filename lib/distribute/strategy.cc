@@ -33,33 +33,51 @@ class LocalStrategy : public Strategy {
 
   Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
                                     const GroupOptions &options) const override {
-    collective::local::LocalGroupOptions on_host;
-    on_host.timeout_ms = options.timeout_ms;
     ReplicaGroups groups;
-    groups.description = "host memory";
-    TUTTI_ASSIGN(groups.ranks, collective::local::LocalGroup::create(replica_count(), options.parts, on_host));
-    if (backend()->has_host_memory() || replica_count() * options.parts == 1) return groups;
-    TUTTI_TRY(reach_devices(devices, options, groups));
+    TUTTI_ASSIGN(collective::local::LocalGroupOptions local, on_host(options.all_reduce, devices, groups.description));
+    local.timeout_ms = options.timeout_ms;
+    TUTTI_ASSIGN(groups.ranks, collective::local::LocalGroup::create(replica_count(), options.parts, local));
+    const bool is_asked = options.all_reduce != AllReduceChoice::automatic;
+    const std::string how = is_asked ? groups.description + ", as all_reduce asks" : "";
+    groups.description = is_asked ? "host memory: " + how : "host memory";
+    if (replica_count() * options.parts == 1) return groups;
+    if (!backend()->has_host_memory()) {
+      TUTTI_TRY(reach_devices(devices, options, how, groups));
+    } else if (options.all_reduce == AllReduceChoice::device) {
+      return cannot_connect(base::unimplemented("devices of backend '", backend()->name(), "' are the host's memory"));
+    }
     return groups;
   }
 
  private:
+  static Status cannot_connect(const Status &why) {
+    return why.wrap(
+        "all_reduce asks for connected devices, and they cannot be connected (automatic, host, ring, "
+        "hierarchical and reduce_to_one do without)");
+  }
+
+  /// `how` the host was asked to add up; empty where it was not.
   static Status reach_devices(std::span<const backend::DeviceRef> devices, const GroupOptions &options,
-                              ReplicaGroups &groups) {
-    TUTTI_ASSIGN(const GroupChoice choice, chosen_group());
-    Status unconnected = base::unavailable("the environment's TUTTI_GROUP says so");
+                              const std::string &how, ReplicaGroups &groups) {
+    const bool is_asked = options.all_reduce != AllReduceChoice::automatic;
+    GroupChoice choice = options.all_reduce == AllReduceChoice::device ? GroupChoice::device : GroupChoice::staged;
+    if (!is_asked) {
+      TUTTI_ASSIGN(choice, chosen_group());
+    }
+    Status unconnected = base::unavailable(is_asked ? how : "the environment's TUTTI_GROUP says so");
     if (choice != GroupChoice::staged) {
       collective::device::DeviceGroupOptions between;
       between.timeout_ms = options.timeout_ms;
       between.repeatable = options.level != backend::Level::fast;
       unconnected = check_connected(devices, options, between);
       if (unconnected.ok()) {
-        groups.description = "connected devices";
+        groups.description = is_asked ? "connected devices, as all_reduce asks" : "connected devices";
         TUTTI_ASSIGN(groups.ranks, collective::device::connect(std::move(groups.ranks), devices, between));
         return Status();
       }
     }
     if (choice == GroupChoice::device) {
+      if (is_asked) return cannot_connect(unconnected);
       return unconnected.wrap("the environment's TUTTI_GROUP asks for connected devices, and they cannot be connected");
     }
     groups.description = "copies on the host: " + unconnected.message();

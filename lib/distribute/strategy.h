@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "collective/group.h"
+#include "distribute/all_reduce_choice.h"
 
 namespace tutti::impl::distribute {
 
@@ -36,7 +37,8 @@ using StrategyRef = std::shared_ptr<const Strategy>;
 /// The groups of one training run: one handle per local replica, in order.
 struct ReplicaGroups {
   std::vector<std::unique_ptr<collective::Group>> ranks;
-  /// How they combine, for people: "host memory", "connected devices", "copies on the host: <why>".
+  /// How they combine, for people: "host memory", "connected devices", "copies on the host: <why>", and how it was
+  /// asked for.
   std::string description;
 };
 
@@ -45,6 +47,7 @@ struct GroupOptions {
   int32_t parts = 1;  ///< contributors of each replica
   int64_t timeout_ms = 600000;
   backend::Level level = backend::Level::fast;
+  AllReduceChoice all_reduce = AllReduceChoice::automatic;
 };
 
 /// Which of the inputs of a training run is read here. An input is one walk over the data, whatever the number of
@@ -76,8 +79,9 @@ class Strategy {
 
   /// A new group over the replicas. `devices`: those of the strategy, open; operations may be on memory of theirs where
   /// the host does not reach it. Such devices are connected where their backend does that, else the host combines
-  /// copies. The environment's TUTTI_GROUP decides: "staged" takes copies, "device" makes it an error that devices
-  /// cannot be connected.
+  /// copies; the options may ask for one or the other, and for what the host does (all_reduce_choice.h). Where they do
+  /// not, the environment's TUTTI_GROUP decides: "staged" takes copies, "device" makes it an error that devices cannot
+  /// be connected.
   virtual base::Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
                                                   const GroupOptions &options) const = 0;
 

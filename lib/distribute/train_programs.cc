@@ -26,6 +26,7 @@ Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions
 
 bool shares_weights(const Strategy &strategy, const TrainerOptions &options, int32_t contributors) {
   if (contributors == 1 || options.lowering == Lowering::replicated) return false;
+  if (options.all_reduce != AllReduceChoice::automatic) return false;
   return strategy.backend()->has_host_memory();
 }
 
@@ -139,6 +140,11 @@ tensor::DType gradient_dtype(const TrainerOptions &options, int32_t contributors
 Status check(const TrainerOptions &options) {
   TUTTI_TRY(backend::check_precision(options.precision, options.level));
   TUTTI_TRY(check_gradient_dtype(options));
+  TUTTI_TRY(check_all_reduce(options.all_reduce, options.level));
+  if (options.lowering == Lowering::shared && options.all_reduce != AllReduceChoice::automatic) {
+    return base::invalid_argument("all_reduce is ", name(options.all_reduce),
+                                  ", which needs weights for each device: lowering shared has one copy of all");
+  }
   if (options.accumulation < 1) {
     return base::invalid_argument("accumulation must be at least 1, got ", options.accumulation);
   }

@@ -94,6 +94,7 @@ class TrainerSession : public Trainer {
   TrainerCounters counters() const override;
   base::Json describe() const override;
 
+  std::string how_gradients_are_added_up() const;
  private:
   Status open_replicas();
   void connect(std::span<const std::unique_ptr<Replica>> replicas);
@@ -193,9 +194,10 @@ void TrainerSession::connect(std::span<const std::unique_ptr<Replica>> replicas)
 
 Status TrainerSession::renew_groups() {
   TUTTI_ASSIGN(ReplicaGroups groups,
-               strategy_->make_groups(
-                   setup_->devices,
-                   {.parts = setup_->parts, .timeout_ms = options_.collective_timeout_ms, .level = options_.level}));
+               strategy_->make_groups(setup_->devices, {.parts = setup_->parts,
+                                                        .timeout_ms = options_.collective_timeout_ms,
+                                                        .level = options_.level,
+                                                        .all_reduce = options_.all_reduce}));
   group_description_ = std::move(groups.description);
   for (size_t r = 0; r < replicas_->size(); ++r)
     replicas_->replica(r).set_group(std::move(groups.ranks[r]));
@@ -457,6 +459,12 @@ base::Json TrainerSession::describe() const {
   return base::JsonObject{{"strategy", strategy_->describe()},
                           {"group", group_description_},
                           {"registered_bytes", registered_bytes},
+std::string TrainerSession::how_gradients_are_added_up() const {
+  if (setup_->programs.contributors == 1) return "there is one replica";
+  return setup_->programs.sums_in_finish ? "in the updates, which read those of all replicas in one memory"
+                                         : group_description_;
+}
+
                           {"contributors", setup_->programs.contributors},
                           {"device_prefetch", int64_t{options_.device_prefetch}},
                           {"late_steps", feeder_->late_steps()},
@@ -475,6 +483,7 @@ base::Json TrainerSession::describe() const {
                           {"executables", executables_.describe()}};
 }
 
+                          {"gradients", how_gradients_are_added_up()},
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::open(const graph::Model &train_model, StrategyRef strategy,

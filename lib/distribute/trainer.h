@@ -63,6 +63,8 @@ struct TrainerOptions {
   /// Clip gradients by global norm; 0 = what the model says.
   double clip_norm = 0;
   Lowering lowering = Lowering::automatic;
+  /// How gradients are added up over devices. Any choice but automatic makes the lowering replicated.
+  AllReduceChoice all_reduce = AllReduceChoice::automatic;
   /// Level invariant: logical replicas, whatever the number of devices, which must divide it.
   int32_t logical_replicas = 4;
   int32_t threads_per_replica = 1;

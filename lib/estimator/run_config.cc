@@ -85,6 +85,7 @@ distribute::TrainerOptions RunConfig::trainer_options() const {
   options.accumulation = static_cast<int32_t>(accumulation);
   options.clip_norm = clip_norm;
   options.lowering = lowering;
+  options.all_reduce = all_reduce;
   options.logical_replicas = static_cast<int32_t>(logical_replicas);
   options.device_prefetch = static_cast<int32_t>(device_prefetch);
   options.threads_per_replica = static_cast<int32_t>(threads_per_replica);
@@ -101,6 +102,9 @@ Json RunConfig::to_json() const {
       {"seed", seed}, {"level", std::string(name_of(level))}, {"accumulation", accumulation}, {"clip_norm", clip_norm}};
   if (level == backend::Level::invariant) object.emplace_back("logical_replicas", logical_replicas);
   if (precision != backend::Precision::f32) object.emplace_back("precision", std::string(name(precision)));
+  if (all_reduce != distribute::AllReduceChoice::automatic) {
+    object.emplace_back("all_reduce", std::string(name(all_reduce)));
+  }
   if (gradient_dtype == tensor::DType::bf16) object.emplace_back("gradient_dtype", "bf16");
   return object;
 }

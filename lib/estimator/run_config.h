@@ -40,6 +40,8 @@ struct RunConfig {
   /// Gradients are clipped by their global norm; 0 = what the model says.
   double clip_norm = 0;
   distribute::Lowering lowering = distribute::Lowering::automatic;
+  /// How gradients are added up over devices (TrainerOptions).
+  distribute::AllReduceChoice all_reduce = distribute::AllReduceChoice::automatic;
   /// Level invariant: logical replicas. The number of replicas must divide it.
   int64_t logical_replicas = 4;
   int64_t threads_per_replica = 1;

@@ -261,6 +261,11 @@ void TrainSession::log_start() {
   state_->logger().info("training from step ", step(), " on ", replicas, replicas == 1 ? " replica" : " replicas",
                         ": global batch size ", batch_size, ", at most ", (batch_size + replicas - 1) / replicas,
                         " rows per replica");
+  const base::Json how = trainer_->describe();
+  const base::Json *gradients = how.is_object() ? how.find("gradients") : nullptr;
+  if (replicas > 1 && gradients != nullptr) {
+    state_->logger().info("gradients of ", replicas, " replicas are added up: ", gradients->string());
+  }
 }
 
 }  // namespace tutti::impl::estimator

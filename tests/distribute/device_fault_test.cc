@@ -121,6 +121,21 @@ static void test_which_group_is_taken(void **) {
   setenv("TUTTI_GROUP", "gossip", 1);
   fails(2, "expected \"staged\" or \"device\"");
   unsetenv("TUTTI_GROUP");
+  TrainerOptions options;
+  const auto with = [&](impl::distribute::AllReduceChoice choice, int32_t replicas) {
+    options.all_reduce = choice;
+    return group_of(*open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, options));
+  };
+  using impl::distribute::AllReduceChoice;
+  assert_string_equal(with(AllReduceChoice::device, 2).c_str(), "connected devices, as all_reduce asks");
+  assert_string_equal(with(AllReduceChoice::ring, 2).c_str(), "copies on the host: ring, as all_reduce asks");
+  // GPUs 0 and 1 are connected, and 2 and 3.
+  assert_contains(with(AllReduceChoice::hierarchical, 4).c_str(),
+                  "nodes emulated:0 emulated:1 | emulated:2 emulated:3");
+  options.all_reduce = AllReduceChoice::device;
+  assert_error_contains(Trainer::open(model, assert_ok_value(make_test_strategy(5)), options), "are both on GPU 0");
+  assert_error_contains(Trainer::open(model, assert_ok_value(make_test_strategy(5)), options),
+                        "automatic, host, ring, hierarchical and reduce_to_one do without");
   setenv("TUTTI_EMULATED_NCCL", "refuse", 1);
   fails(2, "connecting devices: NCCL says");
   unsetenv("TUTTI_EMULATED_NCCL");

@@ -182,6 +182,22 @@ static void test_clipping(void **) {
   check_equality(network, twenty_steps(25), {2, 3, 4}, "clipping");
 }
 
+/// However gradients are added up, and whatever else is done to them.
+static void test_ways_to_add_up(void **) {
+  using impl::distribute::AllReduceChoice;
+  NetworkCase network;
+  network.optimizer = Optimizer::momentum;
+  network.hidden = 200;  // more than fits into words
+  network.clip = 0.1;
+  network.batch_norm = true;
+  for (const AllReduceChoice choice :
+       {AllReduceChoice::host, AllReduceChoice::ring, AllReduceChoice::hierarchical, AllReduceChoice::reduce_to_one}) {
+    RunCase run = twenty_steps(25);
+    run.options.all_reduce = choice;
+    check_equality(network, run, {2, 3, 4}, std::string(name(choice)));
+  }
+}
+
 static void test_replicated_weights(void **) {
   NetworkCase network;
   network.optimizer = Optimizer::momentum;
@@ -267,6 +283,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_clipping),
     cmocka_unit_test(tutti::testing::test_replicated_weights),
     cmocka_unit_test(tutti::testing::test_level_invariant),
+    cmocka_unit_test(tutti::testing::test_ways_to_add_up),
     cmocka_unit_test(tutti::testing::test_repeatable),
 };
 TEST_MAIN(tests)
