@@ -735,6 +735,21 @@ type OptimizerSgdOptions struct {
 	Nesterov bool
 	// Adds this times the weight to the gradient. Default: 0.
 	WeightDecay float64
+	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = not. Default: 0.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
+	// tutti_graph_set_gradient_clip_norm limits that of all: g * clip_norm / max(|g|, clip_norm); 0 = not. Default:
+	// 0.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+	// is set; less than 1; 0 = none. Default: 0.
+	AverageDecay float64
+	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
+	// are young. Default: false.
+	AverageRamp bool
+	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
+	AverageStart int64
 }
 
 // OptimizerSgd: Stochastic gradient descent, with momentum (Polyak, 1964) or Nesterov's variant (Sutskever et al.,
@@ -752,6 +767,21 @@ func (g *Graph) OptimizerSgd(learningRate Value, options ...OptimizerSgdOptions)
 	if o.WeightDecay != 0 {
 		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
@@ -763,6 +793,21 @@ type OptimizerAdamOptions struct {
 	Beta2 *float64
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
+	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = not. Default: 0.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
+	// tutti_graph_set_gradient_clip_norm limits that of all: g * clip_norm / max(|g|, clip_norm); 0 = not. Default:
+	// 0.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+	// is set; less than 1; 0 = none. Default: 0.
+	AverageDecay float64
+	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
+	// are young. Default: false.
+	AverageRamp bool
+	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
+	AverageStart int64
 }
 
 // OptimizerAdam: Adam (Kingma and Ba, 2015).
@@ -779,6 +824,21 @@ func (g *Graph) OptimizerAdam(learningRate Value, options ...OptimizerAdamOption
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
@@ -792,6 +852,21 @@ type OptimizerAdamwOptions struct {
 	Beta2 *float64
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
+	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = not. Default: 0.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
+	// tutti_graph_set_gradient_clip_norm limits that of all: g * clip_norm / max(|g|, clip_norm); 0 = not. Default:
+	// 0.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+	// is set; less than 1; 0 = none. Default: 0.
+	AverageDecay float64
+	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
+	// are young. Default: false.
+	AverageRamp bool
+	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
+	AverageStart int64
 }
 
 // OptimizerAdamw: Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
@@ -810,6 +885,21 @@ func (g *Graph) OptimizerAdamw(learningRate Value, options ...OptimizerAdamwOpti
 	}
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
 	}
 	return Value(raw.Graph_end(g.handle, nil))
 }

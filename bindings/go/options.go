@@ -159,6 +159,10 @@ type RunOptions struct {
 	// batches of a step, which is rounded once. Only with determinism fast; without effect on one device, and on
 	// processors unless all_reduce gives each its own weights. Default: f32.
 	GradientDtype GradientDtype
+	// Evaluates and predicts with the weights themselves where the optimizer keeps moving averages of them
+	// (average_decay); those are used without it. Training, and reading a variable by its name, is about the
+	// weights themselves in any case.
+	RawWeights bool
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool
 }
@@ -202,13 +206,16 @@ func (o RunOptions) fill(handle uintptr) {
 	if o.ThreadsPerReplica != 0 {
 		raw.Options_set_i64(handle, "threads_per_replica", o.ThreadsPerReplica)
 	}
-	if o.GradientDtype != "" {
-		raw.Options_set_string(handle, "gradient_dtype", string(o.GradientDtype))
-	}
-	if o.KeepGradients {
 	if o.AllReduce != "" {
 		raw.Options_set_string(handle, "all_reduce", string(o.AllReduce))
 	}
+	if o.GradientDtype != "" {
+		raw.Options_set_string(handle, "gradient_dtype", string(o.GradientDtype))
+	}
+	if o.RawWeights {
+		raw.Options_set_bool(handle, "raw_weights", o.RawWeights)
+	}
+	if o.KeepGradients {
 		raw.Options_set_bool(handle, "keep_gradients", o.KeepGradients)
 	}
 }
@@ -248,6 +255,8 @@ type PredictorOptions struct {
 	Precision Precision
 	// Threads that each device may use; fewer when the context has not so many for all devices. Default: 1.
 	ThreadsPerReplica int64
+	// As for run: an estimator's run that has it decides for its predictors, too.
+	RawWeights bool
 }
 
 func (o PredictorOptions) schema() string { return "predictor" }
@@ -261,5 +270,8 @@ func (o PredictorOptions) fill(handle uintptr) {
 	}
 	if o.ThreadsPerReplica != 0 {
 		raw.Options_set_i64(handle, "threads_per_replica", o.ThreadsPerReplica)
+	}
+	if o.RawWeights {
+		raw.Options_set_bool(handle, "raw_weights", o.RawWeights)
 	}
 }

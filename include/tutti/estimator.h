@@ -32,7 +32,7 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 /* An estimator. `strategy` NULL = the context's default one (one device). Options of schema "run" (NULL = defaults):
  * model_dir, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps,
  * determinism, logical_replicas, precision, accumulation_steps, device_prefetch, threads_per_replica, all_reduce,
- * gradient_dtype, keep_gradients. */
+ * gradient_dtype, raw_weights, keep_gradients. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
@@ -46,7 +46,9 @@ TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_
                                         tutti_result **result, tutti_error **err);
 
 /* Metrics, loss (the mean over examples), step and examples over the dataset, or over its first
- * `steps` batches (0 = all). TUTTI_FAILED_PRECONDITION when there are no trained weights. */
+ * `steps` batches (0 = all). Where the optimizer keeps moving averages of the weights (average_decay) it is they that
+ * are evaluated, unless the run option raw_weights is set. TUTTI_FAILED_PRECONDITION when there are no trained
+ * weights. */
 TUTTI_API int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
                                            tutti_cancel *cancel, tutti_result **result, tutti_error **err);
 
@@ -75,11 +77,12 @@ TUTTI_API const char *tutti_estimator_get_variable_name(const tutti_estimator *e
 /* A copy of the variable's value. */
 TUTTI_API int32_t tutti_estimator_read_variable(tutti_estimator *estimator, const char *name, tutti_tensor **out,
                                                 tutti_error **err);
-/* Same type and shape. Training goes on with it from the next step; evaluate and predict use it at once. */
+/* Same type and shape. Training goes on with it from the next step; evaluate and predict use it at once, but where they
+ * use moving averages: of those "<variable>/average" is the one to write. */
 TUTTI_API int32_t tutti_estimator_write_variable(tutti_estimator *estimator, const char *name,
                                                  const tutti_tensor *value, tutti_error **err);
 /* A copy of the gradient of the last step for one variable: over all rows of the step, as the optimizer got it but for
- * a clip by global norm. TUTTI_FAILED_PRECONDITION without the run option keep_gradients and before the first step,
+ * clips. TUTTI_FAILED_PRECONDITION without the run option keep_gradients and before the first step,
  * TUTTI_NOT_FOUND when the variable is not trained. */
 TUTTI_API int32_t tutti_estimator_read_gradient(tutti_estimator *estimator, const char *variable, tutti_tensor **out,
                                                 tutti_error **err);

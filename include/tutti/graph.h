@@ -62,7 +62,10 @@ TUTTI_API void tutti_graph_set_output(tutti_graph *graph, const char *name, tutt
 TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
 /* A named scalar that train and evaluate report, exact over all examples. */
 TUTTI_API void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value value);
-/* Limits the global norm of all gradients before the update. */
+/* Limits the global norm of all gradients before the update: each is multiplied by norm / max(global norm, norm). The
+ * optimizers' attributes clip_value and clip_norm limit single elements, and the norm of each variable's gradient. Any
+ * of the three may be combined: by value first, then by each norm, then by the global one, of what is left. All are
+ * about the gradient of the global batch, of all replicas and micro-batches. */
 TUTTI_API void tutti_graph_set_gradient_clip_norm(tutti_graph *graph, double norm);
 
 /* --- ops, layers, losses, optimizers by name ---------------------------------------------------------------------- */

@@ -39,6 +39,7 @@ Result<prediction::PredictorOptions> predictor_options(const tutti_options *opti
   result.level = level_of(resolved.text("determinism"));
   result.precision = backend::precision_of(resolved.text("precision"));
   result.threads_per_device = resolved.i64("threads_per_replica");
+  result.raw_weights = resolved.flag("raw_weights");
   return result;
 }
 

@@ -19,6 +19,8 @@ inline constexpr std::string_view kUnfinishedPrefix = ".unfinished-checkpoint-";
 
 inline constexpr std::string_view kWeightsFile = "weights.safetensors";
 inline constexpr std::string_view kSlotsFile = "slots.safetensors";
+/// Slots that predicting may need: the moving averages.
+inline constexpr std::string_view kAveragesFile = "averages.safetensors";
 inline constexpr std::string_view kGraphFile = "graph.json";
 inline constexpr std::string_view kManifestFile = "manifest.json";
 

@@ -60,6 +60,9 @@ Result<Checkpoint> read_verified(const std::string &path, const ReadOptions &opt
   std::vector<tensor::Tensor> tensors;
   int64_t total = 0;
   TUTTI_TRY(add_tensors(path, *weights, StateRole::weight, &total, &entries, &tensors));
+  if (const FileRecord *averages = manifest.find_file(kAveragesFile)) {
+    TUTTI_TRY(add_tensors(path, *averages, StateRole::slot, &total, &entries, &tensors));
+  }
   if (const FileRecord *slots = manifest.find_file(kSlotsFile); slots != nullptr && options.slots) {
     TUTTI_TRY(add_tensors(path, *slots, StateRole::slot, &total, &entries, &tensors));
   }

@@ -31,7 +31,7 @@ struct CheckpointName {
 base::Result<std::vector<CheckpointName>> list_checkpoints(const std::string &directory);
 
 struct ReadOptions {
-  bool slots = true;  // false leaves the training state out: predictors need none
+  bool slots = true;  // false leaves out what only training needs: all slots but moving averages
 };
 
 /// A verified checkpoint in memory.

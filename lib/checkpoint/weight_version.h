@@ -28,12 +28,17 @@ namespace tutti::impl::checkpoint {
 /// Which of a checkpoint's files an entry belongs to: what predicting needs, and what only training needs.
 enum class StateRole : int32_t { weight = 1, slot = 2 };
 
+/// The slot that holds a variable's moving average: predicting may need that one, too.
+inline constexpr std::string_view kAverageSlot = "average";
+
 /// One named tensor of a version.
 struct StateEntry {
   std::string name;  // a variable's name; for a slot "<variable>/<slot>"
   StateRole role = StateRole::weight;
   tensor::DType dtype = tensor::DType::f32;
   tensor::Shape shape;
+
+  bool is_average() const { return role == StateRole::slot && name.substr(name.rfind('/') + 1) == kAverageSlot; }
 };
 
 class WeightVersion : public base::Object {

@@ -26,17 +26,22 @@ std::string unfinished_name(int64_t step) {
   return base::concat(kUnfinishedPrefix, step, ".", static_cast<int64_t>(getpid()), ".", counter.fetch_add(1));
 }
 
-Status add_tensors(const std::string &directory, std::string_view name, StateRole role, const WeightVersion &state,
+std::string_view file_of(const StateEntry &entry) {
+  if (entry.role == StateRole::weight) return kWeightsFile;
+  return entry.is_average() ? kAveragesFile : kSlotsFile;
+}
+
+Status add_tensors(const std::string &directory, std::string_view name, const WeightVersion &state,
                    const base::CancelToken *cancel, Manifest *manifest) {
   std::vector<SafetensorsItem> items;
   std::vector<size_t> indices;
   for (size_t i = 0; i < state.entries().size(); ++i) {
     const StateEntry &entry = state.entries()[i];
-    if (entry.role != role) continue;
+    if (file_of(entry) != name) continue;
     items.push_back({entry.name, entry.dtype, entry.shape});
     indices.push_back(i);
   }
-  if (items.empty() && role == StateRole::slot) return Status();
+  if (items.empty() && name != kWeightsFile) return Status();
   TUTTI_ASSIGN(const std::string path, base::child_path(directory, name));
   const auto source = [&](size_t index) { return state.read(indices[index]); };
   TUTTI_ASSIGN(const FileSummary summary, write_safetensors(path, items, source, {{"format", "tutti"}}, cancel));
@@ -60,8 +65,8 @@ Status write_files(const std::string &directory, const Snapshot &snapshot, const
   manifest.iterator = snapshot.iterator;
   manifest.metrics = snapshot.metrics;
   TUTTI_TRY(base::make_directories(directory));
-  TUTTI_TRY(add_tensors(directory, kWeightsFile, StateRole::weight, *snapshot.state, cancel, &manifest));
-  TUTTI_TRY(add_tensors(directory, kSlotsFile, StateRole::slot, *snapshot.state, cancel, &manifest));
+  for (const std::string_view name : {kWeightsFile, kAveragesFile, kSlotsFile})
+    TUTTI_TRY(add_tensors(directory, name, *snapshot.state, cancel, &manifest));
   if (!snapshot.graph_text.empty()) TUTTI_TRY(add_text(directory, kGraphFile, snapshot.graph_text, &manifest));
   TUTTI_TRY(base::check(cancel));
   TUTTI_TRY(base::write_file_synced(base::concat(directory, "/", kManifestFile), manifest_text(manifest)));

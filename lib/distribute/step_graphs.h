@@ -23,7 +23,7 @@
 //
 // One contributor with one micro-batch to a step needs no sums to wait for: then both are joined to one program, where
 // each variable is updated as soon as its gradient is there and its old value no longer needed, and gradients are
-// never stored. Not so when gradients are clipped by their norm, scaled, asked for, or made by the model; nor when a
+// never stored. Not so when gradients are clipped by a norm, scaled, asked for, or made by the model; nor when a
 // node behind the first update could still refuse its input.
 //
 // Threads: functions without state; the graphs are sealed.

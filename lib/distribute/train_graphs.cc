@@ -4,9 +4,11 @@
 #include <unordered_map>
 
 #include "distribute/frontier.h"
+#include "distribute/gradient_clip.h"
 #include "distribute/loss_scale.h"
 #include "distribute/step_graphs.h"
 #include "distribute/step_writes.h"
+#include "distribute/weight_averages.h"
 #include "graph/autodiff.h"
 #include "graph/clone.h"
 #include "graph/op_registry.h"
@@ -37,6 +39,10 @@ struct Start {
   ValueId seed = graph::kNoValue;  // d loss / d value, in the tail's graph
   bool early = true;               // the seed is known before the sums are
 };
+
+double global_clip_norm(const Model &model, const StepGraphOptions &options) {
+  return options.clip_norm > 0 ? options.clip_norm : model.train->clip_global_norm.value_or(0);
+}
 
 /// Builds the graphs of one training model.
 class TrainGraphBuilder {
@@ -383,30 +389,12 @@ class TrainGraphBuilder {
     return finish_.status();
   }
 
-  double clip_norm() const {
-    return options_.clip_norm > 0 ? options_.clip_norm : model_.train->clip_global_norm.value_or(0);
-  }
-
   Status clip() {
-    const double limit = clip_norm();
-    if (limit <= 0 || gradients_.empty()) return Status();
-    ValueId square = graph::kNoValue;
-    for (auto &[variable, gradient] : gradients_) {
-      gradient = finish_.cast(gradient, variable->dtype);
-      const ValueId part = finish_.cast(finish_.reduce_sum(finish_.unary("square", gradient)), DType::f64);
-      square = square == graph::kNoValue ? part : finish_.add(square, part);
-    }
-    if (options_.slices > 1) square = finish_.op("all_reduce", {square}, {{"label", std::string("gradient norm")}});
-    const ValueId norm = finish_.unary("sqrt", square);
-    report("gradient_norm", norm);
-    ok_ = finish_.op("logical_and", {ok_, finish_.unary("is_finite", norm)});
-    const ValueId bound = finish_.constant(limit, DType::f64);
-    // limit / max(norm, limit) is 1 for a norm within the limit.
-    const ValueId factor = finish_.div(bound, finish_.op("maximum", {norm, bound}));
-    for (auto &[variable, gradient] : gradients_) {
-      gradient = finish_.mul(gradient, finish_.cast(factor, variable->dtype));
-    }
-    return finish_.status();
+    const graph::TrainSpec &train = *model_.train;
+    const GradientLimits limits{train.clip, global_clip_norm(model_, options_), options_.slices > 1};
+    TUTTI_ASSIGN(const ValueId norm, clip_gradients(finish_, limits, gradients_, ok_));
+    if (norm != graph::kNoValue) report("gradient_norm", norm);
+    return Status();
   }
 
   Result<ValueId> learning_rate() {
@@ -430,6 +418,8 @@ class TrainGraphBuilder {
     TUTTI_ASSIGN(const ValueId rate, learning_rate());
     const bool counts = std::any_of(definition->inputs.begin(), definition->inputs.end(),
                                     [](const graph::InputDefinition &input) { return input.name == "iteration"; });
+    const bool averages = model_.train->average.is_on() && !gradients_.empty();
+    const ValueId average_step = averages ? average_rate(finish_, model_.train->average) : graph::kNoValue;
     for (const auto &[variable, gradient] : gradients_) {
       finish_.push_root_scope("update/" + variable->name);
       GraphBuilder::Values inputs{read_slice("weight/" + variable->name, variable->name), gradient};
@@ -445,9 +435,15 @@ class TrainGraphBuilder {
       TUTTI_TRY(finish_.status());
       for (size_t i = 0; i < outputs.size(); ++i)
         finish_.state_write(updated[i], outputs[i]);
+      if (averages) update_average(variable->name, updated[0], average_step);
       finish_.pop_scope();
     }
     return finish_.status();
+  }
+
+  void update_average(const std::string &variable, ValueId weight, ValueId rate) {
+    const std::string entry = average_entry(variable);
+    finish_.state_write(follow_weight(finish_, read_slice(entry, variable), weight, rate, ok_), entry);
   }
 
   Status update_aggregates() {
@@ -483,8 +479,13 @@ class TrainGraphBuilder {
       state.push_back({"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name,
                        factored_.has(variable->name) ? variable->dims[1] : 0});
     }
+    std::erase_if(ordered, [&](const VariableSpec *variable) { return sets_of_.count(variable->name) == 0; });
+    // In front, so that what predictions read of the slots is one range.
     for (const VariableSpec *variable : ordered) {
-      if (sets_of_.count(variable->name) == 0) continue;
+      if (!model_.train->average.is_on()) break;
+      state.push_back({average_entry(variable->name), Arena::slots, variable->dtype, variable->dims, variable->name});
+    }
+    for (const VariableSpec *variable : ordered) {
       for (const graph::SlotSpec &slot : model_.train->optimizer.slots) {
         state.push_back({"slot/" + variable->name + "/" + slot.name, Arena::slots, variable->dtype, variable->dims,
                          variable->name});
@@ -516,7 +517,7 @@ class TrainGraphBuilder {
 
   GraphBuilder finish_;
   ValueId ok_ = graph::kNoValue;
-  std::vector<std::pair<const VariableSpec *, ValueId>> gradients_;
+  VariableGradients gradients_;
   std::vector<StateSpec> reports_;
 
   TrainGraphs result_;
@@ -525,8 +526,9 @@ class TrainGraphBuilder {
 bool may_be_joined(const Model &model, const StepGraphOptions &options) {
   if (options.contributors > 1 || options.accumulation > 1 || options.keep_gradients || options.scales_loss)
     return false;
-  // The norm of all gradients comes before the first update; gradients that the model made may be anything.
-  return options.clip_norm <= 0 && model.train && !model.train->clip_global_norm && model.train->gradients.empty();
+  // Norms, which may not be finite, come before the first update; gradients that the model made may be anything.
+  return model.train && global_clip_norm(model, options) <= 0 && model.train->clip.norm <= 0 &&
+         model.train->gradients.empty();
 }
 
 bool is_index(const Graph &graph, ValueId value) {

@@ -10,6 +10,7 @@
 #include "distribute/initial_values.h"
 #include "distribute/replica_set.h"
 #include "distribute/train_programs.h"
+#include "distribute/weight_averages.h"
 #include "tensor/half.h"
 
 namespace tutti::impl::distribute {
@@ -93,8 +94,8 @@ class TrainerSession : public Trainer {
   Result<bool> replicas_are_identical() override { return weights_.copies_are_identical(); }
   TrainerCounters counters() const override;
   base::Json describe() const override;
-
   std::string how_gradients_are_added_up() const;
+
  private:
   Status open_replicas();
   void connect(std::span<const std::unique_ptr<Replica>> replicas);
@@ -114,6 +115,7 @@ class TrainerSession : public Trainer {
   Result<Tensor> read_entry(std::string_view prefix, std::string_view name, std::string_view what) const;
   Status check_version(const checkpoint::WeightVersion &version) const;
   Status write_slots(const checkpoint::WeightVersion *version);
+  Status write_average(const std::string &variable, const checkpoint::WeightVersion *version);
   Status add_gradient_set(const StateEntry &entry, std::string_view variable, double factor, Tensor &total) const;
 
   const graph::Model model_;
@@ -225,7 +227,11 @@ Result<Tensor> TrainerSession::read_entry(std::string_view prefix, std::string_v
 Status TrainerSession::set_variable(std::string_view name, const Tensor &value) {
   const bool slot = is_slot(name);
   TUTTI_ASSIGN(const StateEntry *entry, find_entry(slot ? "slot/" : "weight/", name, slot ? "slot" : "variable"));
-  return weights_.write(*entry, value);
+  TUTTI_TRY(weights_.write(*entry, value));
+  const StateEntry *average = slot ? nullptr : setup_->plan.find(average_entry(name));
+  // Averages begin with the weights as they are then.
+  const bool begins = average != nullptr && step_ - loss_scale_.skipped_steps <= model_.train->average.start;
+  return begins ? weights_.write(*average, value) : Status();
 }
 
 Status TrainerSession::set_host_scalar(std::string_view name, double value) {
@@ -266,8 +272,20 @@ Status TrainerSession::write_slots(const checkpoint::WeightVersion *version) {
                                                   : filled(entry->dtype, entry->dims, slot.initial));
       TUTTI_TRY(weights_.write(*entry, value));
     }
+    TUTTI_TRY(write_average(variable.name, version));
   }
   return Status();
+}
+
+/// The version's, else the weight.
+Status TrainerSession::write_average(const std::string &variable, const checkpoint::WeightVersion *version) {
+  const StateEntry *average = setup_->plan.find(average_entry(variable));
+  if (average == nullptr) return Status();
+  const std::string name = base::concat(variable, "/", checkpoint::kAverageSlot);
+  const int64_t found = version == nullptr ? -1 : version->find(checkpoint::StateRole::slot, name);
+  TUTTI_ASSIGN(const Tensor value,
+               found >= 0 ? version->read(static_cast<size_t>(found)) : read_entry("weight/", variable, "variable"));
+  return weights_.write(*average, value);
 }
 
 Status TrainerSession::check_version(const checkpoint::WeightVersion &version) const {
@@ -441,6 +459,12 @@ TrainerCounters TrainerSession::counters() const {
   return counters;
 }
 
+std::string TrainerSession::how_gradients_are_added_up() const {
+  if (setup_->programs.contributors == 1) return "there is one replica";
+  return setup_->programs.sums_in_finish ? "in the updates, which read those of all replicas in one memory"
+                                         : group_description_;
+}
+
 base::Json TrainerSession::describe() const {
   base::JsonArray arenas;
   for (int32_t a = 0; a < arena_count; ++a) {
@@ -458,13 +482,8 @@ base::Json TrainerSession::describe() const {
   const DeviceInputCounters inputs = counters().device_inputs;
   return base::JsonObject{{"strategy", strategy_->describe()},
                           {"group", group_description_},
+                          {"gradients", how_gradients_are_added_up()},
                           {"registered_bytes", registered_bytes},
-std::string TrainerSession::how_gradients_are_added_up() const {
-  if (setup_->programs.contributors == 1) return "there is one replica";
-  return setup_->programs.sums_in_finish ? "in the updates, which read those of all replicas in one memory"
-                                         : group_description_;
-}
-
                           {"contributors", setup_->programs.contributors},
                           {"device_prefetch", int64_t{options_.device_prefetch}},
                           {"late_steps", feeder_->late_steps()},
@@ -483,7 +502,6 @@ std::string TrainerSession::how_gradients_are_added_up() const {
                           {"executables", executables_.describe()}};
 }
 
-                          {"gradients", how_gradients_are_added_up()},
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::open(const graph::Model &train_model, StrategyRef strategy,

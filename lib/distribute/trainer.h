@@ -225,7 +225,8 @@ class Trainer : public TrainerVariables, public TrainerProgress {
   /// Ends a run in progress at its next step boundary, with reason stopped. Any thread.
   virtual void request_stop() = 0;
 
-  /// Everything at the current step as an immutable version. Copies once; packing or unpacking falls on the readers.
+  /// Everything at the current step as an immutable version; without slots: weights and their moving averages. Copies
+  /// once; packing or unpacking falls on the readers.
   virtual base::Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots = false) = 0;
 
   virtual const graph::Model &model() const = 0;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "distribute/weight_averages.h"
+
 namespace tutti::impl::distribute {
 
 using backend::StateEntry;
@@ -117,8 +119,8 @@ Status WeightStore::write(const StateEntry &entry, const Tensor &value) {
   return Status();
 }
 
-Result<std::vector<std::byte>> WeightStore::snapshot(Arena arena) const {
-  std::vector<std::byte> bytes(static_cast<size_t>(plan_->arena_bytes(arena)));
+Result<std::vector<std::byte>> WeightStore::snapshot(Arena arena, int64_t end) const {
+  std::vector<std::byte> bytes(static_cast<size_t>(end < 0 ? plan_->arena_bytes(arena) : end));
   TUTTI_TRY(find(arena, 0)->read(0, bytes.data(), static_cast<int64_t>(bytes.size())));
   return bytes;
 }
@@ -140,19 +142,24 @@ Result<base::Ref<checkpoint::WeightVersion>> make_packed_version(const StatePlan
                                                                  const WeightStore &store, int64_t step,
                                                                  bool with_slots) {
   TUTTI_ASSIGN(std::vector<std::byte> weights, store.snapshot(Arena::weights));
+  std::vector<const StateEntry *> kept;
+  int64_t end = 0;
+  for (const StateEntry &entry : plan.entries()) {
+    if (entry.arena != static_cast<int32_t>(Arena::slots) || !(with_slots || is_average(entry))) continue;
+    kept.push_back(&entry);
+    end = std::max(end, entry.offset + entry.storage_bytes);
+  }
   std::vector<std::byte> slots;
-  if (with_slots) {
-    TUTTI_ASSIGN(slots, store.snapshot(Arena::slots));
+  if (!kept.empty()) {
+    TUTTI_ASSIGN(slots, store.snapshot(Arena::slots, end));
   }
   auto version = base::make_ref<PackedVersion>(step, backend, std::move(weights), std::move(slots));
   for (const StateEntry &entry : plan.entries()) {
-    if (entry.arena == static_cast<int32_t>(Arena::weights)) {
+    if (entry.arena == static_cast<int32_t>(Arena::weights))
       TUTTI_TRY(version->add(entry, checkpoint::StateRole::weight));
-    }
-    if (with_slots && entry.arena == static_cast<int32_t>(Arena::slots)) {
-      TUTTI_TRY(version->add(entry, checkpoint::StateRole::slot));
-    }
   }
+  for (const StateEntry *entry : kept)
+    TUTTI_TRY(version->add(*entry, checkpoint::StateRole::slot));
   return base::Ref<checkpoint::WeightVersion>(std::move(version));
 }
 

@@ -46,8 +46,8 @@ class WeightStore {
   base::Result<tensor::Tensor> read(const backend::StateEntry &entry) const;
   /// To every copy.
   base::Status write(const backend::StateEntry &entry, const tensor::Tensor &value);
-  /// Bytes of an arena of the first copy.
-  base::Result<std::vector<std::byte>> snapshot(Arena arena) const;
+  /// Bytes of an arena of the first copy, up to `end`; negative = all.
+  base::Result<std::vector<std::byte>> snapshot(Arena arena, int64_t end = -1) const;
   base::Result<bool> copies_are_identical() const;
 
  private:
@@ -58,7 +58,7 @@ class WeightStore {
   std::vector<backend::Buffer> weights_, slots_, host_;
 };
 
-/// A version that keeps the arenas' bytes and unpacks an entry when it is read.
+/// A version that keeps the arenas' bytes and unpacks an entry when it is read. It has the moving averages in any case.
 base::Result<base::Ref<checkpoint::WeightVersion>> make_packed_version(const StatePlan &plan,
                                                                        const backend::BackendRef &backend,
                                                                        const WeightStore &store, int64_t step,

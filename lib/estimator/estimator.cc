@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "checkpoint/averaged_version.h"
 
 namespace tutti::impl::estimator {
 
@@ -57,19 +58,20 @@ int64_t Estimator::global_step() const {
 Result<EvaluateResult> Estimator::evaluate(const EvaluateRequest &request) {
   TUTTI_TRY(check(request));
   TUTTI_ASSIGN(const Ref<checkpoint::WeightVersion> version, state_->weights(request.checkpoint_path));
-  return evaluate_version(*version, request);
+  return evaluate_version(version, request);
 }
 
-Result<EvaluateResult> Estimator::evaluate_version(const checkpoint::WeightVersion &version,
+Result<EvaluateResult> Estimator::evaluate_version(const Ref<checkpoint::WeightVersion> &version,
                                                    const EvaluateRequest &request) {
+  const Ref<checkpoint::WeightVersion> used = config().raw_weights ? version : checkpoint::with_averages(version);
   TUTTI_ASSIGN(std::unique_ptr<distribute::Evaluator> evaluator, take_evaluator(request.dataset->spec()));
   data::IteratorContext context = state_->iterator_context(request.cancel, 0);
   state_->warn_once(evaluator->leave_map(*request.dataset, context));
   TUTTI_ASSIGN(const auto iterator, request.dataset->make_iterator(std::move(context)));
   const Result<distribute::EvaluateReport> report =
-      evaluator->run(version, *iterator, request.steps.value_or(-1), request.cancel.get());
+      evaluator->run(*used, *iterator, request.steps.value_or(-1), request.cancel.get());
   if (!report.ok())
-    return report.status().wrap(base::concat("evaluating the weights of step ", version.step(), " failed"));
+    return report.status().wrap(base::concat("evaluating the weights of step ", used->step(), " failed"));
   give_back(std::move(evaluator));
   EvaluateResult result;
   for (size_t i = 0; i < report->names.size(); ++i)
@@ -113,7 +115,7 @@ Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateReq
     // A run that had nothing left to do ended at weights that are evaluated already.
     if (report.steps == 0 && !result.evaluate.values.empty()) continue;
     TUTTI_ASSIGN(const Ref<checkpoint::WeightVersion> version, session->publish());
-    TUTTI_ASSIGN(result.evaluate, evaluate_version(*version, request.evaluate));
+    TUTTI_ASSIGN(result.evaluate, evaluate_version(version, request.evaluate));
     TUTTI_TRY(session->send_evaluated(result.evaluate));
   }
   TUTTI_ASSIGN(result.train, session->close());

@@ -60,7 +60,7 @@ class Estimator : public base::Object {
   template <typename T, typename... A>
   friend base::Ref<T> base::make_ref(A &&...);
 
-  base::Result<EvaluateResult> evaluate_version(const checkpoint::WeightVersion &version,
+  base::Result<EvaluateResult> evaluate_version(const base::Ref<checkpoint::WeightVersion> &version,
                                                 const EvaluateRequest &request);
   base::Result<std::unique_ptr<distribute::Evaluator>> take_evaluator(const data::ElementSpec &spec);
   void give_back(std::unique_ptr<distribute::Evaluator> evaluator);

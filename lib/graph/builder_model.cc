@@ -179,7 +179,10 @@ void GraphBuilder::set_train(TrainSpec train) {
   Node probe;
   probe.op = train.optimizer.op;
   probe.attributes = train.optimizer.attributes;
-  if (base::Status checked = check_attributes(**update, probe); !checked.ok()) {
+  base::Status checked = check_attributes(**update, probe);
+  if (checked.ok()) checked = train.clip.check();
+  if (checked.ok()) checked = train.average.check();
+  if (!checked.ok()) {
     fail(std::move(checked));
     return;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/model.h"
 
+#include <cmath>
+
 #include "graph/builder.h"
 #include "graph/clone.h"
 
@@ -16,6 +18,25 @@ std::string_view name(Aggregation aggregation) {
       return "per_replica";
   }
   return "unknown";
+}
+
+base::Status AverageSpec::check() const {
+  if (!(decay >= 0 && decay < 1)) {
+    return base::invalid_argument("average_decay is ", decay, ", expected at least 0 and less than 1");
+  }
+  if (start < 0) return base::invalid_argument("average_start is ", start, ", expected at least 0");
+  if (!is_on() && (has_ramp || start > 0)) {
+    return base::invalid_argument(has_ramp ? "average_ramp" : "average_start", " is set without average_decay");
+  }
+  return {};
+}
+
+base::Status ClipSpec::check() const {
+  for (const auto &[limit, number] : {std::pair("clip_value", value), std::pair("clip_norm", norm)}) {
+    if (number >= 0 && std::isfinite(number)) continue;
+    return base::invalid_argument(limit, " is ", number, ", expected a finite number of at least 0");
+  }
+  return {};
 }
 
 const VariableSpec *Model::find_variable(std::string_view variable_name) const {

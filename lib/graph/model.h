@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "graph/graph.h"
 
 namespace tutti::impl::graph {
@@ -69,8 +70,33 @@ struct OptimizerSpec {
   std::vector<SlotSpec> slots;
 };
 
+/// Moving averages of the variables that an optimizer updates. After update t = 1, 2, ... (skipped steps do not count)
+/// average = d * average + (1 - d) * weight with d = decay, with a ramp at most (1 + n) / (10 + n) where n = t - start.
+/// Up to update `start` an average is the weight itself; before the first update it is the initial weight.
+struct AverageSpec {
+  double decay = 0;  ///< 0 = there are no averages
+  bool has_ramp = false;
+  int64_t start = 0;
+
+  bool is_on() const { return decay > 0; }
+  /// INVALID_ARGUMENT naming the number that makes no sense.
+  base::Status check() const;
+};
+
+/// What gradients of the global batch are limited to before an update; 0 = not. By value first, then by the norm of
+/// each variable's gradient; the global norm of all comes last (TrainSpec::clip_global_norm).
+struct ClipSpec {
+  double value = 0;  ///< each element to [-value, value]
+  double norm = 0;   ///< of each variable: g * norm / max(|g|, norm)
+
+  /// INVALID_ARGUMENT naming the number that is negative or not finite.
+  base::Status check() const;
+};
+
 struct TrainSpec {
   OptimizerSpec optimizer;
+  ClipSpec clip{};
+  AverageSpec average{};
   std::optional<double> clip_global_norm{};
   /// Explicit gradients, variable name → gradient value; empty = those of the loss for every trainable variable. A
   /// variable that was frozen since keeps its value.

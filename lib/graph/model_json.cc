@@ -51,6 +51,13 @@ Json to_json(const TrainSpec &train) {
                     {"slots", std::move(slots)},
                     {"gradients", to_json(train.gradients)}};
   if (train.clip_global_norm) object.emplace_back("clip_global_norm", *train.clip_global_norm);
+  if (train.clip.value > 0) object.emplace_back("clip_value", train.clip.value);
+  if (train.clip.norm > 0) object.emplace_back("clip_norm", train.clip.norm);
+  if (train.average.is_on()) {
+    object.emplace_back(
+        "average",
+        JsonObject{{"decay", train.average.decay}, {"ramp", train.average.has_ramp}, {"start", train.average.start}});
+  }
   return object;
 }
 
@@ -209,6 +216,7 @@ class ModelReader {
     if (reader.has("clip_global_norm")) {
       TUTTI_ASSIGN(train.clip_global_norm, reader.get_double("clip_global_norm"));
     }
+    TUTTI_TRY(read_limits_and_average(reader, train));
     TUTTI_ASSIGN(train.gradients, values(reader, "gradients"));
     for (const auto &[name, gradient] : train.gradients) {
       const VariableSpec *variable = model_.find_variable(name);
@@ -218,6 +226,23 @@ class ModelReader {
     }
     model_.train = std::move(train);
     return {};
+  }
+
+  base::Status read_limits_and_average(const JsonReader &reader, TrainSpec &train) {
+    if (reader.has("clip_value")) {
+      TUTTI_ASSIGN(train.clip.value, reader.get_double("clip_value"));
+    }
+    if (reader.has("clip_norm")) {
+      TUTTI_ASSIGN(train.clip.norm, reader.get_double("clip_norm"));
+    }
+    if (reader.has("average")) {
+      TUTTI_ASSIGN(const JsonReader average, reader.get("average"));
+      TUTTI_ASSIGN(train.average.decay, average.get_double("decay"));
+      TUTTI_ASSIGN(train.average.has_ramp, average.get_boolean("ramp"));
+      TUTTI_ASSIGN(train.average.start, average.get_integer("start"));
+    }
+    TUTTI_TRY(train.clip.check());
+    return train.average.check();
   }
 
   base::Status read_host_scalars() {

@@ -17,6 +17,8 @@ ValueId set_optimizer(Expansion &e, graph::OptimizerSpec optimizer) {
   if (present && !present->optimizer.op.empty()) return e.fail("the model already has an optimizer");
   graph::TrainSpec train;
   train.optimizer = std::move(optimizer);
+  train.clip = {e.f64("clip_value"), e.f64("clip_norm")};
+  train.average = {e.f64("average_decay"), e.flag("average_ramp"), e.i64("average_start")};
   b.set_train(std::move(train));
   return kNoValue;
 }

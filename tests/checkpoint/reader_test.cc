@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "checkpoint/averaged_version.h"
 #include "checkpoint/checkpoint_testing.h"
 #include "testing.h"
 
@@ -38,6 +39,35 @@ void test_reads_what_was_written(void **) {
   ReadOptions no_slots;
   no_slots.slots = false;
   assert_is_version(*assert_ok_value(read_checkpoint(path, no_slots)).state, *snapshot.state, false);
+}
+
+// They lie beside the other slots, so that predicting need not read those.
+void test_averages(void **) {
+  TemporaryDirectory directory;
+  Snapshot snapshot = small_snapshot(5);
+  const WeightVersion &plain = *snapshot.state;
+  std::vector<StateEntry> entries = plain.entries();
+  std::vector<tensor::Tensor> tensors;
+  for (size_t i = 0; i < entries.size(); ++i)
+    tensors.push_back(assert_ok_value(plain.read(i)));
+  entries.push_back({"dense/kernel/average", StateRole::slot, tensor::DType::f32, tensor::Shape{2, 3}});
+  tensors.push_back(*tensor::Tensor::from_values<float>({2, 3}, {9, 8, 7, 6, 5, 4}));
+  snapshot.state = base::make_ref<TensorVersion>(5, entries, tensors);
+  const std::string path = assert_ok_value(write_checkpoint(directory.path(), snapshot, nullptr));
+  assert_is_version(*assert_ok_value(read_checkpoint(path, {})).state, *snapshot.state, true);
+  ReadOptions no_slots;
+  no_slots.slots = false;
+  const Checkpoint lean = assert_ok_value(read_checkpoint(path, no_slots));
+  assert_int_equal(lean.state->find(StateRole::slot, "dense/kernel/velocity"), -1);
+  assert_true(lean.state->find(StateRole::slot, "dense/kernel/average") >= 0);
+  const base::Ref<WeightVersion> averaged = with_averages(lean.state);
+  assert_int_equal(averaged->entries().size(), 2);
+  const auto kernel = averaged->find(StateRole::weight, "dense/kernel");
+  assert_true(tensor::identical(assert_ok_value(averaged->read(static_cast<size_t>(kernel))), tensors.back()));
+  const auto bias = averaged->find(StateRole::weight, "dense/bias");
+  assert_true(tensor::identical(assert_ok_value(averaged->read(static_cast<size_t>(bias))), tensors[1]));
+  flip_bit(path + "/averages.safetensors", 40);
+  assert_int_equal(read_checkpoint(path, no_slots).code(), base::Code::data_loss);
 }
 
 void test_nothing_there(void **) {
@@ -132,6 +162,7 @@ int main(int argument_count, char **arguments) {
   if (argument_count > 1) return write_checkpoint(arguments[1], small_snapshot(12), nullptr).ok() ? 0 : 1;
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_reads_what_was_written),
+      cmocka_unit_test(test_averages),
       cmocka_unit_test(test_nothing_there),
       cmocka_unit_test(test_newest_by_number_not_by_name),
       cmocka_unit_test(test_damage_falls_back),

@@ -33,6 +33,7 @@ struct Network {
   bool has_kink = false;  ///< the loss is finite, a gradient of it never
   bool own_gradients = false;
   double clip = 0;
+  bool has_averages = false;
   double detour = 1;  ///< gradients are multiplied by this on their way, and divided by it again
 };
 
@@ -76,6 +77,7 @@ static Model build(const Network &network) {
       b.constant(is_adam ? network.learning_rate : network.learning_rate / network.loss_factor, DType::f32);
   if (is_adam) train.optimizer.slots = {{"m", 0}, {"v", 0}};
   if (network.clip > 0) train.clip_global_norm = network.clip;
+  if (network.has_averages) train.average = {.decay = 0.9, .has_ramp = true, .start = 1};
   if (network.own_gradients) train.gradients = {{"first/bias", b.scale(bias, 0.5)}};
   b.set_train(std::move(train));
   return assert_ok_value(b.finish());
@@ -230,11 +232,13 @@ static void test_training_goes_on_behind_skipped_steps(void **) {
       for (const int32_t accumulation : {1, 2}) {
         TrainerOptions options = with_scale(kTooLarge << (kSkips - 1));
         options.accumulation = accumulation;
-        const auto skips = open_trainer(overflowing(optimizer), options, replicas);
+        Network network = overflowing(optimizer);
+        network.has_averages = true;  // which skipped steps leave alone, too
+        const auto skips = open_trainer(network, options, replicas);
         const int32_t skipped = accumulation == 1 ? kSkips : kSkips - 1;  // a row has half the weight
         assert_int_equal(assert_ok_value(skips->run(skipped + 4, nullptr)).skipped_steps, skipped);
         options.loss_scale.first = 1;
-        const auto never = open_trainer(overflowing(optimizer), options, replicas);
+        const auto never = open_trainer(network, options, replicas);
         assert_int_equal(assert_ok_value(never->run(4, nullptr)).skipped_steps, 0);
         assert_true(values_of(*skips) == values_of(*never));
         std::vector<double> losses = skips->loss_history();
@@ -311,7 +315,8 @@ static void test_replicas_and_lowerings_agree(void **) {
 static void test_it_is_resumed(void **) {
   TrainerOptions options = with_scale(kTooLarge << 1);
   options.loss_scale.steps_to_double = 3;
-  const Network network = overflowing("adam_update");
+  Network network = overflowing("adam_update");
+  network.has_averages = true;
   for (const int64_t steps : {0, 1, 2, 3, 5, 6}) {
     const auto whole = open_trainer(network, options, 2);
     const auto first = open_trainer(network, options, 2);

@@ -4,6 +4,7 @@
 // found for a budget against budgets in which it trains and does not.
 #include "distribute/memory_estimate.h"
 
+#include <cmath>
 #include <cstdlib>
 
 #include "distribute/training_case.h"
@@ -92,6 +93,24 @@ void estimates_are_what_is_taken(void **) {
       }
     }
   }
+}
+
+/// One more number for each weight that is trained.
+void averages_are_counted(void **) {
+  NetworkCase network = network_of(300);
+  const Budgeted tested = open_with_budget(2, kMost);
+  const auto slots = [&] {
+    const Model model = assert_ok_value(build_network(network));
+    const MemoryEstimate estimate = assert_ok_value(open_estimator(model, tested.strategy, {}, network)->estimate(9));
+    int64_t in_use = 0;
+    assert_ok(train_two_steps(model, tested.strategy, {}, network, 9, &in_use, *tested.budget));
+    expect_near(estimate, in_use, "averages");
+    return estimate.devices[0].slots;
+  };
+  const auto adam = static_cast<double>(slots());
+  network.average.decay = 0.99;
+  const auto with_averages = static_cast<double>(slots());
+  assert_true(std::fabs(with_averages - 1.5 * adam) < 0.02 * with_averages);
 }
 
 /// Gradients of several batches lie in f32 beside what is sent of them.
@@ -194,9 +213,13 @@ void what_cannot_be_told_is_said(void **) {
 int main() {
   using namespace tutti::testing;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(estimates_are_what_is_taken),     cmocka_unit_test(accumulated_gradients_are_counted),
-      cmocka_unit_test(logical_replicas_are_counted),    cmocka_unit_test(steps_ahead_are_counted),
-      cmocka_unit_test(the_largest_batch_fits_a_budget), cmocka_unit_test(what_cannot_be_told_is_said),
+      cmocka_unit_test(estimates_are_what_is_taken),
+      cmocka_unit_test(accumulated_gradients_are_counted),
+      cmocka_unit_test(logical_replicas_are_counted),
+      cmocka_unit_test(steps_ahead_are_counted),
+      cmocka_unit_test(the_largest_batch_fits_a_budget),
+      cmocka_unit_test(what_cannot_be_told_is_said),
+      cmocka_unit_test(averages_are_counted),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -182,6 +182,28 @@ static void test_clipping(void **) {
   check_equality(network, twenty_steps(25), {2, 3, 4}, "clipping");
 }
 
+/// Limits that bite, in each lowering, with micro-batches and with averages of the weights.
+static void test_limits_and_averages(void **) {
+  NetworkCase network;
+  network.loss = Loss::weighted_mean_with_penalty;
+  network.average = {.decay = 0.9, .has_ramp = true, .start = 2};
+  const impl::graph::ClipSpec limits[] = {{.value = 0.01}, {.norm = 0.03}, {.value = 0.02, .norm = 0.03}};
+  for (const impl::graph::ClipSpec &each : limits) {
+    for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::adam}) {
+      network.limits = each;
+      network.optimizer = optimizer;
+      network.learning_rate = optimizer == Optimizer::sgd ? 1 : 0.01;
+      network.clip = each.value > 0 && each.norm > 0 ? 0.05 : 0;
+      for (const Lowering lowering : {Lowering::automatic, Lowering::replicated}) {
+        RunCase run = twenty_steps(25);
+        run.options.lowering = lowering;
+        run.options.accumulation = optimizer == Optimizer::adam ? 2 : 1;
+        check_equality(network, run, {2, 3, 4}, impl::base::concat("limits ", each.value, " and ", each.norm));
+      }
+    }
+  }
+}
+
 /// However gradients are added up, and whatever else is done to them.
 static void test_ways_to_add_up(void **) {
   using impl::distribute::AllReduceChoice;
@@ -227,6 +249,8 @@ static void test_level_invariant(void **) {
     network.learning_rate = 0.01;
     network.loss = Loss::weighted_mean_with_penalty;
     network.clip = 0.1;
+    network.limits = {.value = 0.05, .norm = 0.1};
+    network.average = {.decay = 0.8};
     network.batch_norm = norm;
     const Model model = assert_ok_value(build_network(network));
     for (const Lowering lowering : {Lowering::shared, Lowering::replicated}) {
@@ -281,9 +305,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_batch_norm_and_dropout),
     cmocka_unit_test(tutti::testing::test_adam_in_double),
     cmocka_unit_test(tutti::testing::test_clipping),
+    cmocka_unit_test(tutti::testing::test_limits_and_averages),
+    cmocka_unit_test(tutti::testing::test_ways_to_add_up),
     cmocka_unit_test(tutti::testing::test_replicated_weights),
     cmocka_unit_test(tutti::testing::test_level_invariant),
-    cmocka_unit_test(tutti::testing::test_ways_to_add_up),
     cmocka_unit_test(tutti::testing::test_repeatable),
 };
 TEST_MAIN(tests)

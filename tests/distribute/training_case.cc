@@ -76,15 +76,6 @@ Tensor fill(DType dtype, const tensor::Shape &shape, const std::function<double(
   return result;
 }
 
-std::vector<double> to_doubles(const Tensor &tensor) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    values.push_back(tensor.dtype() == DType::f64 ? tensor.data_as<double>()[i]
-                                                  : static_cast<double>(tensor.data_as<float>()[i]));
-  }
-  return values;
-}
-
 ValueId dense(GraphBuilder &b, const char *name, ValueId x, DType dtype, int64_t inputs, int64_t outputs) {
   b.push_scope(name);
   const ValueId kernel = b.variable("kernel", dtype, {inputs, outputs}, {"glorot_uniform", {}});
@@ -155,10 +146,21 @@ void set_optimizer(GraphBuilder &b, const NetworkCase &network) {
     train.optimizer.slots = {{"m", 0}, {"v", 0}};
   }
   if (network.clip > 0) train.clip_global_norm = network.clip;
+  train.clip = network.limits;
+  train.average = network.average;
   b.set_train(std::move(train));
 }
 
 }  // namespace
+
+std::vector<double> to_doubles(const Tensor &tensor) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    values.push_back(tensor.dtype() == DType::f64 ? tensor.data_as<double>()[i]
+                                                  : static_cast<double>(tensor.data_as<float>()[i]));
+  }
+  return values;
+}
 
 static std::vector<data::NamedTensor> row_tensors(int64_t rows, int64_t features, int64_t classes, DType dtype) {
   const auto component = [&](const char *name, DType type, const tensor::Shape &shape, data::Role role,
@@ -221,6 +223,9 @@ Result<Trained> train(const Model &model, const RunCase &run, const NetworkCase 
   for (const graph::VariableSpec &variable : model.variables) {
     TUTTI_ASSIGN(const Tensor value, trainer->get_variable(variable.name));
     result.variables[variable.name] = to_doubles(value);
+    if (!network.average.is_on() || !variable.trainable) continue;
+    TUTTI_ASSIGN(const Tensor average, trainer->get_slot(variable.name, "average"));
+    result.variables[variable.name + "/average"] = to_doubles(average);
   }
   TUTTI_ASSIGN(result.replicas_identical, trainer->replicas_are_identical());
   return result;

@@ -62,11 +62,13 @@ struct NetworkCase {
   bool relu = false;            ///< instead of tanh
   bool own_statistics = false;  ///< of each replica, for batch_norm
   bool dropout = false;
-  double clip = 0;
+  double clip = 0;  ///< of the global norm
+  impl::graph::ClipSpec limits = {};
+  impl::graph::AverageSpec average = {};
 };
 Result<Model> build_network(const NetworkCase &network);
 
-/// What a run leaves.
+/// What a run leaves; averages of variables under "<variable>/average".
 struct Trained {
   std::vector<double> losses;
   std::map<std::string, std::vector<double>> variables;
@@ -82,6 +84,8 @@ struct RunCase {
   TrainerOptions options;
 };
 Result<Trained> train(const Model &model, const RunCase &run, const NetworkCase &network);
+
+std::vector<double> to_doubles(const Tensor &tensor);
 
 /// max |a - b| / max(max |b|, tiny) over all variables.
 double relative_difference(const Trained &a, const Trained &b);

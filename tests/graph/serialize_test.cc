@@ -85,7 +85,9 @@ Model example_model() {
   b.set_train({.optimizer = {.op = "momentum_update",
                              .attributes = {{"momentum", 0.5}},
                              .learning_rate = b.host_scalar("rate", 0.1),
-                             .slots = {{"velocity", 0}}}});
+                             .slots = {{"velocity", 0}}},
+               .clip = {.value = 0.25, .norm = 3},
+               .average = {.decay = 0.9, .has_ramp = true, .start = 5}});
   b.set_clip_global_norm(2);
   auto model = b.finish();
   return model.ok() ? std::move(model).value() : Model();
@@ -98,6 +100,11 @@ void models_come_back(void **) {
   const Model read = assert_ok_value(model_from_json(assert_ok_value(Json::parse(text))));
   assert_true(to_json(read).dump() == text);
   assert_true(read.train->clip_global_norm == 2);
+  assert_true(read.train->clip.value == 0.25 && read.train->clip.norm == 3);
+  assert_true(read.train->average.decay == 0.9 && read.train->average.has_ramp && read.train->average.start == 5);
+  std::string wrong = text;
+  wrong.replace(wrong.find("\"decay\":0.9"), 11, "\"decay\":1.5");
+  assert_error_contains(model_from_json(assert_ok_value(Json::parse(wrong))), "average_decay is 1.5");
   assert_true(read.find_variable("w")->dims == (std::vector<int64_t>{3, 4}));
 }
 

@@ -77,6 +77,29 @@ void test_clip_norm_before_and_after(void **) {
   assert_float_equal(*after.builder.model().train->clip_global_norm, 2, 0);
 }
 
+void test_limits_and_averages(void **) {
+  for (const char *const optimizer : {"optimizer_sgd", "optimizer_adam", "optimizer_adamw"}) {
+    const Made made(optimizer, {{"clip_value", 0.5},
+                                {"clip_norm", 2.0},
+                                {"average_decay", 0.99},
+                                {"average_ramp", true},
+                                {"average_start", int64_t{7}}});
+    const auto &train = *made.bench.builder.model().train;
+    assert_true(train.clip.value == 0.5 && train.clip.norm == 2);
+    assert_true(train.average.decay == 0.99 && train.average.has_ramp && train.average.start == 7);
+    const Made plain(optimizer);
+    assert_false(plain.bench.builder.model().train->average.is_on());
+    assert_true(plain.bench.builder.model().train->clip.value == 0 &&
+                plain.bench.builder.model().train->clip.norm == 0);
+  }
+  const Made infinite("optimizer_adam", {{"clip_norm", INFINITY}});
+  assert_contains(infinite.bench.error().c_str(), "clip_norm is inf, expected a finite number of at least 0");
+  const Made still("optimizer_adam", {{"average_decay", 1.0}});
+  assert_contains(still.bench.error().c_str(), "average_decay is 1, expected at least 0 and less than 1");
+  const Made unused("optimizer_adam", {{"average_ramp", true}});
+  assert_contains(unused.bench.error().c_str(), "average_ramp is set without average_decay");
+}
+
 void test_errors(void **) {
   const Made nesterov("optimizer_sgd", {{"nesterov", true}});
   assert_contains(nesterov.bench.error().c_str(), "optimizer_sgd: attribute 'nesterov' needs a momentum above 0");
@@ -96,6 +119,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_adam),
     cmocka_unit_test(test_adamw),
     cmocka_unit_test(test_clip_norm_before_and_after),
+    cmocka_unit_test(test_limits_and_averages),
     cmocka_unit_test(test_errors),
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "checkpoint/averaged_version.h"
 #include "checkpoint/reader.h"
 #include "graph/serialize.h"
 
@@ -148,10 +149,16 @@ Result<Ref<Predictor>> Predictor::from_estimator(Estimator &estimator, const dat
   EstimatorState &state = estimator.state();
   TUTTI_ASSIGN(Ref<WeightVersion> version, state.weights(checkpoint_path));
   TUTTI_ASSIGN(const ModelRef model, state.models.get(Mode::predict, spec));
-  Ref<Predictor> predictor = base::make_ref<Predictor>(state.strategy, options, state.environment);
+  PredictorOptions resolved = options;
+  resolved.raw_weights |= state.config.raw_weights;
+  Ref<Predictor> predictor = base::make_ref<Predictor>(state.strategy, std::move(resolved), state.environment);
   predictor->estimator_ = Ref<EstimatorState>::share(&state);
   TUTTI_ASSIGN(predictor->loaded_, predictor->load(*model, "", std::move(version)));
   return predictor;
+}
+
+Ref<WeightVersion> Predictor::used_of(const Ref<WeightVersion> &version) const {
+  return options_.raw_weights ? version : checkpoint::with_averages(version);
 }
 
 Result<Predictor::LoadedRef> Predictor::load(graph::Model model, std::string graph_text,
@@ -166,7 +173,7 @@ Result<Predictor::LoadedRef> Predictor::load(graph::Model model, std::string gra
   options.tracer = environment_.tracer;
   Loaded loaded;
   TUTTI_ASSIGN(loaded.engine, distribute::PredictEngine::open(selected, strategy_, options));
-  TUTTI_TRY(loaded.engine->set_weights(version));
+  TUTTI_TRY(loaded.engine->set_weights(used_of(version)));
   for (const std::string &feature : loaded.engine->feature_names()) {
     const graph::InputSpec *spec = selected.find_feature(feature);
     if (spec == nullptr) return base::internal_error("the engine takes an unknown feature '", feature, "'");
@@ -189,7 +196,7 @@ Result<Predictor::LoadedRef> Predictor::load_checkpoint(const std::string &path,
   }
   if (current != nullptr && current->graph_text == checkpoint.graph_text) {
     Loaded loaded = *current;
-    TUTTI_TRY(loaded.engine->set_weights(checkpoint.state));
+    TUTTI_TRY(loaded.engine->set_weights(used_of(checkpoint.state)));
     loaded.version = std::move(checkpoint.state);
     return std::make_shared<const Loaded>(std::move(loaded));
   }
@@ -278,7 +285,7 @@ Result<bool> Predictor::reload() {
   if (estimator_) {
     TUTTI_ASSIGN(Ref<WeightVersion> version, estimator_->weights(""));
     if (version == current->version || version->step() == current->version->step()) return false;
-    TUTTI_TRY(current->engine->set_weights(version));
+    TUTTI_TRY(current->engine->set_weights(used_of(version)));
     Loaded next = *current;
     next.version = std::move(version);
     replace(std::make_shared<const Loaded>(std::move(next)));

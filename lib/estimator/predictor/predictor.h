@@ -42,6 +42,9 @@ struct PredictorOptions {
   int64_t threads_per_device = 1;
   /// What may be rounded while computing; other than f32 only at level fast.
   backend::Precision precision = backend::Precision::f32;
+  /// The weights themselves are used where the optimizer kept moving averages of them; an estimator's run may ask for
+  /// that, too.
+  bool raw_weights = false;
   /// Programs kept per device, by number of rows.
   int64_t program_cache_size = 16;
   /// Batches of a stream that may be under way or wait to be taken; 0 = two per device and two more.
@@ -114,6 +117,8 @@ class Predictor : public base::Object {
   template <typename T, typename... A>
   friend base::Ref<T> base::make_ref(A &&...);
 
+  /// What of a version is predicted with.
+  base::Ref<checkpoint::WeightVersion> used_of(const base::Ref<checkpoint::WeightVersion> &version) const;
   base::Result<LoadedRef> load(graph::Model model, std::string graph_text,
                                base::Ref<checkpoint::WeightVersion> version) const;
   base::Result<LoadedRef> load_checkpoint(const std::string &path, const Loaded *current) const;
