@@ -17,7 +17,8 @@ import (
 // The scenarios that each language does alike: tests/bindings/scenarios.txt says what the lines mean.
 
 var scenarioModels = map[string]ModelFunc{
-	"classifier": scenarioClassifier, "regression": scenarioRegression, "images": scenarioImages,
+	"classifier": scenarioClassifier, "regression": scenarioRegression,
+	"averages": scenarioAverages, "images": scenarioImages,
 	"wrong": func(g *Graph, mode Mode) error {
 		x := g.GetFeature("x")
 		g.SetLoss(g.Matmul(x, x))
@@ -57,6 +58,20 @@ func scenarioRegression(g *Graph, mode Mode) error {
 		g.SetLoss(g.LossMeanSquaredError(line, target))
 		rate := g.ScheduleExponential(0.05, 0.5, 4, ScheduleExponentialOptions{Staircase: true})
 		g.OptimizerSgd(rate, OptimizerSgdOptions{Momentum: 0.9, Nesterov: true})
+	}
+	return nil
+}
+
+func scenarioAverages(g *Graph, mode Mode) error {
+	x := g.GetFeature("x")
+	dims := []int64{g.Dims(x)[1], 1}
+	line := g.Matmul(x, g.Variable("line/slope", Float32, dims, VariableOptions{Initializer: "zeros"}))
+	g.SetOutput("y", line)
+	if mode != ModePredict {
+		target := g.Reshape(g.Cast(g.GetLabel("y"), Float32), []int64{DimBatch, 1})
+		g.SetLoss(g.LossMeanSquaredError(line, target))
+		g.OptimizerSgd(g.ScheduleConstant(0.5), OptimizerSgdOptions{
+			ClipValue: 0.2, ClipNorm: 0.3, AverageDecay: 0.8, AverageRamp: true, AverageStart: 1})
 	}
 	return nil
 }
@@ -137,6 +152,10 @@ func (s *scenario) setOption(key, value string) {
 		s.run.LogicalReplicas = number
 	case "accumulation_steps":
 		s.run.AccumulationSteps = number
+	case "all_reduce":
+		s.run.AllReduce = AllReduce(value)
+	case "raw_weights":
+		s.run.RawWeights = number != 0
 	}
 }
 

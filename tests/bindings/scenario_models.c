@@ -41,6 +41,24 @@ static int32_t regression(tutti_graph *g, int32_t mode, void *user, tutti_error 
   return tutti_graph_check(g, err);
 }
 
+static int32_t averages(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value x = tutti_graph_get_feature(g, "x");
+  int64_t dims[] = {tutti_graph_get_dim(g, x, 1), 1};
+  tutti_value slope = tutti_graph_variable(g, "line/slope", TUTTI_DTYPE_F32, dims, 2, "zeros", 0, TUTTI_TRUE);
+  tutti_value line = tutti_matmul(g, x, slope, NULL);
+  tutti_graph_set_output(g, "y", line);
+  if (mode != TUTTI_MODE_PREDICT) {
+    tutti_value y = tutti_cast(g, tutti_graph_get_label(g, "y"), TUTTI_DTYPE_F32);
+    tutti_value target = tutti_reshape(g, y, (int64_t[]){TUTTI_DIM_BATCH, 1}, 2);
+    tutti_graph_set_loss(g, tutti_loss_mean_squared_error(g, line, target, NULL));
+    tutti_optimizer_sgd_attrs limited = {
+        .clip_value = 0.2, .clip_norm = 0.3, .average_decay = 0.8, .average_ramp = TUTTI_TRUE, .average_start = 1};
+    tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.5), &limited);
+  }
+  return tutti_graph_check(g, err);
+}
+
 static int32_t images(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)user;
   tutti_value x = tutti_reshape(g, tutti_graph_get_feature(g, "x"), (int64_t[]){TUTTI_DIM_BATCH, 6, 6, 1}, 4);
@@ -76,11 +94,8 @@ tutti_model_fn scenario_model(const char *name) {
   static const struct {
     const char *name;
     tutti_model_fn function;
-  } models[] = {{"classifier", classifier},
-                {"regression", regression},
-                {"images", images},
-                {"wrong", wrong},
-                {"failing", failing}};
+  } models[] = {{"classifier", classifier}, {"regression", regression}, {"averages", averages},
+                {"images", images},         {"wrong", wrong},           {"failing", failing}};
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
     if (strcmp(models[i].name, name) == 0) return models[i].function;
   }

@@ -14,6 +14,8 @@ namespace Tutti.Tests
                     return Classifier;
                 case "regression":
                     return Regression;
+                case "averages":
+                    return Averages;
                 case "images":
                     return Images;
                 case "wrong":
@@ -55,6 +57,25 @@ namespace Tutti.Tests
             var steps = new ScheduleExponentialOptions { Staircase = true };
             g.OptimizerSgd(g.ScheduleExponential(0.05, 0.5, 4, steps),
                 new OptimizerSgdOptions { Momentum = 0.9, Nesterov = true });
+        }
+
+        private static void Averages(Graph g, Mode mode)
+        {
+            Value x = g.GetFeature("x");
+            Value line = g.Matmul(x, g.Variable("line/slope", DType.Float32, new[] { g.GetDims(x)[1], 1 }));
+            g.SetOutput("y", line);
+            if (mode == Mode.Predict)
+                return;
+            Value target = g.Reshape(g.Cast(g.GetLabel("y"), DType.Float32), new[] { Graph.DimBatch, 1 });
+            g.SetLoss(g.LossMeanSquaredError(line, target));
+            g.OptimizerSgd(g.ScheduleConstant(0.5), new OptimizerSgdOptions
+            {
+                ClipValue = 0.2,
+                ClipNorm = 0.3,
+                AverageDecay = 0.8,
+                AverageRamp = true,
+                AverageStart = 1
+            });
         }
 
         private static void Images(Graph g, Mode mode)

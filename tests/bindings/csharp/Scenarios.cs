@@ -128,6 +128,12 @@ namespace Tutti.Tests
                 case "accumulation_steps":
                     run.AccumulationSteps = Number(value);
                     break;
+                case "all_reduce":
+                    run.AllReduce = (AllReduce)Enum.Parse(typeof(AllReduce), value, true);
+                    break;
+                case "raw_weights":
+                    run.RawWeights = Number(value) != 0;
+                    break;
                 default:
                     throw new ArgumentException(key);
             }

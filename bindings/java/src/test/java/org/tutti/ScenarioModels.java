@@ -9,6 +9,7 @@ final class ScenarioModels {
         return switch (name) {
             case "classifier" -> ScenarioModels::classifier;
             case "regression" -> ScenarioModels::regression;
+            case "averages" -> ScenarioModels::averages;
             case "images" -> ScenarioModels::images;
             case "wrong" -> (g, mode) -> g.loss(g.matmul(g.feature("x"), g.feature("x")));
             case "failing" -> (g, mode) -> {
@@ -46,6 +47,19 @@ final class ScenarioModels {
             ScheduleExponentialOptions steps = new ScheduleExponentialOptions().staircase(true);
             g.optimizerSgd(g.scheduleExponential(0.05, 0.5, 4, steps),
                 new OptimizerSgdOptions().momentum(0.9).nesterov(true));
+        }
+    }
+
+    private static void averages(Graph g, Mode mode) {
+        Value x = g.feature("x");
+        long[] dims = {g.dims(x)[1], 1};
+        Value line = g.matmul(x, g.variable("line/slope", DType.FLOAT32, dims, "zeros", 0, true));
+        g.output("y", line);
+        if (mode != Mode.PREDICT) {
+            Value target = g.reshape(g.cast(g.label("y"), DType.FLOAT32), new long[] {Graph.DIM_BATCH, 1});
+            g.loss(g.lossMeanSquaredError(line, target));
+            g.optimizerSgd(g.scheduleConstant(0.5), new OptimizerSgdOptions().clipValue(0.2).clipNorm(0.3)
+                .averageDecay(0.8).averageRamp(true).averageStart(1));
         }
     }
 

@@ -79,6 +79,8 @@ public class ScenarioTest {
             case "determinism" -> run.determinism(Determinism.valueOf(value.toUpperCase(Locale.ROOT)));
             case "logical_replicas" -> run.logicalReplicas(Long.parseLong(value));
             case "accumulation_steps" -> run.accumulationSteps(Long.parseLong(value));
+            case "all_reduce" -> run.allReduce(AllReduce.valueOf(value.toUpperCase(Locale.ROOT)));
+            case "raw_weights" -> run.rawWeights(Long.parseLong(value) != 0);
             default -> throw new IllegalArgumentException(key);
         }
     }
