@@ -27,7 +27,7 @@
 #define gpuEventDisableTiming cudaEventDisableTiming
 #define gpuHostAllocMapped cudaHostAllocMapped
 #define gpuStreamCaptureMode cudaStreamCaptureMode
-#define gpuStreamCaptureModeThreadLocal cudaStreamCaptureModeThreadLocal
+#define gpuStreamCaptureModeRelaxed cudaStreamCaptureModeRelaxed
 #define gpuStream_t cudaStream_t
 #define gpuEvent_t cudaEvent_t
 #define gpuGraph_t cudaGraph_t

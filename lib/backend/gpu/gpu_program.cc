@@ -125,7 +125,8 @@ Status GpuProgram::capture() {
 }
 
 Status GpuProgram::capture_segment(int32_t segment, gpuStream_t stream) {
-  TUTTI_TRY(status_of(gpuStreamBeginCapture(stream, gpuStreamCaptureModeThreadLocal), "capturing a program"));
+  // Relaxed: the first launch of a kernel loads its module, which is no part of the work that is captured.
+  TUTTI_TRY(status_of(gpuStreamBeginCapture(stream, gpuStreamCaptureModeRelaxed), "capturing a program"));
   const Status issued = issue(segment, stream, nullptr);
   gpuGraph_t graph = nullptr;
   const Status ended = status_of(gpuStreamEndCapture(stream, &graph), "capturing a program");

@@ -29,7 +29,7 @@
 // what was written when it has waited for the stream.
 #define gpuHostAllocMapped (hipHostMallocMapped | hipHostMallocNonCoherent)
 #define gpuStreamCaptureMode hipStreamCaptureMode
-#define gpuStreamCaptureModeThreadLocal hipStreamCaptureModeThreadLocal
+#define gpuStreamCaptureModeRelaxed hipStreamCaptureModeRelaxed
 #define gpuStream_t hipStream_t
 #define gpuEvent_t hipEvent_t
 #define gpuGraph_t hipGraph_t

@@ -37,7 +37,7 @@ enum gpuError_t : int {
 };
 enum gpuMemcpyKind { gpuMemcpyHostToDevice = 1, gpuMemcpyDeviceToHost = 2, gpuMemcpyDeviceToDevice = 3 };
 enum { gpuStreamNonBlocking = 1, gpuEventDisableTiming = 2, gpuHostAllocMapped = 2 };
-enum gpuStreamCaptureMode { gpuStreamCaptureModeThreadLocal = 1 };
+enum gpuStreamCaptureMode { gpuStreamCaptureModeRelaxed = 2 };
 
 using gpuStream_t = struct EmulatedStream *;
 using gpuEvent_t = struct EmulatedEvent *;
