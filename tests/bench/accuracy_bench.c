@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trains a known network on Fashion-MNIST over all CPU devices and prints the test accuracy it ends with as a JSON
- * object: whether kernels, optimizers and the input pipeline learn what they should.
+ * Trains a known network on Fashion-MNIST over all devices of a backend and prints the test accuracy it ends with as a
+ * JSON object: whether kernels, optimizers and the input pipeline learn what they should.
  *
- *   accuracy_bench DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS]
+ *   accuracy_bench DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS [BACKEND]]      0 epochs: as many as it needs
  *
  * mlp       784-256-128-100-10, Adam
  * cnn       3x3x32, pool, 3x3x64, pool, dense 128, dropout 0.4, Adam
@@ -28,6 +28,9 @@ struct run {
   const struct network *network;
   int64_t steps;
 };
+
+/* NULL: the default one. */
+static tutti_context *context;
 
 static void check(int32_t code, const char *what, tutti_error *err) {
   if (code == TUTTI_OK) return;
@@ -136,7 +139,7 @@ static tutti_dataset *open_dataset(const char *directory, const char *prefix, co
   tutti_error *err = NULL;
   tutti_pipeline *pipeline = NULL;
   tutti_dataset *dataset = NULL;
-  check(tutti_pipeline_create(NULL, &pipeline, &err), "pipeline", err);
+  check(tutti_pipeline_create(context, &pipeline, &err), "pipeline", err);
   tutti_pipeline_add_idx(pipeline, "image", TUTTI_ROLE_FEATURE, images);
   tutti_pipeline_add_idx(pipeline, "label", TUTTI_ROLE_LABEL, labels);
   const int augment = epochs > 0 && network->logits == resnet20_logits;
@@ -184,12 +187,12 @@ static int measure(const char *directory, const struct network *network, int64_t
   tutti_tensor *columns = mirrored_columns();
   tutti_dataset *train = open_dataset(directory, "train", network, epochs, columns);
   tutti_dataset *test = open_dataset(directory, "t10k", network, 0, columns);
-  check(tutti_strategy_create_mirrored(NULL, NULL, 0, &strategy, &err), "strategy", err);
+  check(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err), "strategy", err);
   check(tutti_options_create("run", &options, &err), "options", err);
   tutti_options_set_i64(options, "seed", 1);
   check(tutti_hooks_create(&hooks, &err), "hooks", err);
   check(tutti_hooks_add(hooks, show_progress, NULL, NULL, 200, &err), "hooks", err);
-  check(tutti_estimator_create(NULL, model, &run, NULL, strategy, options, &estimator, &err), "estimator", err);
+  check(tutti_estimator_create(context, model, &run, NULL, strategy, options, &estimator, &err), "estimator", err);
   check(tutti_estimator_train(estimator, train, NULL, hooks, NULL, &trained, &err), "train", err);
   check(tutti_estimator_evaluate(estimator, test, 0, NULL, &evaluated, &err), "evaluate", err);
   const double accuracy = tutti_result_get_metric(evaluated, "accuracy");
@@ -206,10 +209,33 @@ static int measure(const char *directory, const struct network *network, int64_t
   return accuracy >= network->floor;
 }
 
+static int32_t open_backend(const char *backend, tutti_error **err) {
+  tutti_options *options = NULL;
+  check(tutti_options_create("context", &options, err), "options", *err);
+  tutti_options_set_string(options, "backend", backend);
+  const int32_t code = tutti_context_create(options, &context, err);
+  tutti_options_unref(options);
+  return code;
+}
+
 int main(int argc, char **argv) {
+  enum { SKIPPED = 77 };
+  const struct network *network = NULL;
   for (size_t i = 0; argc > 2 && i < sizeof networks / sizeof *networks; i++)
-    if (strcmp(argv[2], networks[i].name) == 0)
-      return !measure(argv[1], &networks[i], argc > 3 ? atoll(argv[3]) : networks[i].epochs);
-  fprintf(stderr, "usage: %s DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS]\n", argv[0]);
-  return 2;
+    if (strcmp(argv[2], networks[i].name) == 0) network = &networks[i];
+  if (network == NULL) {
+    fprintf(stderr, "usage: %s DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS [BACKEND]]\n", argv[0]);
+    return 2;
+  }
+  tutti_error *err = NULL;
+  if (argc > 4 && open_backend(argv[4], &err) != TUTTI_OK) {
+    const int is_missing = tutti_error_get_code(err) == TUTTI_UNAVAILABLE;
+    fprintf(stderr, "%s%s\n", is_missing ? "skipped: " : "", tutti_error_get_text(err));
+    tutti_error_unref(err);
+    return is_missing ? SKIPPED : 1;
+  }
+  const int64_t epochs = argc > 3 ? atoll(argv[3]) : 0;
+  const int has_learnt = measure(argv[1], network, epochs > 0 ? epochs : network->epochs);
+  tutti_context_unref(context);
+  return !has_learnt;
 }

@@ -5,25 +5,40 @@ import resource
 import sys
 import time
 
+STRETCH_SECONDS = 10e-3
+LONGEST_STRETCH = 256
+
 
 def synchronize():
     """Waits for work that run() has only begun; replaced where there is such."""
 
 
+def device_memory():
+    """{'device_mb': the most memory that lay on the device at once}; replaced where there is such."""
+    return {}
+
+
 def measure(run, seconds, least=1):
-    """Costs of run() in the mean over `seconds`, and at least so many calls."""
+    """Costs of run() in the mean over `seconds`, and at least so many calls. Devices are waited for after stretches as
+    in step_case.cc, as they would be given minutes of work in a second."""
     synchronize()
-    steps, cpu, wall = 0, time.process_time(), time.perf_counter()
-    deadline = wall + seconds
-    while steps < least or time.perf_counter() < deadline:
-        run()
-        steps += 1
-    synchronize()
+    steps, stretch, cpu, wall = 0, 1, time.process_time(), time.perf_counter()
+    last = wall
+    while steps < least or last - wall < seconds:
+        for _ in range(stretch):
+            run()
+        synchronize()
+        steps += stretch
+        now = time.perf_counter()
+        if now - last < STRETCH_SECONDS and stretch < LONGEST_STRETCH:
+            stretch *= 2
+        last = now
     return {
         'cpu_ms': (time.process_time() - cpu) / steps * 1e3,
         'wall_ms': (time.perf_counter() - wall) / steps * 1e3,
         'steps': steps,
         'peak_mb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
+        **device_memory(),
     }
 
 

@@ -7,11 +7,14 @@
 //   step_bench [--predict] [--threads N] [--bf16] [--report] [--profile] [--seconds S] [--backend B] [MODEL:BATCH ...]
 //   step_bench --precision [...]            time in f32 alone ÷ time with --bf16, measured in turns
 //   step_bench --loop STEPS MODEL:BATCH     runs so many steps and prints nothing: for tools that count
+//   step_bench --soak STEPS MODEL:BATCH     runs so many steps and fails if the device has less memory free behind them
+//                                           than behind the first tenth, or the loss is not finite
 //   step_bench --serve                      answers requests, see step_server.h
 //
 // --bf16 permits factors rounded to bfloat16 where that is faster. Models by name or letter; without any toy:64 mlp:64
 // cnn:64 resnet20:128 separable:128 resnet18:32.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,7 +38,7 @@ struct Arguments {
   std::string backend = "cpu";
   std::string form = "training";
   int32_t threads = 1;
-  int64_t loop = 0;
+  int64_t loop = 0, soak = 0;
   double seconds = 3;
   bool report = false, profile = false, serve = false, bf16 = false, precision = false;
 };
@@ -96,7 +99,34 @@ Status run_loop(const Arguments &arguments, const CaseSpec &spec) {
   TUTTI_ASSIGN(StepCase one, StepCase::create(arguments.backend, spec));
   for (int64_t i = 0; i < arguments.loop; ++i)
     TUTTI_TRY(one.run_once());
-  return Status();
+  return one.synchronize();  // memory is freed behind this, which the device may still use
+}
+
+/// What drivers take and give back in passing.
+constexpr int64_t kSoakToleranceBytes = int64_t{16} << 20;
+
+Status soak(const Arguments &arguments, const CaseSpec &spec) {
+  constexpr int64_t kStretches = 10;
+  TUTTI_ASSIGN(StepCase one, StepCase::create(arguments.backend, spec));
+  int64_t first = 0, least = INT64_MAX;
+  for (int64_t stretch = 0; stretch < kStretches; ++stretch) {
+    for (int64_t i = arguments.soak * stretch / kStretches; i < arguments.soak * (stretch + 1) / kStretches; ++i)
+      TUTTI_TRY(one.run_once());
+    TUTTI_TRY(one.synchronize());
+    const int64_t available = one.available_bytes();
+    if (stretch == 0) first = available;
+    least = std::min(least, available);
+  }
+  const double loss = one.trainer() != nullptr ? one.trainer()->loss() : 0;
+  std::printf(
+      "{\"model\": \"%s\", \"batch\": %lld, \"steps\": %lld, \"first_free_bytes\": %lld, "
+      "\"least_free_bytes\": %lld, \"loss\": %.6g}\n",
+      spec.model.c_str(), static_cast<long long>(spec.batch), static_cast<long long>(arguments.soak),
+      static_cast<long long>(first), static_cast<long long>(least), loss);
+  if (!std::isfinite(loss)) return tutti::impl::base::out_of_range("the loss is ", loss);
+  if (first - least <= kSoakToleranceBytes) return Status();
+  return tutti::impl::base::resource_exhausted(first - least, " bytes less of the device's memory are free behind ",
+                                               arguments.soak, " steps than behind the first tenth of them");
 }
 
 Arguments parse(int argc, char **argv) {
@@ -122,6 +152,8 @@ Arguments parse(int argc, char **argv) {
       result.threads = std::atoi(argv[++i]);
     } else if (word == "--loop" && has_next) {
       result.loop = std::atoll(argv[++i]);
+    } else if (word == "--soak" && has_next) {
+      result.soak = std::atoll(argv[++i]);
     } else if (word == "--seconds" && has_next) {
       result.seconds = std::atof(argv[++i]);
     } else {
@@ -141,8 +173,9 @@ int main(int argc, char **argv) {
     tutti::testing::serve_steps(arguments.backend);
     return 0;
   }
-  const double ceiling = arguments.loop > 0 ? 1 : tutti::testing::fma_gflops(0.5);
-  if (arguments.loop == 0) {
+  const bool measures = arguments.loop == 0 && arguments.soak == 0;
+  const double ceiling = measures ? tutti::testing::fma_gflops(0.5) : 1;
+  if (measures) {
     std::printf("ceiling of one thread: %.1f GF/s (%s)\n", ceiling, tutti::testing::fma_target_name());
   }
   int failures = 0;
@@ -152,6 +185,7 @@ int main(int argc, char **argv) {
     if (colon != std::string::npos) spec.batch = std::atoll(one.c_str() + colon + 1);
     if (arguments.bf16) spec.flags = TUTTI_COMPILE_BF16_WHERE_FASTER;
     Status status = arguments.loop > 0    ? run_loop(arguments, spec)
+                    : arguments.soak > 0  ? soak(arguments, spec)
                     : arguments.precision ? compare_precision(arguments, spec)
                                           : measure(arguments, spec, ceiling);
     if (status.ok() && arguments.profile) status = print_profile(arguments, spec);

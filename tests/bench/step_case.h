@@ -25,7 +25,8 @@ struct CaseSpec {
   std::string model;
   int64_t batch = 64;
   int32_t threads = 1;
-  int32_t flags = 0;  ///< TUTTI_COMPILE_*
+  int32_t flags = 0;      ///< TUTTI_COMPILE_*
+  bool bucketed = false;  ///< two programs with the gradients in memory between them, as where several devices train
 
   bool operator==(const CaseSpec &other) const = default;
 };
@@ -34,6 +35,7 @@ struct CaseSpec {
 struct Measured {
   double cpu_ms = 0;
   double wall_ms = 0;
+  double issue_ms = 0;  ///< of the thread that runs steps, without its waiting for the device at the end
   int64_t steps = 0;
 };
 
@@ -45,13 +47,21 @@ class StepCase {
 
   const CaseSpec &spec() const { return spec_; }
   impl::base::Status run_once() { return trainer_ ? trainer_->step() : predictor_->predict(); }
-  /// For `seconds`, and at least so many times.
+  /// Waits until the steps so far are done, with their errors.
+  impl::base::Status synchronize() const { return trainer_ ? trainer_->synchronize() : predictor_->synchronize(); }
+  /// For `seconds`, and at least so many times; devices are never more than some hundred steps behind.
   impl::base::Result<Measured> measure(double seconds, int64_t least = 1);
 
   /// Of one step: multiplications and additions of convolutions and matrix products.
   double flops() const { return flops_; }
   double build_seconds() const { return build_seconds_; }
   int64_t workspace_bytes() const;
+  /// Of weights, gradients and slots.
+  int64_t state_bytes() const { return trainer_ ? trainer_->state_bytes() : predictor_->state_bytes(); }
+  /// All that was allocated on the device: state, workspace, batches and results.
+  int64_t device_bytes() const { return trainer_ ? trainer_->device_bytes() : predictor_->device_bytes(); }
+  /// What the device has free, -1 where it cannot tell.
+  int64_t available_bytes() const { return trainer_ ? trainer_->available_bytes() : predictor_->available_bytes(); }
   /// What the backends say of their programs, one JSON text each.
   std::vector<std::string> reports() const;
   const StepTrainer *trainer() const { return trainer_ ? &*trainer_ : nullptr; }

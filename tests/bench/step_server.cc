@@ -113,7 +113,11 @@ class Server {
     std::string configuration;
     double seconds = 0;
     words >> spec.threads >> configuration >> seconds;
-    if (configuration == "bf16") spec.flags |= TUTTI_COMPILE_BF16_WHERE_FASTER;
+    std::istringstream parts(configuration);
+    for (std::string part; std::getline(parts, part, '+');) {
+      if (part == "bf16") spec.flags |= TUTTI_COMPILE_BF16_WHERE_FASTER;
+      if (part == "bucketed") spec.bucketed = true;
+    }
     if (!words) return impl::base::invalid_argument("measure FORM MODEL BATCH THREADS CONFIGURATION SECONDS");
     if (!current_ || !(current_->spec() == spec)) {
       current_.reset();
@@ -122,7 +126,6 @@ class Server {
     }
     TUTTI_ASSIGN(const Measured cost, current_->measure(seconds));
     TUTTI_ASSIGN(const int64_t lower_bound, largest_of_reports(*current_, "workspace_lower_bound_bytes"));
-    const StepTrainer *trainer = current_->trainer();
     return Json(JsonObject{{"cpu_ms", cost.cpu_ms},
                            {"wall_ms", cost.wall_ms},
                            {"steps", cost.steps},
@@ -131,7 +134,9 @@ class Server {
                            {"peak_mb", megabytes(peak_memory_bytes())},
                            {"workspace_mb", megabytes(current_->workspace_bytes())},
                            {"lower_bound_mb", megabytes(lower_bound)},
-                           {"state_mb", megabytes(trainer == nullptr ? 0 : trainer->state_bytes())}});
+                           {"state_mb", megabytes(current_->state_bytes())},
+                           {"issue_us", cost.issue_ms * 1e3},
+                           {"device_mb", megabytes(current_->device_bytes())}});
   }
 
   static Result<Json> calibrate(std::istream &words) {

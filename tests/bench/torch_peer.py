@@ -10,6 +10,7 @@ export MODEL BATCH PATH      writes the network for ONNX Runtime
 check FORM MODEL BATCH PATH  starts where step_bench's "dump" started: {"logits_distance", "losses"}
 """
 import contextlib
+import gc
 import os
 import warnings
 
@@ -26,6 +27,8 @@ def on_device(model, tensors, words):
         return model, tensors
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
+    gc.collect()
+    torch.cuda.empty_cache()  # of the configuration before
     return model.cuda(), [tensor.cuda() for tensor in tensors]
 
 
@@ -144,6 +147,13 @@ def check(_form, model, _batch, path):
     return {'logits_distance': distance, 'losses': [step().item() for _ in range(4)]}
 
 
+def device_memory():
+    """Of the steps since the last call, so that what is tried before the first measured one does not count."""
+    most = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return {'device_mb': most / 1e6}
+
+
 def main():
     warnings.simplefilter('ignore')  # TorchScript is deprecated, and in the list all the same
     blas = 'MKL' if torch.backends.mkl.is_available() else 'OpenBLAS'
@@ -151,6 +161,7 @@ def main():
     name = f'PyTorch {torch.__version__}, {blas}' + (f' as {core}' if blas == 'OpenBLAS' and core else '')
     if torch.cuda.is_available():
         peer_server.synchronize = torch.cuda.synchronize
+        peer_server.device_memory = device_memory
     peer_server.serve(name, make_case, {'export': export, 'check': check})
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Training steps and predictions on one GPU against PyTorch on the same: blocks of both in turns (A B B A), wall clock
-with the device waited for, medians of ratios with a bootstrap interval as in tests/bench/method.py.
+with the device waited for, medians of ratios with a bootstrap interval as in tests/bench/method.py. Beside that what a
+step takes of the host's thread, and the device's memory against PyTorch as it is written.
 
-usage: compare.py --programs FOLDER [--quadruples N] [--seconds S] [--json PATH] [--markdown PATH] [MODEL ...]
+usage: compare.py --programs FOLDER [--quadruples N] [--seconds S] [--json PATH] [--markdown PATH] [CASE or MODEL ...]
 """
 import argparse
+import math
 import os
-import statistics
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -18,71 +18,96 @@ sys.path.insert(1, BENCH)
 # pylint: disable=wrong-import-position
 import method  # noqa: E402
 import programs  # noqa: E402
-from gpu_cases import CASES  # noqa: E402
+import gpu_cases  # noqa: E402
 from report import Report  # noqa: E402
+from toolkit import gpus  # noqa: E402
 
 
 class WallClock:
-    """Takes one number of milliseconds from a candidate."""
+    """Takes one number of milliseconds from a candidate, and remembers the whole answer of each."""
 
     spoiled = 0
 
+    def __init__(self):
+        self.answers = {}
+
     def __call__(self, candidate, case, seconds):
-        return candidate.measure(case, seconds)['wall_ms']
+        answer = candidate.measure(case, seconds)
+        self.answers[candidate.name] = answer
+        return answer['wall_ms']
 
 
-def gpu():
-    answer = subprocess.run(['nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader'],
-                            capture_output=True, text=True, check=False)
-    return answer.stdout.strip().split('\n')[0] or 'unknown GPU'
+def number(value):
+    return None if value is None or not math.isfinite(value) else value
 
 
 def compare(case, ours, torch, arguments):
-    """The row of one case, or None where either side cannot do it."""
+    """The row of one case; with 'error' where either side cannot do it."""
     meter = WallClock()
-    peers = [programs.Candidate(torch, words) for words in case.configurations()]
-    peer, _ = method.fastest(meter, peers, case, arguments.seconds)
-    mine = programs.Candidate(ours, 'bf16' if case.precision == 'bf16' else 'f32')
-    first = mine.measure(case, 0)
-    if peer is None or first['wall_ms'] == float('inf'):
-        return None
+    precision = 'bf16' if case.precision == 'bf16' else 'f32'
+    mine = programs.Candidate(ours, precision + ('+bucketed' if case.bucketed else ''))
+    if case.bucketed:
+        peer, tried = programs.Candidate(torch, precision), {}
+    else:
+        peer, tried = method.fastest(meter, [programs.Candidate(torch, words) for words in case.configurations()], case,
+                                     arguments.seconds)
+    if mine.measure(case, 0)['wall_ms'] == math.inf:
+        return {'error': 'tutti cannot do it'}
+    if peer is None:
+        return {'error': 'PyTorch cannot do it'}
     result = method.quadruples(meter, mine, peer, case, arguments.quadruples, arguments.seconds)
-    torch.drop()
-    compiled = programs.Candidate(torch, case.compiled()).measure(case, arguments.seconds)['wall_ms']
-    result.update(case=case.name, peer=peer.name, compiled_ms=compiled, compiled_ratio=compiled / result['ms'],
-                  cpu_ms=statistics.median(mine.measure(case, 0.2)['cpu_ms'] for _ in range(3)))
+    result.update(peer=peer.name, tried=tried, issue_us=meter.answers[mine.name]['issue_us'],
+                  device_mb=meter.answers[mine.name]['device_mb'])
+    eager = meter.answers.get(programs.Candidate(torch, case.eager()).name, {})
+    if 'device_mb' in eager:
+        result['memory_share'] = result['device_mb'] / eager['device_mb']
     return result
+
+
+def judge(case, result):
+    """Adds whether the row holds what it must, and a sentence."""
+    if 'error' in result:
+        return {**result, 'holds': False, 'says': result['error']}
+    failures = []
+    if result['ratio'] < case.gate:
+        failures.append(f'ratio below {case.gate:.3g}')
+    if result['issue_us'] > gpu_cases.MOST_ISSUE_US:
+        failures.append(f'host more than {gpu_cases.MOST_ISSUE_US} us a step')
+    if result.get('memory_share', 0) > gpu_cases.MOST_MEMORY_SHARE and case.form == 'training':
+        failures.append(f'memory above {gpu_cases.MOST_MEMORY_SHARE} of PyTorch as it is written')
+    says = (f'{result["ms"]:.4g} ms, peer {result["peer_ms"]:.4g} ms ({result["peer"]}), ratio {result["ratio"]:.2f} '
+            f'({result["low"]:.2f}..{result["high"]:.2f}), gate {case.gate:.3g}, host {result["issue_us"]:.0f} us')
+    if 'memory_share' in result:
+        says += f', memory {result["memory_share"]:.2f}'
+    return {**result, 'holds': not failures, 'says': '; '.join([says, *failures])}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('cases', nargs='*', metavar='MODEL')
+    parser.add_argument('cases', nargs='*', metavar='CASE')
     parser.add_argument('--programs', required=True)
+    parser.add_argument('--backend', default='cuda')
+    parser.add_argument('--peer', default=os.path.join(BENCH, 'torch_peer.py'), help='a script that serves PyTorch')
     parser.add_argument('--quadruples', type=int, default=10)
-    parser.add_argument('--seconds', type=float, default=0.5)
+    parser.add_argument('--seconds', type=float, default=0.4)
     parser.add_argument('--json')
     parser.add_argument('--markdown')
     arguments = parser.parse_args()
     report = Report('gpu', arguments.json, arguments.markdown, None)
-    report.say(gpu())
+    report.say(', '.join(name for name, _, _ in gpus()) or 'unknown GPU')
     report.say()
-    ours = programs.Program([os.path.join(arguments.programs, 'step_bench'), '--serve', '--backend', 'cuda'])
-    torch = programs.Program([sys.executable, os.path.join(BENCH, 'torch_peer.py')])
-    report.table('case', 'ms', 'peer ms', 'ratio', '90 % interval', 'gate', 'compiled', 'host CPU ms', 'peer')
-    for case in CASES:
-        if arguments.cases and case.model not in arguments.cases:
+    serve = [os.path.join(arguments.programs, 'step_bench'), '--serve', '--backend', arguments.backend]
+    report.table('case', 'holds', '')
+    for case in gpu_cases.CASES:
+        if arguments.cases and case.model not in arguments.cases and case.name not in arguments.cases:
             continue
-        result = compare(case, ours, torch, arguments)
-        ours.drop()
-        torch.drop()
-        if result is None:
-            report.row({'case': case.name, 'error': 'not run'}, case.name, *['-'] * 8)
-            continue
-        report.row(result, case.name, f'{result["ms"]:.4g}', f'{result["peer_ms"]:.4g}', f'{result["ratio"]:.2f}',
-                   f'{result["low"]:.2f}..{result["high"]:.2f}', f'{case.gate:g}', f'{result["compiled_ratio"]:.2f}',
-                   f'{result["cpu_ms"]:.4g}', result['peer'])
-    ours.close()
-    torch.close()
+        ours = programs.Program(serve)
+        peer = programs.Program(serve if case.bucketed else [sys.executable, arguments.peer])
+        row = {'case': case.name, **judge(case, compare(case, ours, peer, arguments))}
+        ours.close()
+        peer.close()
+        report.row({key: number(value) if isinstance(value, float) else value for key, value in row.items()}, case.name,
+                   'yes' if row['holds'] else 'no', row['says'])
 
 
 if __name__ == '__main__':

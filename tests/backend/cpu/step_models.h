@@ -98,6 +98,12 @@ class StepTrainer {
   double build_seconds() const { return setup_.build_seconds; }
   /// Weights, gradients and slots.
   int64_t state_bytes() const { return state_.arena_bytes(); }
+  /// All that was allocated on the device.
+  int64_t device_bytes() const {
+    return state_bytes() + workspace_.size_bytes() + images_.size_bytes() + labels_.size_bytes();
+  }
+  /// What the device has free, -1 where it cannot tell.
+  int64_t available_bytes() const { return setup_.device->available_bytes().value_or(-1); }
   std::vector<float> images() const;
   std::vector<int64_t> labels() const;
 
@@ -128,6 +134,12 @@ class StepPredictor {
   std::string report() const { return executable_->description().report_json; }
   int64_t workspace_bytes() const { return workspace_.size_bytes(); }
   double build_seconds() const { return setup_.build_seconds; }
+  int64_t state_bytes() const { return state_.arena_bytes(); }
+  /// All that was allocated on the device.
+  int64_t device_bytes() const {
+    return state_bytes() + workspace_.size_bytes() + images_.size_bytes() + logits_.size_bytes();
+  }
+  int64_t available_bytes() const { return setup_.device->available_bytes().value_or(-1); }
 
  private:
   /// Runs the graph that makes derived entries, once.

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What run.sh does: parts in the order of what they are worth, each a command of its own with a limit."""
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from gpu_cases import CASES
+
+GROUPS = ['tests', 'bench', 'accuracy', 'soak', 'sanitize']
+SKIPPED = 77
+# Of a test, whatever it says itself: devices are fast.
+LONGEST_TEST = 300
+FASHION_MNIST = '/usr/share/datasets/fashion-mnist'
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    group: str
+    name: str
+    command: tuple
+    limit: float  # seconds
+    # Of them it usually takes; with less time left it is not begun.
+    expected: float = 20
+    environment: tuple = ()
+    folder: str = '.'
+    # Why it cannot be done here.
+    lacks: str = ''
+    # Has the GPU for itself.
+    alone: bool = True
+    # Of (output, folder of results): (did it hold, what it says, rows).
+    judge: object = None
+
+
+def last_json(output, _folder):
+    """For programs whose last line is an object: what that holds."""
+    for line in reversed(output.splitlines()):
+        if line.startswith('{'):
+            row = json.loads(line)
+            return True, ', '.join(f'{key} {value}' for key, value in row.items()), [row]
+    return False, 'printed no result', None
+
+
+def tests(build):
+    """The programs of the suite gpu, as Meson has them."""
+    answer = subprocess.run(['meson', 'introspect', '--tests', build], capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        return
+    usual = {'OMP_WAIT_POLICY': 'passive', 'TUTTI_TESTDATA': os.path.abspath('tests/testdata'), 'TUTTI_CACHE_DIR': 'off'}
+    # What is quick, and shows that anything works at all, first.
+    order = ['backend_objects_cuda', 'backend_programs_cuda', 'backend_ops_cuda', 'train_step_cuda']
+    found = [test for test in json.loads(answer.stdout) if 'gpu' in test['suite'] or 'tutti:gpu' in test['suite']]
+    found.sort(key=lambda test: order.index(test['name']) if test['name'] in order else len(order))
+    for test in found:
+        yield Part('tests', test['name'], tuple(test['cmd']), LONGEST_TEST,
+                   environment=tuple({**usual, **test['env']}.items()), folder=test['workdir'] or build, alone=False)
+
+
+def bench(build):
+    programs = os.path.join(build, 'tests', 'bench')
+    for case in CASES:
+        yield Part('bench', case.name,
+                   (sys.executable, 'tests/gpu/compare.py', '--programs', programs, '--json', 'RESULTS/case.json', case.name),
+                   limit=540, expected=240 if case.against_compiled else 120, judge=judge_case)
+
+
+def judge_case(_output, folder):
+    path = os.path.join(folder, 'case.json')
+    with open(path, encoding='utf-8') as file:
+        rows = json.load(file)['rows']
+    os.remove(path)
+    says = '; '.join(f'{row["case"]}: {row["says"]}' for row in rows)
+    return bool(rows) and all(row['holds'] for row in rows), says, rows
+
+
+def accuracy(build):
+    data = os.environ.get('TUTTI_FASHION_MNIST', FASHION_MNIST)
+    lacks = '' if os.path.isdir(data) else f'the images of Fashion-MNIST are not in {data}'
+    for network, expected in (('cnn', 60), ('mlp', 40), ('resnet20', 90)):
+        yield Part('accuracy', network, (os.path.join(build, 'tests', 'bench', 'accuracy_bench'), data, network, '0', 'cuda'),
+                   limit=400, expected=expected, lacks=lacks, judge=last_json)
+
+
+def soak(build):
+    program = os.path.join(build, 'tests', 'bench', 'step_bench')
+    for name, words in (('cnn', ['cnn:64']), ('resnet50 bf16', ['--bf16', 'resnet50:64'])):
+        yield Part('soak', name, (program, '--backend', 'cuda', '--soak', '1000', *words), limit=300, expected=60,
+                   judge=last_json)
+
+
+def sanitize(build, toolkit):
+    tool = shutil.which('compute-sanitizer') or shutil.which('compute-sanitizer', path=os.path.join(toolkit, 'bin'))
+    plugin = os.path.join(build, 'lib', 'backend', 'cuda', 'tutti-cuda.so')
+    for program in ('backend_objects_test', 'backend_programs_test', 'backend_trees_test', 'backend_rows_test'):
+        for check in ('memcheck', 'racecheck'):
+            yield Part('sanitize', f'{check} {program}',
+                       (tool or 'compute-sanitizer', '--tool', check, '--error-exitcode', '9',
+                        os.path.join(build, 'tests', 'conformance', program), os.path.abspath(plugin)),
+                       limit=300, expected=90, lacks='' if tool else 'compute-sanitizer is not installed',
+                       environment=(('TUTTI_CACHE_DIR', 'off'),), judge=judge_sanitizer)
+
+
+def judge_sanitizer(output, _folder):
+    if 'Device not supported' in output:
+        return None, 'compute-sanitizer does not support this device', None
+    lines = [line for line in output.splitlines() if 'ERROR SUMMARY' in line or 'RACECHECK SUMMARY' in line]
+    return True, lines[-1].strip('= ') if lines else '', None
+
+
+def parts(build, toolkit):
+    return [*tests(build), *bench(build), *accuracy(build), *soak(build), *sanitize(build, toolkit)]

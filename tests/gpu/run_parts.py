@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What run.sh calls: builds, then does the parts that were asked for and are not done yet. See run.sh."""
+import argparse
+import concurrent.futures
+import datetime
+import hashlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import parts as all_parts
+import toolkit
+from results import Results
+
+BUILD = 'build/gpu'
+TARGETS = ['gpu-tests', 'tests/bench/step_bench', 'tests/bench/accuracy_bench']
+LEFT, FAILED = 3, 1
+TOGETHER = 4
+
+
+def digest_of_sources():
+    """Of what is built and run, so that results of other sources are not taken for these."""
+    digest = hashlib.sha256()
+    for top in ('include', 'lib', 'tests', 'meson.build', 'meson_options.txt'):
+        paths = [top] if os.path.isfile(top) else sorted(
+            os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if not name.endswith('.pyc'))
+        for path in paths:
+            with open(path, 'rb') as file:
+                digest.update(path.encode() + b'\0' + hashlib.sha256(file.read()).digest())
+    return digest.hexdigest()[:12]
+
+
+class Clock:
+    """What is left of --seconds."""
+
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds if seconds else None
+
+    def left(self):
+        return self.end - time.monotonic() if self.end else float('inf')
+
+
+def run(command, limit, log, environment, folder='.'):
+    """(exit status, None past the limit; seconds). Nothing that it started outlives it."""
+    begin = time.monotonic()
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment,
+                          cwd=folder, start_new_session=True) as process:
+        try:
+            status = process.wait(None if limit == float('inf') else max(limit, 1))
+        except subprocess.TimeoutExpired:
+            status = None
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+    return status, time.monotonic() - begin
+
+
+class Runner:
+    """Does parts; several at a time where they may."""
+
+    def __init__(self, results, clock, environment):
+        self.results, self.clock, self.environment = results, clock, environment
+        self.lock = threading.Lock()
+
+    def do(self, part):
+        if part.lacks:
+            return self.note(part, 'skipped', 0, part.lacks)
+        if self.clock.left() < part.expected:
+            return None
+        limit = min(part.limit, self.clock.left())
+        path = self.results.log_path(f'{part.group} {part.name}')
+        command = [word.replace('RESULTS/', self.results.folder + '/') for word in part.command]
+        environment = {**self.environment, **dict(part.environment)}
+        with open(path, 'w', encoding='utf-8') as log:
+            log.write(shlex.join(command) + '\n')
+            log.flush()
+            try:
+                status, seconds = run(command, limit, log, environment, part.folder)
+            except OSError as error:
+                return self.note(part, 'failed', 0, str(error))
+        with open(path, encoding='utf-8', errors='replace') as log:
+            output = log.read()
+        return self.judge(part, status, seconds, output, limit)
+
+    def judge(self, part, status, seconds, output, limit):
+        says, rows, holds = '', None, True
+        if status is None:
+            if limit < part.limit:
+                return self.note(part, 'cut off', seconds, 'the time was over')
+            return self.note(part, 'failed', seconds, f'did not end within {part.limit:.0f} s')
+        if part.judge and (status == 0 or part.group != 'bench'):
+            try:
+                holds, says, rows = part.judge(output, self.results.folder)
+            except (OSError, ValueError, KeyError) as error:
+                holds, says = False, f'no result: {error}'
+        if status == all_parts.SKIPPED or holds is None:
+            said = [line for line in output.splitlines() if line.startswith('skipped:')]
+            # Here is a GPU: a test that finds none has not proved anything.
+            return self.note(part, 'failed' if part.group == 'tests' else 'skipped', seconds,
+                             says or (said[-1] if said else 'skipped'))
+        if status != 0:
+            last = output.strip().splitlines()[-1:] or ['']
+            return self.note(part, 'failed', seconds, f'exit status {status}: {says or last[0]}'[:300])
+        return self.note(part, 'ok' if holds else 'failed', seconds, says, rows)
+
+    def note(self, part, status, seconds, says, rows=None):
+        with self.lock:
+            self.results.add(f'{part.group} {part.name}', part.group, status, seconds, says.replace('|', '/'), rows)
+            print(f'{status:8} {seconds:6.1f} s  {part.group} {part.name}  {says}', flush=True)
+
+    def do_all(self, parts):
+        shared = [part for part in parts if not part.alone]
+        if shared:
+            # One by itself first: what it makes ready (modules, caches) the others find.
+            self.do(shared[0])
+            with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
+                list(pool.map(self.do, shared[1:]))
+        for part in parts:
+            if part.alone:
+                self.do(part)
+
+
+def build(results, clock, environment, folder, architectures):
+    """Whether all was built; what has a fault does not keep the rest from being built."""
+    path = results.log_path('build')
+    with open(path, 'w', encoding='utf-8') as log:
+        if not os.path.exists(os.path.join(BUILD, 'build.ninja')):
+            setup = ['meson', 'setup', BUILD, '--buildtype=release', '-Dcuda=enabled', '-Dtests=enabled', '-Dgo=disabled',
+                     '-Djava=disabled', '-Dcsharp=disabled', '-Dhttp=disabled', '-Dhip=disabled',
+                     f'-Dgpu_toolkit={folder}', f'-Dgpu_architectures={architectures}',
+                     *shlex.split(os.environ.get('TUTTI_SETUP_ARGS', ''))]
+            log.write(shlex.join(setup) + '\n')
+            log.flush()
+            status, _ = run(setup, clock.left(), log, environment)
+            if status != 0:
+                return False
+        status, seconds = run(['ninja', '-C', BUILD, '-k', '0', *TARGETS], clock.left(), log, environment)
+    print(f'build: {"ok" if status == 0 else "cut off" if status is None else "failed"} in {seconds:.0f} s', flush=True)
+    return status == 0
+
+
+def chosen(parts, words):
+    known = {*all_parts.GROUPS, 'all'} | {part.name for part in parts} | {f'{part.group} {part.name}' for part in parts}
+    for word in words:
+        if word not in known:
+            sys.exit(f"run.sh: '{word}' is no part: --list prints them")
+    if not words or 'all' in words:
+        return parts
+    return [part for part in parts if {part.group, part.name, f'{part.group} {part.name}'} & set(words)]
+
+
+def tail(path, lines=40):
+    with open(path, encoding='utf-8', errors='replace') as file:
+        return '\n'.join(file.read().splitlines()[-lines:])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog='run.sh')
+    parser.add_argument('words', nargs='*')
+    parser.add_argument('--seconds', type=float)
+    parser.add_argument('--again', action='store_true')
+    parser.add_argument('--no-build', action='store_true')
+    parser.add_argument('--list', action='store_true')
+    arguments = parser.parse_args()
+    folder = toolkit.root()
+    if arguments.list:
+        for part in all_parts.parts(BUILD, folder or ''):
+            print(part.group, part.name)
+        return 0
+    gpus = toolkit.gpus()
+    if not gpus:
+        sys.exit('run.sh: this machine has no NVIDIA GPU, or no nvidia-smi that tells of one')
+    if folder is None:
+        sys.exit('run.sh: there is no nvcc, neither in PATH nor in /usr/local/cuda/bin')
+    environment, missing = toolkit.environment(folder)
+    for what in missing:
+        print(f'run.sh: {what} is neither in {folder} nor in the packages of {sys.executable}', flush=True)
+    clock = Clock(arguments.seconds)
+    name, driver, _ = gpus[0]
+    architectures = ','.join(sorted({capability.replace('.', '') + '-real' for _, _, capability in gpus}))
+    results = Results(os.path.abspath(os.environ.get('TUTTI_RESULTS', os.path.join(BUILD, 'results'))),
+                      {'gpu': name + (f' x {len(gpus)}' if len(gpus) > 1 else ''), 'driver': driver,
+                       'sources': digest_of_sources(), 'date': datetime.date.today().isoformat()})
+    if not arguments.no_build and not build(results, clock, environment, folder, architectures):
+        print(tail(results.log_path('build')), flush=True)
+        if clock.left() < 5:
+            return LEFT
+        # What could be built is tested all the same.
+        print('run.sh: not everything was built', flush=True)
+    # The plug-in lies in the build tree.
+    environment['TUTTI_PLUGIN_PATH'] = os.path.abspath(os.path.join(BUILD, 'lib', 'backend', 'cuda'))
+    wanted = chosen(all_parts.parts(BUILD, folder), arguments.words)
+    if not wanted:
+        sys.exit('run.sh: nothing could be built that could be run')
+    Runner(results, clock, environment).do_all(
+        [part for part in wanted if arguments.again or not results.is_done(f'{part.group} {part.name}')])
+    results.save()
+    print(f'results: {results.path("results.md")}', flush=True)
+    states = [results.parts.get(f'{part.group} {part.name}', {}).get('status') for part in wanted]
+    left = sum(1 for state in states if state not in ('ok', 'failed', 'skipped'))
+    if left:
+        print(f'{left} parts are left: the same call goes on', flush=True)
+    return FAILED if 'failed' in states else LEFT if left else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What run.sh is made of, on a machine without a GPU: parts that hold, fail, hang and are skipped, time that runs out,
+results that the next call goes on with, and how a comparison is judged."""
+import contextlib
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+# pylint: disable=wrong-import-position
+import parts  # noqa: E402
+import run_parts  # noqa: E402
+import toolkit  # noqa: E402
+from parts import Part  # noqa: E402
+from results import Results  # noqa: E402
+
+HEAD = {'gpu': 'a GPU', 'driver': '1', 'sources': 'abc', 'date': '2026-01-01'}
+# A program that serves requests as step_server.h says: each measurement takes argv[1] ms.
+SERVER = '''#!{python}
+import json, sys
+print(json.dumps({{'name': 'stub'}}), flush=True)
+for line in sys.stdin:
+    answer = {{'cpu_ms': 1, 'wall_ms': {ms} * (0.5 if 'graphs' in line else 1), 'steps': 1, 'issue_us': {issue}, 'device_mb': {mb}}}
+    if 'compiled' in line: answer = {{'error': 'no compiler'}}
+    print(json.dumps(answer), flush=True)
+'''
+
+
+def shell(text, **settings):
+    return Part(settings.pop('group', 'tests'), settings.pop('name', text), ('/bin/sh', '-c', text),
+                **{'limit': 20, 'expected': 0, **settings})
+
+
+class Parts(unittest.TestCase):
+    def setUp(self):
+        kept = tempfile.TemporaryDirectory(prefix='tutti-gpu-test-')
+        self.addCleanup(kept.cleanup)
+        self.folder = kept.name
+
+    def do(self, *listed, seconds=None, head=HEAD):
+        results = Results(self.folder, dict(head))
+        runner = run_parts.Runner(results, run_parts.Clock(seconds), dict(os.environ))
+        with contextlib.redirect_stdout(io.StringIO()):
+            runner.do_all([part for part in listed if not results.is_done(f'{part.group} {part.name}')])
+        return {name: part['status'] for name, part in Results(self.folder, dict(head)).parts.items()}
+
+    def file(self, name, text=''):
+        path = os.path.join(self.folder, name)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return path
+
+    def test_parts_come_to_what_they_end_with(self):
+        states = self.do(shell('exit 0', name='a'), shell('exit 1', name='b', alone=False), shell('exit 77', name='c', group='bench'),
+                         shell('echo "skipped: no driver"; exit 77', name='f'),
+                         Part('soak', 'd', ('/no/such/program',), 5, 0), shell('exit 0', name='e', lacks='a data set'))
+        self.assertEqual(states, {'tests a': 'ok', 'tests b': 'failed', 'bench c': 'skipped', 'tests f': 'failed',
+                                  'soak d': 'failed', 'tests e': 'skipped'})
+        with open(os.path.join(self.folder, 'results.md'), encoding='utf-8') as file:
+            table = [line for line in file if line.startswith('| ')][1:]
+        self.assertEqual(['failed' in line for line in table], [True] * 3 + [False] * 3, table)
+
+    def test_what_hangs_is_ended_with_all_that_it_began(self):
+        mark = os.path.join(self.folder, 'mark')
+        begin = time.monotonic()
+        states = self.do(shell(f'(sleep 3; touch {mark}) & sleep 60', name='a', limit=1), shell('exit 0', name='b'))
+        self.assertLess(time.monotonic() - begin, 15)
+        self.assertEqual(states, {'tests a': 'failed', 'tests b': 'ok'})
+        time.sleep(3)
+        self.assertFalse(os.path.exists(mark))
+
+    def test_time_that_runs_out_leaves_the_rest_for_the_next_call(self):
+        listed = [shell('exit 0', name='a'), shell('sleep 30', name='b'), shell('exit 0', name='c', expected=50)]
+        self.assertEqual(self.do(*listed, seconds=2), {'tests a': 'ok', 'tests b': 'cut off'})
+        # The first is not done again; it would fail.
+        listed[:2] = [shell('exit 1', name='a'), shell('exit 0', name='b')]
+        self.assertEqual(self.do(*listed), {'tests a': 'ok', 'tests b': 'ok', 'tests c': 'ok'})
+        # Of other sources nothing counts.
+        self.assertEqual(self.do(listed[0], head={**HEAD, 'sources': 'def'}), {'tests a': 'failed'})
+
+    def test_several_at_a_time_but_the_first(self):
+        for name in 'abcd':
+            self.file(name)
+        listed = [shell(f'test ! -e {self.folder}/first && touch {self.folder}/first', name='a', alone=False)]
+        # Each waits for another: alone they would fail.
+        for mine, other in (('b', 'c'), ('c', 'b')):
+            wait = f'for i in $(seq 100); do test -e {self.folder}/{other}-is-there && exit 0; sleep 0.1; done; exit 1'
+            listed.append(shell(f'touch {self.folder}/{mine}-is-there; {wait}', name=mine, alone=False))
+        self.assertEqual(set(self.do(*listed).values()), {'ok'})
+
+    def test_programs_are_judged_by_what_they_print(self):
+        states = self.do(shell('echo \'{"loss": 0.25}\'', name='a', judge=parts.last_json),
+                         shell('echo nothing', name='b', judge=parts.last_json),
+                         shell('echo "========= Error: Device not supported"; exit 1', name='c', group='sanitize',
+                               judge=parts.judge_sanitizer),
+                         shell('echo "========= ERROR SUMMARY: 3 errors"; exit 9', name='d', judge=parts.judge_sanitizer))
+        self.assertEqual(states, {'tests a': 'ok', 'tests b': 'failed', 'sanitize c': 'skipped', 'tests d': 'failed'})
+
+    def compare(self, ms, peer_ms, case, issue=10, mb=100):
+        server = self.file('step_bench', SERVER.format(python=sys.executable, ms=ms, issue=issue, mb=mb))
+        os.chmod(server, os.stat(server).st_mode | stat.S_IXUSR)
+        peer = self.file('peer.py', SERVER.format(python=sys.executable, ms=peer_ms, issue=0, mb=200))
+        subprocess.run([sys.executable, os.path.join(HERE, 'compare.py'), '--programs', self.folder, '--peer', peer,
+                        '--quadruples', '2', '--json', os.path.join(self.folder, 'case.json'), case],
+                       check=True, capture_output=True)
+        return parts.judge_case('', self.folder)
+
+    def test_comparisons_are_judged_by_their_gates(self):
+        self.assertTrue(self.compare(1, 5, 'toy b64 f32 training')[0])
+        holds, says, rows = self.compare(1, 3, 'toy b64 f32 training')
+        self.assertFalse(holds)
+        self.assertIn('ratio below 4', says)
+        self.assertEqual(rows[0]['ratio'], 3)
+        self.assertIn('host more than 40 us', self.compare(1, 5, 'toy b64 f32 training', issue=50)[1])
+        self.assertIn('memory above 0.8', self.compare(1, 5, 'toy b64 f32 training', mb=190)[1])
+        # The faster of PyTorch's forms counts, and one that it cannot do does not.
+        holds, says, _ = self.compare(1, 2, 'gpt2 b16 bf16 training')
+        self.assertTrue(holds)
+        self.assertIn('graphs', says)
+        self.assertFalse(self.compare(1, 1.9, 'gpt2 b16 bf16 training')[0])
+        # Against itself.
+        self.assertTrue(self.compare(1, 9, 'resnet50 b256 bf16 training bucketed')[0])
+
+    def test_libraries_are_found_where_python_has_them(self):
+        package = os.path.join(self.folder, 'nvidia', 'cudnn')
+        for folder, name in (('include', 'cudnn_graph.h'), ('lib', 'libcudnn.so.9')):
+            os.makedirs(os.path.join(package, folder))
+            self.file(os.path.join('nvidia', 'cudnn', folder, name))
+        sys.path.append(self.folder)
+        self.addCleanup(sys.path.remove, self.folder)
+        known, toolkit.loader_knows = toolkit.loader_knows, lambda library: False
+        self.addCleanup(setattr, toolkit, 'loader_knows', known)
+        includes, libraries, missing = toolkit.lists(os.path.join(self.folder, 'no-toolkit'))
+        self.assertIn(os.path.join(package, 'include'), includes)
+        self.assertIn(os.path.join(package, 'lib'), libraries)
+        self.assertFalse([what for what in missing if what.startswith('cuDNN')])
+        # A toolkit that has them is enough.
+        for folder, names in (('include', ('cudnn_graph.h', 'nccl.h', 'cublasLt.h', 'nvrtc.h')),
+                              ('lib64', ('libcudnn.so.9', 'libnccl.so.2', 'libcublasLt.so.13', 'libnvrtc.so.13'))):
+            os.makedirs(os.path.join(self.folder, 'toolkit', folder))
+            for name in names:
+                self.file(os.path.join('toolkit', folder, name))
+        self.assertEqual(toolkit.lists(os.path.join(self.folder, 'toolkit')), ([], [], []))
+
+    def test_a_wrong_word_is_an_error(self):
+        listed = [shell('exit 0', name='a'), Part('bench', 'b', ('true',), 1)]
+        self.assertEqual([part.name for part in run_parts.chosen(listed, ['bench'])], ['b'])
+        self.assertEqual([part.name for part in run_parts.chosen(listed, ['tests a'])], ['a'])
+        self.assertEqual(len(run_parts.chosen(listed, [])), 2)
+        with self.assertRaises(SystemExit):
+            run_parts.chosen(listed, ['bentsch'])
+
+    def test_a_machine_without_a_gpu_is_told_so(self):
+        answer = subprocess.run([os.path.join(HERE, 'run.sh'), '--no-build'], capture_output=True, text=True, check=False,
+                                env={**os.environ, 'PATH': self.folder + ':/usr/bin:/bin', 'TUTTI_RESULTS': self.folder})
+        if not toolkit.gpus():
+            self.assertEqual(answer.returncode, 1)
+            self.assertIn('no NVIDIA GPU', answer.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
