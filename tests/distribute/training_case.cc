@@ -23,6 +23,10 @@ static std::string_view chosen_backend() {
   return name == nullptr ? "reference" : name;
 }
 
+bool has_test_backend_libraries() {
+  return chosen_backend().ends_with("tutti-cuda.so") || chosen_backend().ends_with("tutti-hip.so");
+}
+
 bool is_test_backend_slow() { return chosen_backend().starts_with('/'); }
 
 Result<impl::backend::BackendRef> open_test_backend(int32_t devices, const impl::backend::HostOptions &host) {

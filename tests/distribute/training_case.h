@@ -33,7 +33,10 @@ using impl::tensor::Tensor;
 /// absolute path of a plug-in, or one of lazy_backend.h without host memory: "deferred" (everything is late),
 /// "separate" (nothing is).
 Result<impl::backend::BackendRef> open_test_backend(int32_t devices, const impl::backend::HostOptions &host = {});
-/// It computes so slowly that fewer cases must do: a plug-in, which is an emulated device.
+/// Its products may be a vendor's, who chooses for each shape in what order to add: a plug-in for real GPUs.
+bool has_test_backend_libraries();
+/// It takes so long for each case that fewer must do: a plug-in. Emulated devices are slow, and on real ones programs
+/// are compiled and tried.
 bool is_test_backend_slow();
 /// One device for count 1, else mirrored over `count` devices.
 Result<StrategyRef> make_test_strategy(int32_t count);

@@ -6,6 +6,7 @@
 #define TUTTI_TESTS_ESTIMATOR_SMALL_TRAINING_H_
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -22,9 +23,15 @@ namespace tutti::impl::estimator {
 inline base::Result<distribute::StrategyRef> replicas_under_test(int32_t count) {
   const std::string options = base::concat("{\"logical_devices\": ", count, "}");
   const char *const plugin = std::getenv("TUTTI_TEST_BACKEND");
-  TUTTI_ASSIGN(const backend::BackendRef backend, plugin == nullptr
-                                                      ? runtime::open_backend("reference", options, {})
-                                                      : runtime::load_plugin(plugin, options, {}, backend::build_id()));
+  const base::Result<backend::BackendRef> opened = plugin == nullptr
+                                                       ? runtime::open_backend("reference", options, {})
+                                                       : runtime::load_plugin(plugin, options, {}, backend::build_id());
+  if (opened.code() == base::Code::unavailable) {
+    // No such device here: the program ends as skipped.
+    std::printf("skipped: %s\n", opened.status().to_string().c_str());
+    std::exit(77);
+  }
+  TUTTI_ASSIGN(const backend::BackendRef backend, opened);
   if (count == 1) return distribute::Strategy::one_device({backend, 0});
   return distribute::Strategy::mirrored_all(backend);
 }

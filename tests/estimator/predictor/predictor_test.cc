@@ -58,6 +58,16 @@ std::vector<float> values_of(const ResultBatch &batch) {
   return {y->data_as<float>(), y->data_as<float>() + y->elements()};
 }
 
+// Whether these are the expected values from `first` on, whatever the batch they were computed in: the same bits, but
+// where a library chooses how to add up the products of so many rows.
+bool are_rows(const std::vector<float> &values, const std::vector<float> &expected, int64_t first = 0) {
+  const char *const plugin = std::getenv("TUTTI_TEST_BACKEND");
+  const float tolerance = plugin != nullptr && std::string_view(plugin).ends_with("tutti-cuda.so") ? 1e-5f : 0;
+  if (first + static_cast<int64_t>(values.size()) > static_cast<int64_t>(expected.size())) return false;
+  return std::equal(values.begin(), values.end(), expected.begin() + first,
+                    [=](float a, float b) { return std::fabs(a - b) <= tolerance; });
+}
+
 void test_every_row_once_and_in_order(void **) {
   std::vector<float> expected;
   for (const int32_t replicas : {1, 2, 3}) {
@@ -73,17 +83,19 @@ void test_every_row_once_and_in_order(void **) {
     const std::vector<float> values = values_of(all);
     if (expected.empty()) expected = values;
     assert_int_equal(values.size(), 100);
-    assert_true(values == expected);
+    assert_true(are_rows(values, expected));
     // Whatever the cut: one row, fewer rows than devices, a ragged tail, none.
     for (const int64_t rows : {0, 1, 2, 7, 64}) {
       const ResultBatch some = assert_ok_value(predictor->run({feature_rows(rows)}, nullptr));
       assert_int_equal(some.row_count, rows);
-      assert_true(values_of(some) == std::vector<float>(expected.begin(), expected.begin() + rows));
+      assert_int_equal(values_of(some).size(), rows);
+      assert_true(are_rows(values_of(some), expected));
     }
     for (const int64_t batch_size : {1, 2, 7, 33, 100, 1000}) {
       const ResultBatch streamed = assert_ok_value(predictor->run_all(small_dataset(100, batch_size), nullptr));
       assert_int_equal(streamed.row_count, 100);
-      assert_true(values_of(streamed) == expected);
+      assert_int_equal(values_of(streamed).size(), 100);
+      assert_true(are_rows(values_of(streamed), expected));
     }
     const ResultBatch none = assert_ok_value(predictor->run_all(small_dataset(0, 4), nullptr));
     assert_int_equal(none.row_count, 0);
@@ -102,7 +114,7 @@ void test_streams_are_ordered_and_closable(void **) {
     assert_int_equal(batch.first_row, rows);
     assert_int_equal(batch.step, 3);
     const std::vector<float> values = values_of(batch);
-    assert_true(std::equal(values.begin(), values.end(), expected.begin() + rows));
+    assert_true(are_rows(values, expected, rows));
   }
   assert_int_equal(rows, 100);
   // Early ends, with results waiting and with nothing taken; an endless dataset too.
@@ -190,7 +202,7 @@ void test_reload(void **) {
   for (ResultBatch batch; assert_ok_value(old_stream->next(batch)); rows += batch.row_count) {
     assert_int_equal(batch.step, 3);
     const std::vector<float> values = values_of(batch);
-    assert_true(std::equal(values.begin(), values.end(), old_values.begin() + rows));
+    assert_true(are_rows(values, old_values, rows));
   }
   assert_int_equal(rows, 30);
   // A damaged newest one changes nothing but the log.
