@@ -46,11 +46,12 @@ const (
 
 // ContextOptions are the options of a context; the zero value means the defaults.
 type ContextOptions struct {
-	// The backend whose devices the context has: cpu, reference; empty = the best that is linked in.
+	// The backend whose devices the context has: cuda, hip, cpu, reference; empty = the GPUs, where a backend for
+	// them is installed and can be used, else the processors.
 	Backend string
 	// Absolute path of a backend's shared module, to load in place of one that is linked in.
 	Plugin string
-	// Number of logical devices; 0 = one for each core.
+	// Number of logical devices; 0 = one for each core, or for each GPU.
 	LogicalDevices int64
 	// Numbers of the GPUs to use, such as 0,2, for a backend of GPUs; others are never touched. Empty = all. More
 	// logical_devices than GPUs share them in turn.

@@ -62,9 +62,9 @@ Result<backend::BackendRef> open(const ResolvedOptions &options, const backend::
   if (!options.text("plan_cache").empty()) settings.set("plan_cache", options.text("plan_cache"));
   if (!options.text("plugin").empty())
     return runtime::load_plugin(options.text("plugin"), settings.dump(), host, backend::build_id());
-  const std::string_view best = runtime::linked_backends().front().name;
   const std::string &chosen = options.text("backend");
-  return runtime::open_backend(chosen.empty() ? best : chosen, settings.dump(), host);
+  if (chosen.empty()) return runtime::open_best_backend(settings.dump(), host);
+  return runtime::open_backend(chosen, settings.dump(), host);
 }
 
 Status describe_devices(ContextCore &core) {

@@ -9,6 +9,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "base/file.h"
 #include "runtime/plugin_loader.h"
 
 namespace tutti::impl::runtime {
@@ -24,6 +25,13 @@ constexpr LinkedBackend kLinked[] = {
 };
 
 constexpr std::string_view kPlugins[] = {"cuda", "hip", "pjrt"};
+/// Of these, in order of preference: those whose devices are taken where a program does not choose.
+constexpr std::string_view kForGpus[] = {"cuda", "hip"};
+
+constexpr int32_t kInfo = 1, kWarning = 2;
+
+/// Whether an error is the program's, and no reason to look further.
+bool is_of_options(const Result<BackendRef> &opened) { return opened.code() == base::Code::invalid_argument; }
 
 }  // namespace
 
@@ -43,6 +51,24 @@ Result<BackendRef> open_backend(std::string_view name, std::string_view options_
   }
   TUTTI_ASSIGN(const std::string path, plugin_path(name));
   return load_plugin(path, options_json, std::move(host), backend::build_id());
+}
+
+Result<BackendRef> open_best_backend(std::string_view options_json, const backend::HostOptions &host) {
+  for (const std::string_view name : kForGpus) {
+    TUTTI_ASSIGN(const std::string path, plugin_path(name));
+    if (!base::path_exists(path)) continue;
+    Result<BackendRef> opened = load_plugin(path, options_json, host, backend::build_id());
+    if (opened.ok() || is_of_options(opened)) return opened;
+    if (host.log)
+      host.log(opened.code() == base::Code::unavailable ? kInfo : kWarning,
+               base::concat("backend ", name, " is not used: ", opened.status().to_string()));
+  }
+  Result<BackendRef> opened = base::unavailable("no backend is linked in");
+  for (const LinkedBackend &linked : kLinked) {
+    opened = backend::Backend::create(linked.entry, options_json, host);
+    if (opened.ok() || is_of_options(opened)) break;
+  }
+  return opened;
 }
 
 }  // namespace tutti::impl::runtime
