@@ -18,7 +18,10 @@ def machine():
 
 def commit():
     here = os.path.dirname(os.path.abspath(__file__))
-    answer = subprocess.run(['git', 'rev-parse', '--short', 'HEAD'], cwd=here, capture_output=True, text=True, check=False)
+    try:
+        answer = subprocess.run(['git', 'rev-parse', '--short', 'HEAD'], cwd=here, capture_output=True, text=True, check=False)
+    except OSError:  # there is no git
+        return 'unknown'
     return answer.stdout.strip() or 'unknown'
 
 
