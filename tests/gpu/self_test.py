@@ -78,6 +78,12 @@ class Parts(unittest.TestCase):
         time.sleep(3)
         self.assertFalse(os.path.exists(mark))
 
+    def test_a_sanitizer_that_takes_long_is_judged_by_what_it_found(self):
+        finding = 'echo "========= Invalid __global__ write of size 4 bytes"; sleep 60'
+        states = self.do(shell('echo "========= COMPUTE-SANITIZER"; sleep 60', name='a', group='sanitize', limit=1),
+                         shell(finding, name='b', group='sanitize', limit=1))
+        self.assertEqual(states, {'sanitize a': 'skipped', 'sanitize b': 'failed'})
+
     def test_time_that_runs_out_leaves_the_rest_for_the_next_call(self):
         listed = [shell('exit 0', name='a'), shell('sleep 30', name='b'), shell('exit 0', name='c', expected=50)]
         self.assertEqual(self.do(*listed, seconds=2), {'tests a': 'ok', 'tests b': 'cut off'})
