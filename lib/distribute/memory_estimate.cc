@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/memory.h"
+#include "distribute/device_map.h"
 #include "distribute/input_binding.h"
 #include "distribute/program_cache.h"
 #include "distribute/train_programs.h"
@@ -47,8 +48,8 @@ int64_t allocated(int64_t bytes) {
 
 class EstimatorOfTraining : public MemoryEstimator {
  public:
-  EstimatorOfTraining(data::ElementSpec spec, const TrainerOptions &options)
-      : spec_(std::move(spec)), options_(options), executables_(kKeptExecutables) {}
+  EstimatorOfTraining(data::ElementSpec spec, data::DatasetRef device_map, const TrainerOptions &options)
+      : spec_(std::move(spec)), device_map_(std::move(device_map)), options_(options), executables_(kKeptExecutables) {}
 
   Status open(const graph::Model &model, const Strategy &strategy) {
     TUTTI_ASSIGN(setup_, set_up_training(model, strategy, options_));
@@ -70,9 +71,12 @@ class EstimatorOfTraining : public MemoryEstimator {
   Result<int64_t> needed_by(const GraphSource &source, const ShapeKey &key, const graph::SymbolBindings &bindings);
   /// Of all batches that a device has at once.
   int64_t input_bytes(const data::Element &batch, int64_t rows) const;
+  /// Of the map on each device, beside the batches that it gives: what goes into it, and what is between.
+  int64_t map_bytes(int64_t rows) const;
   bool copies_input() const { return options_.copies_input || !setup_->devices.front()->backend().has_host_memory(); }
 
   const data::ElementSpec spec_;
+  const data::DatasetRef device_map_;
   const TrainerOptions options_;
   ExecutableCache executables_;
   std::unique_ptr<TrainSetup> setup_;
@@ -117,6 +121,17 @@ int64_t EstimatorOfTraining::input_bytes(const data::Element &batch, int64_t row
   return bytes * options_.accumulation * (setup_->programs.steps_in_flight + options_.device_prefetch);
 }
 
+int64_t EstimatorOfTraining::map_bytes(int64_t rows) const {
+  if (device_map_ == nullptr || !copies_input()) return 0;
+  const auto map = DeviceMap::create(device_map_, binding_, rows, *setup_->devices.front());
+  if (!map.ok()) return 0;  // the host does it
+  const backend::ExecutableDescription &description = (*map)->executable()->description();
+  int64_t bytes = allocated(description.workspace_bytes);
+  for (const backend::PortDescription &input : description.inputs)
+    bytes += allocated(input.bytes);
+  return bytes;
+}
+
 Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   if (batch_size < 1) return base::invalid_argument("a batch of ", batch_size, " rows, expected at least 1");
   TUTTI_ASSIGN(const data::Element batch, empty_batch(spec_, batch_size));
@@ -124,6 +139,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   // The first contributor has most rows.
   const int64_t rows = share_of_rows(batch_size, 0, setup_->programs.contributors).rows();
   TUTTI_ASSIGN(const int64_t workspace_bytes, workspace(batch, batch_size, rows));
+  const int64_t of_map = map_bytes(rows);
   const StatePlan &plan = setup_->plan;
   MemoryEstimate result;
   result.batch_size = batch_size;
@@ -146,7 +162,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
     if (const int64_t bytes = factors.bytes(batch_size); bytes > 0 && owns_weights)
       memory.gradients += allocated(bytes);
     memory.workspace = setup_->parts * workspace_bytes;
-    if (copies_input()) memory.input = setup_->parts * input_bytes(batch, rows);
+    if (copies_input()) memory.input = setup_->parts * input_bytes(batch, rows) + of_map;
     memory.memory = device->description().memory;
     TUTTI_ASSIGN(memory.available, device->available_bytes());
     result.devices.push_back(std::move(memory));
@@ -224,10 +240,12 @@ base::Json MemoryEstimate::to_json() const {
 Result<std::unique_ptr<MemoryEstimator>> MemoryEstimator::open(const graph::Model &train_model,
                                                                const StrategyRef &strategy,
                                                                const TrainerOptions &options,
-                                                               const data::ElementSpec &spec) {
+                                                               const data::ElementSpec &spec,
+                                                               const data::Dataset *device_map) {
   if (!spec.is_batched())
     return base::invalid_argument("the dataset gives single elements ", spec.to_string(), ", expected batches");
-  auto made = std::make_unique<EstimatorOfTraining>(spec, options);
+  auto made = std::make_unique<EstimatorOfTraining>(
+      spec, data::DatasetRef::share(const_cast<data::Dataset *>(device_map)), options);
   TUTTI_TRY(made->open(train_model, *strategy));
   return std::unique_ptr<MemoryEstimator>(std::move(made));
 }

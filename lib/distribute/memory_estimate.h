@@ -2,7 +2,7 @@
 //
 // What training takes of the devices' memory, before any of it is allocated: the state plan says what weights, slots
 // and gradients take, the compiled programs what is between them. What drivers and libraries take for themselves is not
-// in it, nor what a map on devices takes (device_map.h).
+// in it.
 //
 //   TUTTI_ASSIGN(auto estimator, MemoryEstimator::open(model, strategy, options, dataset->spec()));
 //   TUTTI_ASSIGN(MemoryEstimate estimate, estimator->estimate(256));
@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "data/dataset.h"
 #include "data/element.h"
 #include "distribute/strategy.h"
 #include "distribute/trainer.h"
@@ -33,7 +34,7 @@ struct DeviceMemory {
   int64_t slots = 0;
   int64_t gradients = 0;  ///< and what is reported of a step
   int64_t workspace = 0;  ///< intermediate results
-  int64_t input = 0;      ///< batches, where the device cannot read the host's memory
+  int64_t input = 0;      ///< batches, where the device cannot read the host's memory, and a map that makes them there
   std::string memory;     ///< devices with equal ones share it
   int64_t available = 0;  ///< of that memory, beside what is in use now
 
@@ -60,10 +61,12 @@ class MemoryEstimator {
  public:
   virtual ~MemoryEstimator() = default;
 
-  /// Batches are of `spec`, whose dimensions but for the rows must be known.
+  /// Batches are of `spec`, whose dimensions but for the rows must be known. `device_map`: the map that makes them and
+  /// is left to devices which can do it (data::trailing_device_map()), or null.
   static base::Result<std::unique_ptr<MemoryEstimator>> open(const graph::Model &train_model,
                                                              const StrategyRef &strategy, const TrainerOptions &options,
-                                                             const data::ElementSpec &spec);
+                                                             const data::ElementSpec &spec,
+                                                             const data::Dataset *device_map = nullptr);
 
   /// For batches of so many rows over all devices. Compiles programs; the first time for a size takes as long as at the
   /// first step of a training.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimator/memory_need.h"
 
+#include "data/device_graph.h"
+
 namespace tutti::impl::estimator {
 
 using base::Result;
@@ -12,7 +14,8 @@ Result<std::unique_ptr<distribute::MemoryEstimator>> open(EstimatorState &state,
   distribute::TrainerOptions options = state.config.trainer_options();
   options.threads_per_replica = state.thread_shares().per_device;
   if (dataset.spec().batch_size > 0) options.typical_rows = dataset.spec().batch_size;
-  return distribute::MemoryEstimator::open(*model, state.strategy, options, dataset.spec());
+  return distribute::MemoryEstimator::open(*model, state.strategy, options, dataset.spec(),
+                                           data::trailing_device_map(dataset));
 }
 
 }  // namespace

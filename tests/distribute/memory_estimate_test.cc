@@ -7,6 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "backend/reference/reference_backend.h"
+#include "data/backend_graph_runner.h"
+#include "data/device_graph.h"
+#include "data/pipeline.h"
+#include "data/sources.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 
@@ -165,6 +170,57 @@ void steps_ahead_are_counted(void **) {
   }
 }
 
+constexpr int64_t kSide = 12, kPixels = kSide * kSide;
+
+/// Images x of u8, that a map on the device makes numbers of, and what else build_network() takes.
+impl::data::DatasetRef images_of(int64_t batch) {
+  GraphBuilder b;
+  const ValueId x = b.op("random_flip", {b.input("x", DType::u8, {GraphBuilder::batch(), kSide, kSide, 1})});
+  const ValueId scaled = b.op("normalize_image", {x}, {{"mean", std::vector<double>{0.4}}, {"scale", 1 / 255.0}});
+  b.set_result("x", b.reshape(scaled, {GraphBuilder::batch(), kPixels}));
+  impl::data::TransformArguments arguments;
+  arguments.graph = std::make_shared<const impl::graph::Graph>(assert_ok_value(b.finish_graph()));
+  impl::data::Pipeline pipeline(
+      impl::data::from_slices({{"x", assert_ok_value(Tensor::zeros(DType::u8, {batch, kSide, kSide, 1}))},
+                               {"y", assert_ok_value(Tensor::zeros(DType::i32, {batch})), impl::data::Role::label},
+                               {"w", assert_ok_value(Tensor::zeros(DType::f32, {batch})), impl::data::Role::weight},
+                               {"t", assert_ok_value(Tensor::zeros(DType::f32, {batch})), impl::data::Role::label}}));
+  pipeline.repeat().batch(batch).apply("map", {{"on_device", true}}, std::move(arguments));
+  return assert_ok_value(pipeline.build());
+}
+
+/// What goes into a map on devices, what it draws, and what lies between are a good deal of what is taken here.
+void maps_on_devices_are_counted(void **) {
+  NetworkCase network = network_of(1);
+  network.features = kPixels;
+  const Model model = assert_ok_value(build_network(network));
+  for (const int32_t devices : {1, 2}) {
+    TrainerOptions options;
+    options.copies_input = true;
+    const Budgeted tested = open_with_budget(devices, kMost);
+    const auto dataset = images_of(300);
+    const auto open = [&](const impl::data::Dataset *map) {
+      return assert_ok_value(MemoryEstimator::open(model, tested.strategy, options, dataset->spec(), map));
+    };
+    const auto *const map = impl::data::trailing_device_map(*dataset);
+    assert_non_null(map);
+    const MemoryEstimate estimate = assert_ok_value(open(map)->estimate(300));
+    // Images of u8, at least.
+    const MemoryEstimate without = assert_ok_value(open(nullptr)->estimate(300));
+    assert_true(estimate.total() >= without.total() + 300 * kPixels);
+    assert_int_equal(tested.budget->in_use(), 0);
+    const auto trainer = assert_ok_value(Trainer::open(model, tested.strategy, options));
+    assert_ok(trainer->initialize());
+    impl::data::IteratorContext context;
+    const auto host = assert_ok_value(backend::Backend::create(backend::reference::entry, "{}", {}));
+    context.graphs = impl::data::BackendGraphRunner::create(assert_ok_value(host->open_device(0)));
+    assert_string_equal(trainer->leave_map(*dataset, context).c_str(), "");
+    assert_ok(trainer->attach_input(assert_ok_value(dataset->make_iterator(context))));
+    assert_ok(trainer->run(3, nullptr));
+    expect_near(estimate, tested.budget->in_use(), impl::base::concat("a map on ", devices, " devices"));
+  }
+}
+
 void the_largest_batch_fits_a_budget(void **) {
   const NetworkCase network = network_of(100);
   const Model model = assert_ok_value(build_network(network));
@@ -217,6 +273,7 @@ int main() {
       cmocka_unit_test(accumulated_gradients_are_counted),
       cmocka_unit_test(logical_replicas_are_counted),
       cmocka_unit_test(steps_ahead_are_counted),
+      cmocka_unit_test(maps_on_devices_are_counted),
       cmocka_unit_test(the_largest_batch_fits_a_budget),
       cmocka_unit_test(what_cannot_be_told_is_said),
       cmocka_unit_test(averages_are_counted),
