@@ -18,7 +18,8 @@ import toolkit
 from results import Results
 
 BUILD = 'build/gpu'
-TARGETS = ['gpu-tests', 'tests/bench/step_bench', 'tests/bench/accuracy_bench']
+PLUGIN_FOLDER = 'lib/backend/cuda'
+TARGETS = [PLUGIN_FOLDER + '/tutti-cuda.so', 'gpu-tests', 'tests/bench/step_bench', 'tests/bench/accuracy_bench']
 LEFT, FAILED = 3, 1
 TOGETHER = 4
 
@@ -62,6 +63,16 @@ def run(command, limit, log, environment, folder='.'):
     return status, time.monotonic() - begin
 
 
+def joined(first, second):
+    """Two environments: what the second says goes, and lists of folders are those of both."""
+    both = {**first, **second}
+    for name in ('LD_LIBRARY_PATH', 'PATH'):
+        folders = [one[name] for one in (second, first) if one.get(name)]
+        if folders:
+            both[name] = ':'.join(folders)
+    return both
+
+
 class Runner:
     """Does parts; several at a time where they may."""
 
@@ -77,7 +88,7 @@ class Runner:
         limit = min(part.limit, self.clock.left())
         path = self.results.log_path(f'{part.group} {part.name}')
         command = [word.replace('RESULTS/', self.results.folder + '/') for word in part.command]
-        environment = {**self.environment, **dict(part.environment)}
+        environment = joined(self.environment, dict(part.environment))
         with open(path, 'w', encoding='utf-8') as log:
             log.write(shlex.join(command) + '\n')
             log.flush()
@@ -111,7 +122,7 @@ class Runner:
                              says or (said[-1] if said else 'skipped'))
         if status != 0:
             last = output.strip().splitlines()[-1:] or ['']
-            return self.note(part, 'failed', seconds, f'exit status {status}: {says or last[0]}'[:300])
+            return self.note(part, 'failed', seconds, f'exit status {status}: {says if rows else last[0]}'[:300])
         return self.note(part, 'ok' if holds else 'failed', seconds, says, rows)
 
     def note(self, part, status, seconds, says, rows=None):
@@ -199,7 +210,7 @@ def main():
         # What could be built is tested all the same.
         print('run.sh: not everything was built', flush=True)
     # The plug-in lies in the build tree.
-    environment['TUTTI_PLUGIN_PATH'] = os.path.abspath(os.path.join(BUILD, 'lib', 'backend', 'cuda'))
+    environment['TUTTI_PLUGIN_PATH'] = os.path.abspath(os.path.join(BUILD, PLUGIN_FOLDER))
     wanted = chosen(all_parts.parts(BUILD, folder), arguments.words)
     if not wanted:
         sys.exit('run.sh: nothing could be built that could be run')

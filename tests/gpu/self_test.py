@@ -78,6 +78,10 @@ class Parts(unittest.TestCase):
         time.sleep(3)
         self.assertFalse(os.path.exists(mark))
 
+    def test_a_part_adds_folders_to_those_of_the_machine(self):
+        both = run_parts.joined({'PATH': '/a', 'LD_LIBRARY_PATH': '/packages', 'X': '1'}, {'LD_LIBRARY_PATH': '/build', 'X': '2'})
+        self.assertEqual(both, {'PATH': '/a', 'LD_LIBRARY_PATH': '/build:/packages', 'X': '2'})
+
     def test_a_sanitizer_that_takes_long_is_judged_by_what_it_found(self):
         finding = 'echo "========= Invalid __global__ write of size 4 bytes"; sleep 60'
         states = self.do(shell('echo "========= COMPUTE-SANITIZER"; sleep 60', name='a', group='sanitize', limit=1),
