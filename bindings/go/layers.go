@@ -400,6 +400,9 @@ type LayerMultiHeadAttentionOptions struct {
 	KernelInitializer string
 	// Initial values of the biases. Default: zeros.
 	BiasInitializer string
+	// While training, the probability in [0, 1) with which a position forgets one that it sees; the others count 1
+	// / (1 - dropout) as much. Default: 0.
+	Dropout float64
 }
 
 // LayerMultiHeadAttention: Attention (Vaswani et al., 2017) of x [batch, length, channels] to itself or to a
@@ -431,6 +434,9 @@ func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options ...LayerMu
 	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	if o.Dropout != 0 {
+		raw.Graph_set_f64(g.handle, "dropout", o.Dropout)
 	}
 	return Value(raw.Graph_end(g.handle, nil))
 }

@@ -1023,6 +1023,44 @@ func (g *Graph) Attention(q Value, k Value, v Value, options ...AttentionOptions
 	return result, Value(more[0])
 }
 
+// DropoutAttentionOptions are what DropoutAttention may be told; the zero value means the defaults.
+type DropoutAttentionOptions struct {
+	// As of attention.
+	Lengths Value
+	// As of attention. Default: false.
+	Causal bool
+	// As of attention. Default: 0.
+	Scale float64
+	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	Key int64
+}
+
+// DropoutAttention: attention that forgets: each probability is set to 0 with probability rate, else scaled by 1 /
+// (1 − rate), before values are added up. In a row of the batch that of head h, query i and key j has number (h ·
+// length + i) · m + j of the random sequence, where m is key_length rounded up to a multiple of 4. Statistics are
+// those without. rate: Probability of 0.
+func (g *Graph) DropoutAttention(q Value, k Value, v Value, rate float64, options ...DropoutAttentionOptions) (y Value, statistics Value) {
+	raw.Graph_begin(g.handle, "dropout_attention", 1)
+	raw.Graph_add_input(g.handle, int64(q))
+	raw.Graph_add_input(g.handle, int64(k))
+	raw.Graph_add_input(g.handle, int64(v))
+	raw.Graph_set_f64(g.handle, "rate", rate)
+	o := first(options)
+	raw.Graph_add_input(g.handle, int64(o.Lengths))
+	if o.Causal {
+		raw.Graph_set_bool(g.handle, "causal", true)
+	}
+	if o.Scale != 0 {
+		raw.Graph_set_f64(g.handle, "scale", o.Scale)
+	}
+	if o.Key != 0 {
+		raw.Graph_set_i64(g.handle, "key", o.Key)
+	}
+	more := make([]int64, 1)
+	result := Value(raw.Graph_end(g.handle, more))
+	return result, Value(more[0])
+}
+
 // SoftmaxOptions are what Softmax may be told; the zero value means the defaults.
 type SoftmaxOptions struct {
 	// Axis; negative counts from the end. Default: -1.

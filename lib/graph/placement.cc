@@ -371,6 +371,8 @@ const std::unordered_map<std::string_view, Rule> &row_rules() {
       {"group_norm_gradient", place_images},
       {"attention", place_first_axis},
       {"attention_gradient", place_first_axis},
+      {"dropout_attention", place_first_axis},
+      {"dropout_attention_gradient", place_first_axis},
       {"call", place_region},
       {"fusion", place_region},
       {"custom_gradient", place_region},

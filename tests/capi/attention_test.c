@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A network with attention, trained on one and on several replicas: each learns what one replica learns. */
+ * A network with attention, which forgets some of what it sees while it learns, trained on one and on several replicas:
+ * each learns what one replica learns. */
 #include "dense_fixtures.h"
 #include "estimator_fixtures.h"
 
@@ -12,7 +13,7 @@ static int32_t attention_model(tutti_graph *g, int32_t mode, void *user, tutti_e
   tutti_value rows = tutti_graph_get_feature(g, "x"), lengths = tutti_argmax(g, rows, NULL);
   tutti_value x = tutti_layer_dense(g, tutti_reshape(g, rows, positions, 3), CHANNELS, NULL);
   tutti_layer_multi_head_attention_attrs causal = {.causal = TUTTI_TRUE, .key_heads = 1};
-  tutti_layer_multi_head_attention_attrs some = {.lengths = lengths};
+  tutti_layer_multi_head_attention_attrs some = {.lengths = lengths, .dropout = 0.2};
   x = tutti_add(g, x, tutti_layer_multi_head_attention(g, tutti_layer_layer_norm(g, x, NULL), 2, &causal));
   x = tutti_add(g, x, tutti_layer_multi_head_attention(g, tutti_layer_layer_norm(g, x, NULL), 4, &some));
   tutti_value logits = tutti_layer_dense(g, tutti_reshape(g, x, flat, 2), 2, NULL);

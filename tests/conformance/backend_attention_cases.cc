@@ -20,19 +20,19 @@ struct Sizes {
 
 /// Attention, then its gradient with what attention gave. Inputs: dy (of the gradient), q, k, v, perhaps lengths.
 void add_attention(std::vector<OpCase> &cases, DType dtype, const Sizes &sizes, bool has_lengths,
-                   const Attributes &attributes) {
+                   const Attributes &attributes, const std::string &op = "attention") {
   const Operand q{dtype, sizes.queries()}, k{dtype, sizes.keys()};
   std::vector<Operand> inputs{q, k, k};
   // Some count too few, some too many.
   if (has_lengths) inputs.push_back(whole(DType::i32, {sizes.rows}, -1, static_cast<double>(sizes.key_length) + 2));
-  cases.push_back({"attention", inputs, attributes});
-  OpCase backward{"attention_gradient", inputs, attributes};
+  cases.push_back({op, inputs, attributes});
+  OpCase backward{op + "_gradient", inputs, attributes};
   backward.inputs.insert(backward.inputs.begin(), q);
-  backward.build = [attributes](GraphBuilder &b, const Values &v) -> Values {
-    const Values made = b.op_n("attention", Values(v.begin() + 1, v.end()), attributes, 2);
+  backward.build = [attributes, op](GraphBuilder &b, const Values &v) -> Values {
+    const Values made = b.op_n(op, Values(v.begin() + 1, v.end()), attributes, 2);
     Values all{v[0], v[1], v[2], v[3], made[0], made[1]};
     all.insert(all.end(), v.begin() + 4, v.end());
-    return b.op_n("attention_gradient", all, attributes, 3);
+    return b.op_n(op + "_gradient", all, attributes, 3);
   };
   // The products of a few hundred numbers, of which the largest are about 10.
   backward.relative = dtype == DType::bf16 ? 3e-2 : dtype == DType::f16 ? 4e-3 : dtype == DType::f32 ? 1e-4 : 0;
@@ -57,11 +57,14 @@ std::vector<OpCase> attention_cases() {
           add_attention(cases, dtype, sizes, has_lengths, {{"causal", causal}});
       }
       add_attention(cases, dtype, sizes, false, {{"scale", 0.03}});
+      const Attributes dropping{{"rate", 0.3}, {"key", int64_t{77}}, {"causal", sizes.heads > 2}};
+      add_attention(cases, dtype, sizes, sizes.rows > 1, dropping, "dropout_attention");
     }
     if (dtype == DType::f64 || dtype == DType::f16) continue;
     for (const Sizes &sizes : kLarge) {
       for (const bool causal : {false, true})
         add_attention(cases, dtype, sizes, causal, {{"causal", causal}});
+      add_attention(cases, dtype, sizes, false, {{"rate", 0.1}, {"key", int64_t{3}}}, "dropout_attention");
     }
   }
   return cases;

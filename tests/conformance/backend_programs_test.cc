@@ -292,6 +292,52 @@ void random_rows_do_not_move(void **) {
   check_random_rows(1);
 }
 
+/// dropout_attention of rows [first, first + rows): what it forgets, as all scores are 0 and values tell keys apart,
+/// and the gradient of the values. Two rows of its operands make a row of the batch.
+std::vector<Tensor> forgotten_on(const backend::DeviceRef &device, int64_t first, int64_t rows, int64_t counter) {
+  constexpr int64_t kLength = 6;
+  GraphBuilder b;
+  const graph::Dims wide{GraphBuilder::batch() * 2, kLength, 1, kLength};
+  const ValueId q = b.input("q", DType::f32, {GraphBuilder::batch(), 2, kLength, 1, kLength});
+  const ValueId v = b.input("v", DType::f32, {GraphBuilder::batch(), 2, kLength, 1, kLength});
+  const ValueId values = b.reshape(v, wide), zeros = b.reshape(q, wide);
+  const ValueId y = b.op_n("dropout_attention", {zeros, zeros, values}, {{"rate", 0.4}}, 2)[0];
+  b.set_result("forgotten", y);
+  const std::vector<ValueId> targets{b.reduce_sum(b.mul(y, y))}, seeds{b.constant(1, DType::f32)}, wrt{values};
+  b.set_result("gradient", assert_ok_value(graph::gradients(b, targets, seeds, wrt))[0]);
+  const graph::Graph graph = assert_ok_value(b.finish_graph());
+  const auto executor = assert_ok_value(backend::GraphExecutor::create(device, graph));
+  const std::vector<int64_t> shape{rows, 2, kLength, 1, kLength};
+  const auto count = static_cast<size_t>(rows * 2 * kLength * kLength);
+  std::vector<float> identity(count, 0);
+  for (size_t i = 0; i < count; i += kLength)
+    identity[i + i / kLength % kLength] = 1;
+  RunScalars scalars;
+  scalars.set(RunScalar::seed, 7).set(RunScalar::row_offset, first).set(RunScalar::batch_counter, counter);
+  const std::vector<Tensor> inputs{floats(shape, std::vector<float>(count, 0)), floats(shape, identity)};
+  return assert_ok_value(executor->run(inputs, scalars, {{"batch", rows}}));
+}
+
+void what_attention_forgets_does_not_move(void **) {
+  const auto all = forgotten_on(tested->device, 0, 9, 0), other = forgotten_on(tested->device, 0, 9, 1);
+  const auto head = forgotten_on(tested->device, 0, 5, 0), tail = forgotten_on(tested->device, 5, 4, 0);
+  const auto expected = forgotten_on(tested->oracle, 0, 9, 0);
+  int64_t forgotten = 0;
+  for (size_t result = 0; result < 2; ++result) {
+    assert_false(tensor::identical(all[result], other[result]));
+    assert_ok(tensor::compare_close(all[result], expected[result], 1e-5, 1e-6));
+    const float *const values = all[result].data_as<float>(), *const first = head[result].data_as<float>();
+    for (int64_t i = 0; i < all[result].elements(); ++i) {
+      const int64_t behind = i - head[result].elements();
+      assert_true(values[i] == (behind < 0 ? first[i] : tail[result].data_as<float>()[behind]));
+      forgotten += result == 0 && values[i] == 0 ? 1 : 0;
+      assert_true((values[i] == 0) == (expected[result].data_as<float>()[i] == 0));
+    }
+  }
+  // 648 draws of 0.4: this is five deviations.
+  assert_in_range(forgotten, 197, 322);
+}
+
 void zero_rows_are_legal(void **) {
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f32, {b.batch(), 4}), labels = b.input("labels", DType::i64, {b.batch()});
@@ -533,6 +579,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(externals_may_be_empty),
     cmocka_unit_test(run_scalars_reach_the_graph),
     cmocka_unit_test(random_rows_do_not_move),
+    cmocka_unit_test(what_attention_forgets_does_not_move),
     cmocka_unit_test(zero_rows_are_legal),
     cmocka_unit_test(errors_in_the_data_name_the_row),
     cmocka_unit_test(compile_errors_say_what_is_missing),

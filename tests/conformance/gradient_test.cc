@@ -259,6 +259,13 @@ std::vector<GradientCase> attention_cases() {
       cases.push_back({"attention", {real(q), real(k), real(k)}, attributes, build});
       cases.push_back({"attention", {real(q), real(k), real(k), lengths}, attributes, build});
     }
+    for (const bool causal : {false, true}) {
+      const Attributes attributes{{"rate", 0.4}, {"causal", causal}};
+      const auto build = [attributes](GraphBuilder &b, const Values &v) {
+        return Values{b.op_n("dropout_attention", v, attributes, 2)[0]};
+      };
+      cases.push_back({"dropout_attention", {real(q), real(k), real(k)}, attributes, build});
+    }
   }
   return cases;
 }

@@ -6,6 +6,9 @@
 
 #include "backend/cpu/simd_attention.h"
 #include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/simd_random.h"
+
+static_assert(tutti::impl::backend::cpu::AttentionShape::kKeys % 4 == 0, "blocks of keys begin at blocks of numbers");
 
 namespace tutti::impl::backend::cpu {
 namespace {
@@ -61,6 +64,23 @@ ScoreBlock scores_of(const AttentionShape &s, const Block &queries, const Block 
 void copy_rows(const float *from, int64_t from_row, int64_t rows, int64_t n, float *to) {
   for (int64_t r = 0; r < rows; ++r)
     std::memcpy(to + r * n, from + r * from_row, static_cast<size_t>(n) * sizeof(float));
+}
+
+/// Forgets weights of a block of scores, or their gradients.
+void drop(const AttentionDropping *dropping, const Block &queries, const Block &keys, const ScoreBlock &block,
+          float *weights) {
+  if (dropping == nullptr) return;
+  const AttentionDrops &drops = *dropping->drops;
+  RandomArray array;
+  array.key = dropping->key;
+  array.first_row = drops.global_row(queries.row, dropping->scalars);
+  array.row_step = 0;
+  array.rows = block.rows;
+  array.width = block.columns;
+  array.first_block =
+      drops.first_block(queries.row, queries.head, queries.first) + static_cast<uint64_t>(keys.first / 4);
+  array.block_step = static_cast<uint64_t>(drops.blocks);
+  random_dropout(array, drops.rate, weights, weights);
 }
 
 /// scores[rows, columns] = a · bᵀ, both with rows of `channels`.
@@ -141,6 +161,7 @@ void attend(const AttentionShape &s, const AttentionArrays &arrays, const Block 
          scratch.product);
     attention_weights(block, s.scale, scratch.scores, scratch.maximum, scratch.sum, j == 0 ? nullptr : scratch.result,
                       channels);
+    drop(arrays.dropping, queries, keys, block, scratch.scores);
     copy_rows(arrays.v + key, s.key_row(), block.columns, channels, scratch.v);
     gemm(value_product(block.rows, block.columns, channels, channels, j != 0), scratch.scores, scratch.v,
          scratch.result, {}, scratch.product);
@@ -240,9 +261,11 @@ class GradientWork {
     const GemmShape scores = score_product(rows, columns, channels, s_.key_row());
     gemm(scores, scratch_.q, arrays_.k + key, scratch_.scores, {}, scratch_.product);
     gemm(scores, scratch_.dy, arrays_.v + key, scratch_.products, {}, scratch_.product);
+    drop(arrays_.dropping, queries, keys, block, scratch_.products);
     attention_gradient_weights(block, s_.scale, arrays_.statistics + statistics_at(s_, queries), scratch_.averages,
                                scratch_.scores, scratch_.products);
     if (for_keys) {
+      drop(arrays_.dropping, queries, keys, block, scratch_.scores);
       const GemmShape shape = key_product(rows, columns, channels, s_.key_row());
       gemm(shape, scratch_.scores, scratch_.dy, arrays_.dv + key, {}, scratch_.product);
       gemm(shape, scratch_.products, scratch_.q, arrays_.dk + key, {}, scratch_.product);

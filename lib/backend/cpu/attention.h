@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backend/attention_drops.h"
 #include "backend/cpu/kernel.h"
 
 namespace tutti::impl::backend::cpu {
@@ -34,16 +35,25 @@ struct AttentionShape {
   int64_t group() const { return heads / key_heads; }       ///< heads that share keys
 };
 
+/// What dropout_attention forgets in a run.
+struct AttentionDropping {
+  const AttentionDrops *drops = nullptr;
+  uint64_t key = 0;
+  const int64_t *scalars = nullptr;  ///< of the run
+};
+
 struct AttentionArrays {
   const float *q = nullptr, *k = nullptr, *v = nullptr;
   const int32_t *lengths = nullptr;  ///< may be null
   float *y = nullptr, *statistics = nullptr;
+  const AttentionDropping *dropping = nullptr;  ///< may be null
 };
 
 struct AttentionGradientArrays {
   const float *dy = nullptr, *q = nullptr, *k = nullptr, *v = nullptr, *y = nullptr, *statistics = nullptr;
   const int32_t *lengths = nullptr;  ///< may be null
   float *dq = nullptr, *dk = nullptr, *dv = nullptr;
+  const AttentionDropping *dropping = nullptr;  ///< may be null
 };
 
 /// An item is a block of queries.

@@ -54,6 +54,8 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
       {"gather", lower_gather},
       {"gather_gradient", lower_gather_gradient},
       {"dropout", lower_dropout},
+      {"dropout_attention", lower_attention},
+      {"dropout_attention_gradient", lower_attention_gradient},
       {"random_uniform", lower_random_uniform},
   };
   return table;

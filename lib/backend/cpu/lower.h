@@ -64,7 +64,7 @@ bool lower_layer_norm_gradient(Lowering &l, const graph::Node &node);
 bool lower_group_norm(Lowering &l, const graph::Node &node);
 bool lower_group_norm_gradient(Lowering &l, const graph::Node &node);
 
-// lower_attention.cc
+// lower_attention.cc: with dropout or without
 bool lower_attention(Lowering &l, const graph::Node &node);
 bool lower_attention_gradient(Lowering &l, const graph::Node &node);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <optional>
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/attributes.h"
@@ -26,6 +27,16 @@ AttentionShape shape_of(const Lowering &l, const Node &node, size_t q) {
   return shape;
 }
 
+/// What the node forgets, if it does.
+std::optional<AttentionDrops> drops_of(const Lowering &l, const Node &node, const AttentionShape &shape) {
+  if (!node.op.starts_with("dropout_")) return std::nullopt;
+  return AttentionDrops::of(l.graph(), node, integer(node, "key"), number(node, "rate"), shape.key_length);
+}
+
+uint64_t key_of(const std::optional<AttentionDrops> &drops, const RunContext &c) {
+  return drops ? drops->rows.key(c.scalars).value : 0;
+}
+
 BufferId read_lengths(Lowering &l, const Node &node, size_t index) {
   return index < node.inputs.size() && node.inputs[index] != kNoValue ? l.read(node.inputs[index]) : BufferId{-1};
 }
@@ -47,6 +58,7 @@ bool lower_attention(Lowering &l, const Node &node) {
   if (!l.is_f32(node.inputs[0])) return false;
   const AttentionShape shape = shape_of(l, node, 0);
   if (shape.heads == 0) return false;
+  const std::optional<AttentionDrops> drops = drops_of(l, node, shape);
   const Parts parts = parts_of(l, attention_items(shape), 2 * products_of(shape));
   const int64_t floats = attention_scratch_floats(shape);
   const BufferId q = l.read(node.inputs[0]), k = l.read(node.inputs[1]), v = l.read(node.inputs[2]);
@@ -54,7 +66,9 @@ bool lower_attention(Lowering &l, const Node &node) {
   const BufferId y = l.write(node.outputs[0]), statistics = l.write(node.outputs[1]);
   const BufferId scratch = l.scratch(parts.threads() * floats * static_cast<int64_t>(sizeof(float)));
   l.emit("simd:attention", [=](const RunContext &c) {
-    const AttentionArrays arrays{c.in(q), c.in(k), c.in(v), lengths_of(c, lengths), c.out(y), c.out(statistics)};
+    const AttentionDropping dropping{drops ? &*drops : nullptr, key_of(drops, c), c.scalars};
+    const AttentionArrays arrays{
+        c.in(q), c.in(k), c.in(v), lengths_of(c, lengths), c.out(y), c.out(statistics), drops ? &dropping : nullptr};
     c.for_parts(
         parts, [&](Range items, int32_t thread) { attention(shape, arrays, items, c.out(scratch) + thread * floats); });
   });
@@ -65,6 +79,7 @@ bool lower_attention_gradient(Lowering &l, const Node &node) {
   if (!l.is_f32(node.inputs[1])) return false;
   const AttentionShape shape = shape_of(l, node, 1);
   if (shape.heads == 0) return false;
+  const std::optional<AttentionDrops> drops = drops_of(l, node, shape);
   // Two passes cost 7 products where one costs 5.
   const bool in_one = l.threads() == 1 || shape.rows * shape.key_heads >= 2 * l.threads();
   const auto parts_of_pass = [&](AttentionPass pass, int64_t products) {
@@ -82,9 +97,18 @@ bool lower_attention_gradient(Lowering &l, const Node &node) {
   const int64_t threads = std::max(first.threads(), second.threads());
   const BufferId scratch = l.scratch(threads * floats * static_cast<int64_t>(sizeof(float)));
   l.emit("simd:attention_gradient", [=](const RunContext &c) {
-    const AttentionGradientArrays arrays{
-        c.in(dy),  c.in(q),   c.in(k),  c.in(v), c.in(y), c.in(statistics), lengths_of(c, lengths),
-        c.out(dq), c.out(dk), c.out(dv)};
+    const AttentionDropping dropping{drops ? &*drops : nullptr, key_of(drops, c), c.scalars};
+    const AttentionGradientArrays arrays{c.in(dy),
+                                         c.in(q),
+                                         c.in(k),
+                                         c.in(v),
+                                         c.in(y),
+                                         c.in(statistics),
+                                         lengths_of(c, lengths),
+                                         c.out(dq),
+                                         c.out(dk),
+                                         c.out(dv),
+                                         drops ? &dropping : nullptr};
     const auto run = [&](const Parts &parts, AttentionPass pass) {
       c.for_parts(parts, [&](Range items, int32_t thread) {
         attention_gradient(shape, arrays, pass, items, c.out(scratch) + thread * floats);

@@ -67,8 +67,9 @@ void run_uniform(const RandomArray &array, float *out) {
   float values[kWords];
   for (int64_t r = 0; r < array.rows; ++r, out += array.width) {
     const uint64_t row = array.first_row + static_cast<uint64_t>(r) * array.row_step;
+    const uint64_t block = array.first_block + static_cast<uint64_t>(r) * array.block_step;
     for (int64_t e = 0; e < array.width; e += kWords) {
-      uniforms(array.key, row, static_cast<uint64_t>(e / 4), values);
+      uniforms(array.key, row, block + static_cast<uint64_t>(e / 4), values);
       const int64_t count = HWY_MIN(kWords, array.width - e);
       for (int64_t i = 0; i < count; ++i)
         out[e + i] = values[i];
@@ -86,8 +87,9 @@ void run_dropout(const RandomArray &array, double rate, const float *x, float *y
   const V bound = hn::Set(d, limit);
   for (int64_t r = 0; r < array.rows; ++r, x += array.width, y += array.width) {
     const uint64_t row = array.first_row + static_cast<uint64_t>(r) * array.row_step;
+    const uint64_t block = array.first_block + static_cast<uint64_t>(r) * array.block_step;
     for (int64_t e = 0; e < array.width; e += kWords) {
-      uniforms(array.key, row, static_cast<uint64_t>(e / 4), values);
+      uniforms(array.key, row, block + static_cast<uint64_t>(e / 4), values);
       const int64_t count = HWY_MIN(kWords, array.width - e);
       for (int64_t i = 0; i < count; i += lanes) {
         const int64_t left = HWY_MIN(lanes, count - i);

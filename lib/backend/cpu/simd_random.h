@@ -16,6 +16,8 @@ struct RandomArray {
   uint64_t row_step = 1;  ///< 0: a value without rows
   int64_t rows = 0;
   int64_t width = 0;
+  uint64_t first_block = 0;  ///< row i of the array begins at block first_block + i * block_step of its row
+  uint64_t block_step = 0;
 };
 
 /// Uniform in [0, 1).

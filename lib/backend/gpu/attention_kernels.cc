@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scaled dot-product attention and its gradients.
+// Scaled dot-product attention and its gradients, with dropout or without.
 #include <cmath>
 
+#include "backend/attention_drops.h"
 #include "backend/gpu/device_attention.h"
 #include "backend/gpu/kernels.h"
 #include "graph/ops/op_attributes.h"
@@ -28,13 +29,28 @@ AttentionWork attention_work(const Attributes &attributes, const LoweredValue &q
   return work;
 }
 
-}  // namespace
+template <typename Attributes>
+void forget(const KernelRequest &request, const Attributes &attributes, AttentionWork &work) {
+  const AttentionDrops drops =
+      AttentionDrops::of(request.lowered, request.node, attributes.key, attributes.rate, work.key_length);
+  // uniform >= rate, both times 2^24.
+  work.forgets.least = static_cast<uint32_t>(std::ceil(drops.rate * 0x1.0p24));
+  work.forgets.scale = 1 / (1 - drops.rate);
+  work.forgets.has_batch = drops.rows.has_batch ? 1 : 0;
+  work.forgets.factor = drops.factor;
+  work.forgets.blocks = drops.blocks;
+  work.forgets.stream = drops.rows.stream;
+}
 
-Result<Kernel> make_attention(KernelRequest &request) {
-  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionAttributes::from(request.node));
-  const AttentionWork work = attention_work(attributes, request.input(0), request.input(1));
+AttentionWork in_run(AttentionWork work, const Frame &frame) {
+  work.forgets.iteration = frame.scan_iteration();
+  work.forgets.scalars = frame.scalars();
+  return work;
+}
+
+Kernel forward_kernel(const KernelRequest &request, const AttentionWork &work) {
   return Kernel([work, has_lengths = request.has_input(3)](const Frame &frame) {
-    AttentionWork issued = work;
+    AttentionWork issued = in_run(work, frame);
     issued.q = frame.input(0);
     issued.k = frame.input(1);
     issued.v = frame.input(2);
@@ -45,12 +61,10 @@ Result<Kernel> make_attention(KernelRequest &request) {
   });
 }
 
-Result<Kernel> make_attention_gradient(KernelRequest &request) {
-  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionGradientAttributes::from(request.node));
-  const AttentionWork work = attention_work(attributes, request.input(1), request.input(2));
+Kernel gradient_kernel(KernelRequest &request, const AttentionWork &work) {
   request.reserve_scratch(attention_gradient_scratch_bytes(work));
   return Kernel([work, has_lengths = request.has_input(6)](const Frame &frame) {
-    AttentionWork issued = work;
+    AttentionWork issued = in_run(work, frame);
     issued.dy = frame.input(0);
     issued.q = frame.input(1);
     issued.k = frame.input(2);
@@ -64,6 +78,32 @@ Result<Kernel> make_attention_gradient(KernelRequest &request) {
     issued.scratch = frame.scratch();
     return status_of(launch_attention_gradient(issued, frame.stream()), "launching the gradients of attention");
   });
+}
+
+}  // namespace
+
+Result<Kernel> make_attention(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionAttributes::from(request.node));
+  return forward_kernel(request, attention_work(attributes, request.input(0), request.input(1)));
+}
+
+Result<Kernel> make_attention_gradient(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionGradientAttributes::from(request.node));
+  return gradient_kernel(request, attention_work(attributes, request.input(1), request.input(2)));
+}
+
+Result<Kernel> make_dropout_attention(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionAttributes::from(request.node));
+  AttentionWork work = attention_work(attributes, request.input(0), request.input(1));
+  forget(request, attributes, work);
+  return forward_kernel(request, work);
+}
+
+Result<Kernel> make_dropout_attention_gradient(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionGradientAttributes::from(request.node));
+  AttentionWork work = attention_work(attributes, request.input(1), request.input(2));
+  forget(request, attributes, work);
+  return gradient_kernel(request, work);
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_attention.h"
 
+#include <tutti/plugin/backend.h>
+
+#include <cmath>
+
 #include "backend/gpu/device_product-inl.h"
+#include "backend/gpu/philox-inl.h"
 #include "backend/gpu/row-inl.h"
 
 namespace tutti::impl::backend::gpu {
@@ -202,8 +207,31 @@ __device__ inline void add_weighted(const Sums<C, 1> &weights, const MatrixLines
   }
 }
 
+/// What is forgotten of the probabilities of one row and head: four keys from a multiple of four on have a block of
+/// numbers for each query.
+struct Forgetting {
+  uint32_t least = 0;
+  uint64_t key = 0, row = 0, first_block = 0, blocks = 0;
+
+  __device__ void begin(const AttentionWork &work, int64_t row_of_array, int64_t head) {
+    const AttentionForgetting &from = work.forgets;
+    const int64_t part = from.has_batch != 0 ? row_of_array % from.factor : row_of_array;
+    least = from.least;
+    key = random_key(static_cast<uint64_t>(from.scalars[TUTTI_RUN_SEED]), from.stream,
+                     static_cast<uint64_t>(from.scalars[TUTTI_RUN_BATCH_COUNTER]), from.iteration);
+    row = from.has_batch != 0 ? static_cast<uint64_t>(from.scalars[TUTTI_RUN_ROW_OFFSET] + row_of_array / from.factor)
+                              : 0;
+    blocks = static_cast<uint64_t>(from.blocks);
+    first_block = static_cast<uint64_t>((part * work.heads + head) * work.length) * blocks;
+  }
+  __device__ PhiloxBlock words(int64_t query, int64_t first_key) const {
+    return philox_block(key, row,
+                        first_block + static_cast<uint64_t>(query) * blocks + static_cast<uint64_t>(first_key / 4));
+  }
+};
+
 /// The rows of tiles are queries for y and dq, keys for dk and dv; the columns the others.
-template <typename C, AttentionResult kMade>
+template <typename C, AttentionResult kMade, bool kForgets>
 struct WeightedTiles {
   static constexpr bool kOfQueries = is_of_queries(kMade);
 
@@ -213,6 +241,7 @@ struct WeightedTiles {
   const Sight sight;
   const BlockPlace place;
   const int64_t first_row, channel;
+  Forgetting forgetting;
   Sums<C, 1> result;
 
   __device__ WeightedTiles(const AttentionWork &work_, const Sources &sources_, TilePieces<C, 1> &shared_,
@@ -235,6 +264,7 @@ struct WeightedTiles {
     const MatrixLines q = queries(work.q, query_head).by_position(), k = keys(work.k, key_head).by_position();
     const MatrixLines dy = queries(work.dy, query_head).by_position(), v = keys(work.v, key_head).by_position();
     const int64_t seen_keys = sight.keys;
+    if constexpr (kForgets) forgetting.begin(work, place.row, query_head);
     const MatrixLines columns = kMade == AttentionResult::y    ? keys(work.v, key_head).by_channel(seen_keys)
                                 : kMade == AttentionResult::dq ? keys(work.k, key_head).by_channel(seen_keys)
                                 : kMade == AttentionResult::dk ? queries(work.q, query_head).by_channel(work.length)
@@ -261,10 +291,26 @@ struct WeightedTiles {
     }
   }
 
+  /// factors[i][j] of the weights of a tile: 0 for what is forgotten.
+  __device__ void draw(int64_t first_column, C factors[4][4]) const {
+    const C kept = static_cast<C>(work.forgets.scale);
+    const int64_t down = first_row + thread_down() * 4, across = first_column + thread_across() * 4;
+    TUTTI_UNROLL
+    for (int line = 0; line < 4; ++line) {
+      const PhiloxBlock block =
+          kOfQueries ? forgetting.words(down + line, across) : forgetting.words(across + line, down);
+      TUTTI_UNROLL
+      for (int k = 0; k < 4; ++k)
+        factors[kOfQueries ? line : k][kOfQueries ? k : line] = block.words[k] >> 8 >= forgetting.least ? kept : C(0);
+    }
+  }
+
   /// From scores to probabilities, or to the gradients of the scaled scores.
   __device__ void weigh(int64_t query_head, int64_t first_column, Sums<C, 1> &weights, const Sums<C, 1> &slopes) const {
     const int64_t numbers = (place.row * work.heads + query_head) * work.length;
     const C scale = static_cast<C>(work.scale);
+    C factors[4][4];
+    if constexpr (kForgets) draw(first_column, factors);
     TUTTI_UNROLL
     for (int i = 0; i < 4; ++i) {
       TUTTI_UNROLL
@@ -277,20 +323,25 @@ struct WeightedTiles {
           continue;
         }
         weight = std::exp(weight * scale - static_cast<const C *>(work.statistics)[numbers + query]);
-        if constexpr (has_slopes(kMade))
-          weight *= (slopes.values[0][i][0][j] - static_cast<const C *>(work.scratch)[numbers + query]) * scale;
+        if constexpr (has_slopes(kMade)) {
+          C slope = slopes.values[0][i][0][j];
+          if constexpr (kForgets) slope *= factors[i][j];
+          weight *= (slope - static_cast<const C *>(work.scratch)[numbers + query]) * scale;
+        } else if constexpr (kForgets) {
+          weight *= factors[i][j];
+        }
       }
     }
   }
 };
 
-template <typename C, AttentionResult kMade>
+template <typename C, AttentionResult kMade, bool kForgets>
 __global__ void __launch_bounds__(kBlockThreads, 2)
     attention_products(const AttentionWork work, const Sources sources, void *made, bool is_wide) {
   __shared__ TilePieces<C, 1> shared;
   const HeadRows rows = is_of_queries(kMade) ? query_rows(work) : key_rows(work);
-  WeightedTiles<C, kMade> tiles(work, sources, shared,
-                                block_place(tiles_of(rows.length, kTileRows), rows.heads, work.rows));
+  WeightedTiles<C, kMade, kForgets> tiles(work, sources, shared,
+                                          block_place(tiles_of(rows.length, kTileRows), rows.heads, work.rows));
   const int64_t sharing = work.heads / work.key_heads, head = tiles.place.head;
   if constexpr (is_of_queries(kMade)) {
     tiles.add_head(head, head / sharing);
@@ -327,8 +378,10 @@ gpuError_t launch_products(const AttentionWork &work, void *made, gpuStream_t st
   const int64_t blocks = tiles_of(length, kTileRows) * heads * work.rows * tiles_of(work.channels, kTileColumns);
   if (blocks == 0) return gpuSuccess;
   if (blocks > INT32_MAX) return gpuErrorInvalidValue;
-  return gpu_launch(attention_products<C, kMade>, static_cast<unsigned>(blocks), kBlockThreads, 0, stream, work,
-                    sources_of(work), made, is_wide_factor(work, made));
+  const auto kernel =
+      work.forgets.least != 0 ? attention_products<C, kMade, true> : attention_products<C, kMade, false>;
+  return gpu_launch(kernel, static_cast<unsigned>(blocks), kBlockThreads, 0, stream, work, sources_of(work), made,
+                    is_wide_factor(work, made));
 }
 
 template <typename C>

@@ -14,6 +14,17 @@
 
 namespace tutti::impl::backend::gpu {
 
+/// What dropout_attention forgets: AttentionDrops, with what a run adds. least 0: nothing.
+struct AttentionForgetting {
+  uint32_t least;  ///< upper 24 bits of the words that keep a probability
+  int32_t has_batch;
+  double scale;  ///< of those that are kept
+  int64_t factor, blocks;
+  uint64_t stream;
+  int64_t iteration;       ///< of the scans around
+  const int64_t *scalars;  ///< on the device
+};
+
 /// q, y, dy, dq are [rows, length, heads, channels], k, v, dk, dv [rows, key_length, key_heads, channels], statistics
 /// [rows, heads, length], f64 for f64, else f32. Heads share keys where key_heads, a divisor of heads, is less.
 struct AttentionWork {
@@ -26,6 +37,7 @@ struct AttentionWork {
   void *y, *statistics;  ///< what forward writes and the gradient reads
   const void *dy;        ///< of the gradient, as are those behind
   void *dq, *dk, *dv, *scratch;
+  AttentionForgetting forgets;
 };
 
 gpuError_t launch_attention(const AttentionWork &work, gpuStream_t stream);

@@ -46,6 +46,8 @@ constexpr KernelEntry kKernels[] = {
     {"conv2d_kernel_gradient", make_conv2d_kernel_gradient},
     {"custom_gradient", make_call_region},
     {"dropout", make_dropout},
+    {"dropout_attention", make_dropout_attention},
+    {"dropout_attention_gradient", make_dropout_attention_gradient},
     {"fusion", make_call_region},
     {"gather", make_gather},
     {"gather_gradient", make_gather_gradient},

@@ -28,6 +28,8 @@ base::Result<Kernel> make_transpose(KernelRequest &request);
 // attention_kernels.cc
 base::Result<Kernel> make_attention(KernelRequest &request);
 base::Result<Kernel> make_attention_gradient(KernelRequest &request);
+base::Result<Kernel> make_dropout_attention(KernelRequest &request);
+base::Result<Kernel> make_dropout_attention_gradient(KernelRequest &request);
 
 // gather_kernels.cc: picking by index.
 base::Result<Kernel> make_gather(KernelRequest &request);

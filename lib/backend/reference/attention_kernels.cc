@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention and its gradient, one query at a time as doubles in scratch memory. With s_j = scale · <q, k_j> over the
-// keys j that the query sees and L = log(sum(exp(s_j))):
+// Attention and its gradient, with dropout or without, one query at a time as doubles in scratch memory. With
+// s_j = scale · <q, k_j> over the keys j that the query sees and L = log(sum(exp(s_j))):
 //   p_j = exp(s_j - L)       y = sum(p_j · v_j)
 //   dv_j += p_j · dy         ds_j = scale · p_j · (<dy, v_j> - <dy, y>)
 //   dq = sum(ds_j · k_j)     dk_j += ds_j · q
-// Without keys y is 0 and L is infinite, so that exp(s - L) is 0 for whoever computes it.
+// With dropout p_j · m_j stands for p_j in y and dv, and <dy, v_j> · m_j for <dy, v_j>, where m_j is 0 or
+// 1 / (1 - rate). Without keys y is 0 and L is infinite, so that exp(s - L) is 0 for whoever computes it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
+#include "backend/attention_drops.h"
 #include "backend/reference/elements.h"
 #include "backend/reference/kernels.h"
 #include "graph/ops/op_attributes.h"
@@ -29,6 +32,7 @@ struct AttentionPlan {
   bool causal = false;
   double scale = 0;
   DType dtype{}, statistics{};
+  std::optional<AttentionDrops> drops;
 
   int64_t at(int64_t row, int64_t position, int64_t head) const {
     return ((row * length + position) * heads + head) * channels;
@@ -61,6 +65,29 @@ AttentionPlan attention_plan(const KernelRequest &request, const Attributes &att
   return plan;
 }
 
+/// m_j of the keys of a query, one after the other.
+class Mask {
+ public:
+  Mask(const AttentionPlan &plan, const Frame &frame, int64_t row, int64_t position, int64_t head)
+      : drops_(plan.drops) {
+    if (!drops_) return;
+    key_ = drops_->rows.key(frame.scalars(), frame.scalars()[kScanIteration]);
+    row_ = drops_->global_row(row, frame.scalars());
+    first_block_ = drops_->first_block(row, head, position);
+  }
+  double operator()(int64_t j) {
+    if (!drops_) return 1;
+    if (j % 4 == 0) words_ = key_.words(row_, first_block_ + static_cast<uint64_t>(j / 4));
+    return drops_->keeps(words_[static_cast<size_t>(j % 4)]) ? 1 / (1 - drops_->rate) : 0;
+  }
+
+ private:
+  const std::optional<AttentionDrops> &drops_;
+  base::RandomKey key_{};
+  uint64_t row_ = 0, first_block_ = 0;
+  base::PhiloxWords words_{};
+};
+
 void load_row(const AttentionPlan &plan, const void *source, int64_t first, double *out) {
   load(plan.dtype, source, first, 1, plan.channels, out);
 }
@@ -88,10 +115,11 @@ void attend(const AttentionPlan &plan, const Frame &frame, int64_t row, int64_t 
   }
   for (int64_t j = 0; j < count; ++j)
     sum += std::exp(scores[j] - largest);
+  Mask mask(plan, frame, row, position, head);
   const double total = count == 0 ? std::numeric_limits<double>::infinity() : largest + std::log(sum);
   for (int64_t j = 0; j < count; ++j) {
     load_row(plan, frame.input(2), plan.key_at(row, j, key_head), other);
-    add_scaled(std::exp(scores[j] - total), other, channels, y);
+    add_scaled(std::exp(scores[j] - total) * mask(j), other, channels, y);
   }
   store(plan.dtype, frame.output(0), plan.at(row, position, head), channels, y);
   store(plan.statistics, frame.output(1), plan.statistic_at(row, position, head), 1, &total);
@@ -111,23 +139,21 @@ void attend_back(const AttentionPlan &plan, const Frame &frame, int64_t row, int
   std::fill(dq, dq + channels, 0.0);
   const double total = load_one(plan.statistics, frame.input(5), plan.statistic_at(row, position, head));
   const double average = dot(dy, y, channels);
+  Mask mask(plan, frame, row, position, head);
   for (int64_t j = 0; j < count; ++j) {
     load_row(plan, frame.input(2), plan.key_at(row, j, key_head), k);
     load_row(plan, frame.input(3), plan.key_at(row, j, key_head), v);
     const double p = std::exp(plan.scale * dot(q, k, channels) - total);
-    const double ds = plan.scale * p * (dot(dy, v, channels) - average);
-    add_scaled(p, dy, channels, dv + j * channels);
+    const double m = mask(j);
+    const double ds = plan.scale * p * (dot(dy, v, channels) * m - average);
+    add_scaled(p * m, dy, channels, dv + j * channels);
     add_scaled(ds, q, channels, dk + j * channels);
     add_scaled(ds, k, channels, dq);
   }
   store(plan.dtype, frame.output(0), at, channels, dq);
 }
 
-}  // namespace
-
-Result<Kernel> make_attention(KernelRequest &request) {
-  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionAttributes::from(request.node));
-  AttentionPlan plan = attention_plan(request, attributes, 0, 3);
+Kernel forward_kernel(KernelRequest &request, AttentionPlan plan) {
   plan.statistics = request.output(1).dtype;
   request.scratch_bytes = (3 * plan.channels + plan.key_length) * static_cast<int64_t>(sizeof(double));
   return Kernel([plan](const Frame &frame) {
@@ -141,9 +167,7 @@ Result<Kernel> make_attention(KernelRequest &request) {
   });
 }
 
-Result<Kernel> make_attention_gradient(KernelRequest &request) {
-  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionGradientAttributes::from(request.node));
-  AttentionPlan plan = attention_plan(request, attributes, 1, 6);
+Kernel gradient_kernel(KernelRequest &request, AttentionPlan plan) {
   plan.statistics = request.input(5).dtype;
   const int64_t keys = plan.key_length * plan.channels;
   request.scratch_bytes = (2 * keys + 6 * plan.channels) * static_cast<int64_t>(sizeof(double));
@@ -166,6 +190,37 @@ Result<Kernel> make_attention_gradient(KernelRequest &request) {
     }
     return Status();
   });
+}
+
+template <typename Attributes>
+void add_drops(const KernelRequest &request, const Attributes &attributes, AttentionPlan &plan) {
+  plan.drops = AttentionDrops::of(request.lowered, request.node, attributes.key, attributes.rate, plan.key_length);
+}
+
+}  // namespace
+
+Result<Kernel> make_attention(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionAttributes::from(request.node));
+  return forward_kernel(request, attention_plan(request, attributes, 0, 3));
+}
+
+Result<Kernel> make_attention_gradient(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionGradientAttributes::from(request.node));
+  return gradient_kernel(request, attention_plan(request, attributes, 1, 6));
+}
+
+Result<Kernel> make_dropout_attention(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionAttributes::from(request.node));
+  AttentionPlan plan = attention_plan(request, attributes, 0, 3);
+  add_drops(request, attributes, plan);
+  return forward_kernel(request, std::move(plan));
+}
+
+Result<Kernel> make_dropout_attention_gradient(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionGradientAttributes::from(request.node));
+  AttentionPlan plan = attention_plan(request, attributes, 1, 6);
+  add_drops(request, attributes, plan);
+  return gradient_kernel(request, std::move(plan));
 }
 
 }  // namespace tutti::impl::backend::reference

@@ -44,6 +44,8 @@ constexpr KernelEntry kKernels[] = {
     {"custom_gradient", make_call_region},
     {"div", make_binary},
     {"dropout", make_dropout},
+    {"dropout_attention", make_dropout_attention},
+    {"dropout_attention_gradient", make_dropout_attention_gradient},
     {"elu", make_unary},
     {"equal", make_binary},
     {"erf", make_unary},

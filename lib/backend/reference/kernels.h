@@ -56,6 +56,8 @@ base::Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request);
 // attention_kernels.cc
 base::Result<Kernel> make_attention(KernelRequest &request);
 base::Result<Kernel> make_attention_gradient(KernelRequest &request);
+base::Result<Kernel> make_dropout_attention(KernelRequest &request);
+base::Result<Kernel> make_dropout_attention_gradient(KernelRequest &request);
 
 // batch_norm_kernels.cc
 base::Result<Kernel> make_batch_norm_training(KernelRequest &request);

@@ -50,18 +50,33 @@ base::Status infer_attention(InferContext &context) {
   return {};
 }
 
-base::Status gradient_attention(GradientContext &context) {
+namespace {
+
+base::Status set_gradients(GradientContext &context, const char *op, const Attributes &attributes) {
   if (context.output_gradient(1) != kNoValue)
     return context.unimplemented("a gradient flows into its statistics; use stop_gradient on them");
   if (context.output_gradient(0) == kNoValue) return {};
   GraphBuilder::Values inputs{context.output_gradient(0), context.input(0),  context.input(1),
                               context.input(2),           context.output(0), context.output(1)};
   if (context.node().inputs.size() > 3) inputs.push_back(context.input(3));
-  const GraphBuilder::Values made = context.builder().op_n("attention_gradient", inputs, context.node().attributes);
+  const GraphBuilder::Values made = context.builder().op_n(op, inputs, attributes);
   for (size_t i = 0; i < 3; ++i) {
     if (context.needs(i)) context.set(i, made[i]);
   }
   return {};
+}
+
+}  // namespace
+
+base::Status gradient_attention(GradientContext &context) {
+  return set_gradients(context, "attention_gradient", context.node().attributes);
+}
+
+// The same is forgotten: the same key, and 0 means the stable id of the forward node.
+base::Status gradient_dropout_attention(GradientContext &context) {
+  TUTTI_ASSIGN(DropoutAttentionAttributes attributes, DropoutAttentionAttributes::from(context.node()));
+  if (attributes.key == 0) attributes.key = context.node().stable_id;
+  return set_gradients(context, "dropout_attention_gradient", attributes.to_attributes());
 }
 
 base::Status infer_attention_gradient(InferContext &context) {

@@ -56,6 +56,8 @@ constexpr NamedRule kRules[] = {
     {"cos", kBounded},
     {"div", kGrowing},      // not by a scalar
     {"dropout", carry(1)},  // the mask does not depend on the dtype
+    {"dropout_attention", product(0b111)},
+    {"dropout_attention_gradient", {PrecisionRole::product, 0b11111, 0b111}},
     {"elu", kElementwise},
     {"equal", kBounded},
     {"erf", kBounded},

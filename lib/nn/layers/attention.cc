@@ -55,6 +55,7 @@ ValueId expand_layer_multi_head_attention(Expansion &e) {
   const LayerScope scope(b, "multi_head_attention");
   const ValueId x = e.input(0);
   if (x == kNoValue || !is_sequence(e, x, "x")) return kNoValue;
+  if (e.f64("dropout") >= 1) return e.fail("attribute 'dropout' must be below 1");
   const int64_t channels = e.last_dimension(x);
   Heads heads;
   if (channels == 0 || !read_heads(e, channels, heads)) return kNoValue;
@@ -76,7 +77,11 @@ ValueId expand_layer_multi_head_attention(Expansion &e) {
   const ValueId keys = heads_of(b, from_memory, first_key, heads.keys, heads.size);
   const ValueId values = heads_of(b, from_memory, first_key + of_keys, heads.keys, heads.size);
   const ValueId lengths = e.has_input(2) ? b.cast(e.input(2), tensor::DType::i32) : kNoValue;
-  const auto seen = b.op_n("attention", {queries, keys, values, lengths}, {{"causal", e.flag("causal")}}, 2);
+  const double rate = e.training() ? e.f64("dropout") : 0;
+  graph::Attributes attributes{{"causal", e.flag("causal")}};
+  if (rate > 0) attributes["rate"] = rate;
+  const auto seen =
+      b.op_n(rate > 0 ? "dropout_attention" : "attention", {queries, keys, values, lengths}, attributes, 2);
   if (!b.ok()) return kNoValue;
   const graph::Dims dims = b.dims(x);
   const int64_t units = e.i64("channels") == 0 ? channels : e.i64("channels");

@@ -164,6 +164,24 @@ void test_attention_to_a_memory(void **) {
   assert_numbers(results, columns(seen, output, {}, 6, 0, 6));
 }
 
+/// Nodes of an op in a layer that forgets.
+int64_t count_of(const char *op, double dropout, bool training) {
+  Bench bench;
+  const ValueId y = bench.expand("layer_multi_head_attention", {bench.input("x", Numbers(48, 1), {4, 6})},
+                                 {{"heads", int64_t{2}}, {"dropout", dropout}}, training);
+  assert_string_equal(bench.error().c_str(), "");
+  bench.builder.set_result("y", y);
+  const graph::Graph graph = assert_ok_value(bench.builder.finish_graph());
+  return std::count_if(graph.nodes().begin(), graph.nodes().end(), [op](const auto &node) { return node.op == op; });
+}
+
+void test_it_forgets_while_it_learns(void **) {
+  assert_int_equal(count_of("dropout_attention", 0.2, true), 1);
+  assert_int_equal(count_of("attention", 0.2, true), 0);
+  assert_int_equal(count_of("attention", 0.2, false), 1);
+  assert_int_equal(count_of("attention", 0.0, true), 1);
+}
+
 void expect_error(const std::vector<int64_t> &rest, const Attributes &attributes, const char *expected) {
   Bench bench;
   bench.expand("layer_multi_head_attention", {bench.input("x", {}, rest)}, attributes);
@@ -175,6 +193,7 @@ void test_mistakes(void **) {
   expect_error({3, 6}, {{"heads", int64_t{4}}}, "6 channels cannot be divided among 4 heads");
   expect_error({3, 6}, {{"heads", int64_t{3}}, {"key_heads", int64_t{2}}}, "'key_heads' is 2, which does not divide 3");
   expect_error({3, 6}, {{"heads", int64_t{0}}}, "heads");
+  expect_error({3, 6}, {{"heads", int64_t{2}}, {"dropout", 1.0}}, "attribute 'dropout' must be below 1");
   Bench bench;
   bench.expand("layer_multi_head_attention", {bench.input("x", {}, {3, 6}), bench.input("memory", {}, {6})},
                {{"heads", int64_t{2}}});
@@ -185,6 +204,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_variables_and_defaults),
     cmocka_unit_test(test_self_attention),
     cmocka_unit_test(test_attention_to_a_memory),
+    cmocka_unit_test(test_it_forgets_while_it_learns),
     cmocka_unit_test(test_mistakes),
 };
 
