@@ -42,6 +42,7 @@ cublasLtEpilogue_t epilogue(const ProductShape &shape) {
   // The first factor of cuBLASLt is b.
   if (shape.sums != SummedFactor::none)
     return shape.sums == SummedFactor::b ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
+  if (shape.has_gelu_gradient) return CUBLASLT_EPILOGUE_DGELU;
   if (shape.has_gelu) return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   if (shape.has_relu) return shape.has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   return shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -49,22 +50,16 @@ cublasLtEpilogue_t epilogue(const ProductShape &shape) {
 
 bool has_vector(const ProductShape &shape) { return shape.has_bias || shape.sums != SummedFactor::none; }
 
+/// Does the description of a call have a pointer?
+bool has_pointer(const ProductShape &shape) { return has_vector(shape) || shape.has_gelu_gradient; }
+
+/// Is it documented nowhere what becomes of a NaN?
+bool may_lose_nan(const ProductShape &shape) { return shape.has_relu || shape.has_gelu_gradient; }
+
 /// Elements of the bias or of the sums.
 int64_t vector_size(const ProductShape &shape) {
   if (!has_vector(shape)) return 0;
   return shape.sums == SummedFactor::a ? shape.m : shape.n;
-}
-
-/// Offsets of a, b, y, the addend, the bias or the sums, and the scratch memory when they lie one behind the other;
-/// then the end.
-std::array<int64_t, 7> offsets_of(const ProductShape &shape, int64_t scratch_bytes) {
-  const auto factor = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
-  const auto result = static_cast<int64_t>(tensor::size_bytes(shape.result_dtype()));
-  const int64_t last = shape.batches - 1;
-  const int64_t y_bytes = (last * shape.y_step + shape.m * shape.n) * result;
-  return gpu::trial_offsets(std::array<int64_t, 6>{
-      (last * shape.a_step + shape.m * shape.k) * factor, (last * shape.b_step + shape.k * shape.n) * factor, y_bytes,
-      shape.has_addend ? y_bytes : 0, vector_size(shape) * result, scratch_bytes});
 }
 
 bool fits(const ProductShape &shape) {
@@ -76,12 +71,25 @@ bool fits(const ProductShape &shape) {
 
 }  // namespace
 
+/// Of a, b, y, the addend, the bias or the sums, the operand of gelu and the scratch memory.
+CublasLtProduct::Places CublasLtProduct::offsets_of(const ProductShape &shape, int64_t scratch_bytes) {
+  const auto factor = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
+  const auto result = static_cast<int64_t>(tensor::size_bytes(shape.result_dtype()));
+  const int64_t last = shape.batches - 1;
+  const int64_t y_bytes = (last * shape.y_step + shape.m * shape.n) * result;
+  return gpu::trial_offsets(std::array<int64_t, 7>{(last * shape.a_step + shape.m * shape.k) * factor,
+                                                   (last * shape.b_step + shape.k * shape.n) * factor, y_bytes,
+                                                   shape.has_addend ? y_bytes : 0, vector_size(shape) * result,
+                                                   shape.has_gelu_gradient ? y_bytes : 0, scratch_bytes});
+}
+
 std::string describe(const ProductShape &shape) {
   return base::concat(name(shape.dtype), " ", shape.m, "x", shape.n, "x", shape.k, shape.transpose_a ? " a'" : "",
                       shape.transpose_b ? " b'" : "", " batches ", shape.batches, " by ", shape.a_step, ",",
                       shape.b_step, ",", shape.y_step, shape.allows_rounding ? " rounded" : "", " to ",
                       name(shape.result_dtype()), shape.has_addend ? " addend" : "", shape.has_bias ? " bias" : "",
                       shape.has_gelu ? " gelu" : "", shape.has_relu ? " relu" : "",
+                      shape.has_gelu_gradient ? " gelu gradient" : "",
                       shape.sums == SummedFactor::none ? "" : (shape.sums == SummedFactor::a ? " sums a" : " sums b"));
 }
 
@@ -122,7 +130,7 @@ Status CublasLtProduct::describe_matrix(cublasLtMatrixLayout_t *layout, DType dt
       "describing a batch of matrices");
 }
 
-Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const void *vector) const {
+Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const void *pointer) const {
   // The first factor of cuBLASLt is b.
   const cublasOperation_t transpositions[] = {shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
                                               shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N};
@@ -136,9 +144,18 @@ Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const
   TUTTI_TRY(status_of(
       lt_, lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &finish, sizeof(finish)),
       "describing what follows a matrix product"));
-  if (!has_vector(shape_)) return Status();
+  if (!has_pointer(shape_)) return Status();
+  TUTTI_TRY(
+      status_of(lt_,
+                lt_.cublasLtMatmulDescSetAttribute(operation,
+                                                   shape_.has_gelu_gradient ? CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER
+                                                                            : CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                   &pointer, sizeof(pointer)),
+                "describing what follows a matrix product"));
+  if (!shape_.has_gelu_gradient) return Status();
   return status_of(
-      lt_, lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof(vector)),
+      lt_,
+      lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &shape_.n, sizeof(shape_.n)),
       "describing what follows a matrix product");
 }
 
@@ -163,17 +180,18 @@ std::string CublasLtProduct::described_shape() const {
   return base::concat("cublaslt ", lt_.cublasLtGetVersion(), " ", cuda::describe(shape_));
 }
 
-Status CublasLtProduct::issue_in(cublasLtHandle_t handle, char *memory, const std::array<int64_t, 7> &at,
-                                 cudaStream_t stream) const {
-  return issue(handle, {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4], memory + at[4]},
-               memory + at[5], stream);
+Status CublasLtProduct::issue_in(cublasLtHandle_t handle, char *memory, const Places &at, cudaStream_t stream) const {
+  return issue(
+      handle,
+      {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4], memory + at[4], memory + at[5]},
+      memory + at[6], stream);
 }
 
 bool CublasLtProduct::keeps_nan(cublasLtHandle_t handle, const Candidate &candidate, gpu::AlgorithmProbes &probes) {
   // What lies between the matrices of a result would not be written.
   if (shape_.batches > 1 && shape_.y_step != shape_.m * shape_.n) return false;
   take(candidate);
-  const std::array<int64_t, 7> at = offsets_of(shape_, candidate.scratch_bytes);
+  const Places at = offsets_of(shape_, candidate.scratch_bytes);
   const auto result_bytes = static_cast<int64_t>(tensor::size_bytes(shape_.result_dtype()));
   gpu::NanProbe probe;
   probe.shape = described_shape();
@@ -181,7 +199,7 @@ bool CublasLtProduct::keeps_nan(cublasLtHandle_t handle, const Candidate &candid
   probe.algorithm = "algorithm";
   for (const uint64_t word : candidate.algorithm.data)
     probe.algorithm += base::concat(" ", word);
-  probe.bytes = at[6];
+  probe.bytes = at.back();
   probe.result_at = at[2];
   probe.result_bytes = shape_.batches * shape_.m * shape_.n * result_bytes;
   probe.result = shape_.result_dtype();
@@ -197,8 +215,8 @@ void CublasLtProduct::try_all(cublasLtHandle_t handle, std::span<const Candidate
     names.push_back(candidate.name);
     most_scratch = std::max(most_scratch, candidate.scratch_bytes);
   }
-  const std::array<int64_t, 7> at = offsets_of(shape_, most_scratch);
-  take(candidates[trials.fastest(described_shape(), names, at[6], [&](size_t i, char *memory, cudaStream_t stream) {
+  const Places at = offsets_of(shape_, most_scratch);
+  take(candidates[trials.fastest(described_shape(), names, at.back(), [&](size_t i, char *memory, cudaStream_t stream) {
     take(candidates[i]);
     return issue_in(handle, memory, at, stream);
   })]);
@@ -206,9 +224,9 @@ void CublasLtProduct::try_all(cublasLtHandle_t handle, std::span<const Candidate
 
 Result<bool> CublasLtProduct::choose(cublasLtHandle_t handle, int64_t most_scratch, gpu::AlgorithmTrials *trials,
                                      gpu::AlgorithmProbes *probes) {
-  if (shape_.has_relu && probes == nullptr) return false;
+  if (may_lose_nan(shape_) && probes == nullptr) return false;
   std::array<cublasLtMatmulHeuristicResult_t, gpu::AlgorithmTrials::kMostCandidates> algorithms{};
-  const bool needs_one = trials == nullptr && !shape_.has_relu;
+  const bool needs_one = trials == nullptr && !may_lose_nan(shape_);
   cublasLtMatmulPreference_t preference = nullptr;
   TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulPreferenceCreate(&preference), "choosing an algorithm for a product"));
   const Result<size_t> found =
@@ -219,7 +237,7 @@ Result<bool> CublasLtProduct::choose(cublasLtHandle_t handle, int64_t most_scrat
   for (size_t i = 0; i < *found && (candidates.empty() || trials != nullptr); ++i) {
     const Candidate candidate{base::concat("estimate ", i), algorithms[i].algo,
                               static_cast<int64_t>(algorithms[i].workspaceSize)};
-    if (!shape_.has_relu || keeps_nan(handle, candidate, *probes)) candidates.push_back(candidate);
+    if (!may_lose_nan(shape_) || keeps_nan(handle, candidate, *probes)) candidates.push_back(candidate);
   }
   if (candidates.empty()) return false;
   take(candidates[0]);
@@ -253,12 +271,14 @@ Result<size_t> CublasLtProduct::ask(cublasLtHandle_t handle, cublasLtMatmulPrefe
 
 Status CublasLtProduct::issue(cublasLtHandle_t handle, const Operands &operands, void *scratch,
                               cudaStream_t stream) const {
-  if (!has_vector(shape_)) return multiply(handle, operation_, operands, scratch, stream);
+  if (!has_pointer(shape_)) return multiply(handle, operation_, operands, scratch, stream);
   // A description of its own: it has the pointer, and others may issue the product on other devices meanwhile.
   cublasLtMatmulDesc_t operation = nullptr;
   TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulDescCreate(&operation, compute_type(shape_), scale_type(shape_)),
                       "describing a matrix product"));
-  Status status = describe_operation(operation, shape_.has_bias ? operands.bias : operands.sums);
+  Status status = describe_operation(operation, shape_.has_gelu_gradient ? operands.gelu_operand
+                                                : shape_.has_bias        ? operands.bias
+                                                                         : operands.sums);
   if (status.ok()) status = multiply(handle, operation, operands, scratch, stream);
   (void)lt_.cublasLtMatmulDescDestroy(operation);
   return status;

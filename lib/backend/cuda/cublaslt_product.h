@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of row-major matrices by cuBLASLt: the algorithm is chosen once, when the product is made, by cuBLASLt's
-// estimate or by trials; with relu, among those that were seen to keep a NaN.
+// estimate or by trials; with relu or a gradient of gelu, among
+// those that were seen to keep a NaN.
 //
 //   TUTTI_ASSIGN(auto product, CublasLtProduct::make(lt, handle, shape, most_scratch));
 //   if (product != nullptr) product->issue(handle, {a, b, y}, scratch, stream);
@@ -31,8 +32,8 @@ std::string describe(const ProductShape &shape);
 
 class CublasLtProduct {
  public:
-  /// Null where cuBLASLt has nothing for the shape. Without `trials` its first estimate is taken. `probes`: of what has
-  /// relu; without them there is nothing for it.
+  /// Null where cuBLASLt has nothing for the shape. Without `trials` its first estimate is taken. `probes`: of what may
+  /// lose a NaN; without them there is nothing for it.
   static base::Result<std::shared_ptr<const CublasLtProduct>> make(const CublasLt &lt, cublasLtHandle_t handle,
                                                                    const ProductShape &shape, int64_t most_scratch,
                                                                    gpu::AlgorithmTrials *trials = nullptr,
@@ -48,6 +49,7 @@ class CublasLtProduct {
     void *y;
     const void *addend = nullptr, *bias = nullptr;
     void *sums = nullptr;
+    const void *gelu_operand = nullptr;
   };
   base::Status issue(cublasLtHandle_t handle, const Operands &operands, void *scratch, cudaStream_t stream) const;
 
@@ -56,10 +58,13 @@ class CublasLtProduct {
   base::Status describe();
   base::Status describe_matrix(cublasLtMatrixLayout_t *layout, tensor::DType dtype, int64_t rows, int64_t columns,
                                int64_t step);
-  /// `vector`: a bias or sums, or null.
-  base::Status describe_operation(cublasLtMatmulDesc_t operation, const void *vector) const;
+  /// `pointer`: a bias, sums or the operand of gelu; null without these.
+  base::Status describe_operation(cublasLtMatmulDesc_t operation, const void *pointer) const;
   base::Status multiply(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const Operands &operands,
                         void *scratch, cudaStream_t stream) const;
+  /// Of the operands and the scratch memory that lie one behind the other, and the end: see offsets_of().
+  using Places = std::array<int64_t, 8>;
+  static Places offsets_of(const ProductShape &shape, int64_t scratch_bytes);
   /// One of cuBLASLt's algorithms for the shape.
   struct Candidate {
     std::string name;  ///< "estimate 0" is its first choice
@@ -74,8 +79,7 @@ class CublasLtProduct {
                            std::span<cublasLtMatmulHeuristicResult_t> algorithms);
   void take(const Candidate &candidate);
   /// With all operands in `memory`, as offsets_of() has them.
-  base::Status issue_in(cublasLtHandle_t handle, char *memory, const std::array<int64_t, 7> &at,
-                        cudaStream_t stream) const;
+  base::Status issue_in(cublasLtHandle_t handle, char *memory, const Places &at, cudaStream_t stream) const;
   bool keeps_nan(cublasLtHandle_t handle, const Candidate &candidate, gpu::AlgorithmProbes &probes);
   void try_all(cublasLtHandle_t handle, std::span<const Candidate> candidates, gpu::AlgorithmTrials &trials);
   /// Of trials and probes.

@@ -10,6 +10,13 @@ using base::Result;
 using gpu::ElementOp;
 using gpu::EpilogueAccess;
 
+namespace {
+
+/// What cuBLASLt asks of the distance of lines of the operand of gelu.
+constexpr int64_t kAuxiliaryLine = 8;
+
+}  // namespace
+
 void LibraryTail::add_bias(const gpu::KernelRequest &request, ProductShape &shape) {
   shape.has_bias = true;
   bias_ = 2;
@@ -28,13 +35,22 @@ bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
     const gpu::EpilogueStep &step = epilogue.steps[i];
     // What is not stored need not be rounded.
     if (step.op == ElementOp::to_f16 || step.op == ElementOp::to_bf16) continue;
-    if (shape.has_gelu || shape.has_relu) return false;
+    if (shape.has_gelu || shape.has_relu || shape.has_gelu_gradient) return false;
     if (step.op == ElementOp::gelu_tanh || step.op == ElementOp::relu) {
       (step.op == ElementOp::relu ? shape.has_relu : shape.has_gelu) = true;
       continue;
     }
-    if (step.op != ElementOp::add || step.operand < 0) return false;
+    if (step.operand < 0) return false;
     const gpu::EpilogueOperand &operand = epilogue.operands[step.operand];
+    if (step.op == ElementOp::gelu_tanh_gradient) {
+      const bool is_alone = !shape.has_bias && !shape.has_addend && shape.batches == 1 && shape.n % kAuxiliaryLine == 0;
+      if (!is_alone || step.is_reversed != 0 || operand.access != EpilogueAccess::dense || operand.dtype != result_)
+        return false;
+      shape.has_gelu_gradient = true;
+      gelu_operand_ = first + step.operand;
+      continue;
+    }
+    if (step.op != ElementOp::add) return false;
     if (operand.access == EpilogueAccess::column && !shape.has_bias) {
       shape.has_bias = true;
       bias_ = first + step.operand;
@@ -56,6 +72,10 @@ void LibraryTail::reserve(gpu::KernelRequest &request) {
 
 const char *LibraryTail::addend(const gpu::Frame &frame) const {
   return addend_ < 0 ? nullptr : frame.input_as<char>(addend_);
+}
+
+const char *LibraryTail::gelu_operand(const gpu::Frame &frame) const {
+  return gelu_operand_ < 0 ? nullptr : frame.input_as<char>(gelu_operand_);
 }
 
 Result<const void *> LibraryTail::bias(const gpu::Frame &frame) const {

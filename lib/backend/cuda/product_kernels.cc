@@ -86,7 +86,7 @@ Result<Kernel> make_product_with_sum(KernelRequest &request, const Handles &hand
   // Sums are of the dtype of the results, which a cast in the tail may have widened.
   LibraryTail tail;
   const bool is_cast = tail.read(request, with_sum) && !with_sum.has_addend && !with_sum.has_bias &&
-                       !with_sum.has_gelu && !with_sum.has_relu;
+                       !with_sum.has_gelu && !with_sum.has_relu && !with_sum.has_gelu_gradient;
   if (!is_cast ||
       request.lowered.value(request.lowered.step(request.sum->sum).outputs[0]).dtype != with_sum.result_dtype())
     return Kernel();
@@ -117,17 +117,18 @@ Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
   tail.reserve(request);
   const auto bytes = static_cast<int64_t>(tensor::size_bytes(y.dtype));
   const auto result_bytes = static_cast<int64_t>(tensor::size_bytes(plan->shape.result_dtype()));
-  return Kernel(
-      [handles, product, bytes, result_bytes, tail, calls = std::move(plan->calls)](const Frame &frame) -> Status {
-        TUTTI_ASSIGN(const void *const bias, tail.bias(frame));
-        const char *const addend = tail.addend(frame);
-        for (const auto &[at_a, at_b, at_y] : calls)
-          TUTTI_TRY(issue_product(*product, frame,
-                                  {frame.input_as<char>(0) + at_a * bytes, frame.input_as<char>(1) + at_b * bytes,
-                                   frame.output_as<char>(0) + at_y * result_bytes,
-                                   addend == nullptr ? nullptr : addend + at_y * result_bytes, bias}));
-        return Status();
-      });
+  return Kernel([handles, product, bytes, result_bytes, tail,
+                 calls = std::move(plan->calls)](const Frame &frame) -> Status {
+    TUTTI_ASSIGN(const void *const bias, tail.bias(frame));
+    const char *const addend = tail.addend(frame), *const gelu_operand = tail.gelu_operand(frame);
+    for (const auto &[at_a, at_b, at_y] : calls)
+      TUTTI_TRY(issue_product(
+          *product, frame,
+          {frame.input_as<char>(0) + at_a * bytes, frame.input_as<char>(1) + at_b * bytes,
+           frame.output_as<char>(0) + at_y * result_bytes, addend == nullptr ? nullptr : addend + at_y * result_bytes,
+           bias, nullptr, gelu_operand == nullptr ? nullptr : gelu_operand + at_y * result_bytes}));
+    return Status();
+  });
 }
 
 }  // namespace tutti::impl::backend::cuda

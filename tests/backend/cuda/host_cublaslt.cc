@@ -22,7 +22,8 @@ struct Operation {
   cudaDataType_t scale;
   cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  void *bias = nullptr;
+  void *bias = nullptr, *auxiliary = nullptr;
+  int64_t auxiliary_leading = 0;
 };
 
 /// Made when it is first asked for, which may be before anything of this file is.
@@ -79,6 +80,8 @@ cublasStatus_t set_operation(cublasLtMatmulDesc_t operation, cublasLtMatmulDescA
   };
   if (name == CUBLASLT_MATMUL_DESC_EPILOGUE) return set(self.epilogue);
   if (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER) return set(self.bias);
+  if (name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER) return set(self.auxiliary);
+  if (name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) return set(self.auxiliary_leading);
   if (name == CUBLASLT_MATMUL_DESC_TRANSA) return set(self.a);
   return name == CUBLASLT_MATMUL_DESC_TRANSB ? set(self.b) : CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -139,9 +142,20 @@ struct Matrix {
   }
 };
 
-/// What the header says of the epilogue: bias, one for each row of D and of D's type, then gelu or relu.
-double finish(const Operation &operation, const Layout &d, int64_t row, double value, bool drops_nan) {
+/// The derivative of the approximate gelu.
+double gelu_slope(double x) {
+  const double t = std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+/// What the header says of the epilogue: bias, one for each row of D and of D's type, then gelu or relu; or the
+/// gradient of gelu, whose operand lies as D does but for the distance of its columns.
+double finish(const Operation &operation, const Layout &d, int64_t row, int64_t column, double value, bool drops_nan) {
   const int epilogue = operation.epilogue;
+  if (epilogue == CUBLASLT_EPILOGUE_DGELU) {
+    const double x = load(d.type, operation.auxiliary, row + column * operation.auxiliary_leading);
+    return drops_nan && std::isnan(value) ? 0 : value * gelu_slope(x);
+  }
   if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) value += load(d.type, operation.bias, row);
   if ((epilogue & CUBLASLT_EPILOGUE_GELU) != 0)
     value = 0.5 * value * (1 + std::tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));
@@ -168,6 +182,9 @@ cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &
       a.layout.type != b.layout.type || c.layout.type != layout.type || c.rows() != layout.rows ||
       c.columns() != layout.columns)
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (operation.epilogue == CUBLASLT_EPILOGUE_DGELU &&
+      (operation.auxiliary_leading % 8 != 0 || operation.auxiliary_leading < layout.rows || layout.batches != 1))
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (a.layout.batches != layout.batches || b.layout.batches != layout.batches) return CUBLAS_STATUS_INVALID_VALUE;
   store_sums(operation, a, b, layout);
   for (int64_t batch = 0; batch < layout.batches; ++batch) {
@@ -177,7 +194,7 @@ cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &
         for (int64_t i = 0; i < a.columns(); ++i)
           sum += a.at(batch, row, i) * b.at(batch, i, column);
         store(layout.type, d, batch * layout.step + row + column * layout.leading,
-              finish(operation, layout, row, sum, drops_nan));
+              finish(operation, layout, row, column, sum, drops_nan));
       }
     }
   }
