@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A context owns devices, threads, memory budgets and the log sink. Objects made from it belong to it and must not be
- * mixed with objects of another. Where a function takes a context, NULL means the default one, made on first use: every
- * CPU core is a logical device "cpu:0", "cpu:1", ...
+ * mixed with objects of another. Where a function takes a context, NULL means the default one, made on first use: its
+ * devices are the machine's GPUs, "cuda:0", "cuda:1", ..., where a backend for them is installed and can be used, else
+ * every CPU core, "cpu:0", "cpu:1", ...
  *
  * Threads: every function is safe from any thread.
  */
