@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What goes over the connections of a rendezvous. A client begins with the magic word and a hello; from then on each
+// request has one answer. Numbers are little-endian.
+//
+//   "tutti-rv"  hello                       ->  ok | refused(reason)
+//   set(key, value) | set_if_absent(..)     ->  ok
+//   get(limit in ms, key)                   ->  ok(value) | late()         waits for the key
+//   join(limit in ms)                       ->  ok(gathering) | late(ranks that are missing) | refused(reason)
+//
+// frame = u32 type, u32 length of the body, body. A length above kMostBytes, an unknown type and a body that ends too
+// early end the connection: hostile bytes cost no more than that.
+#ifndef TUTTI_COLLECTIVE_RENDEZVOUS_MESSAGE_H_
+#define TUTTI_COLLECTIVE_RENDEZVOUS_MESSAGE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tutti::impl::collective::rendezvous {
+
+inline constexpr std::string_view kMagic = "tutti-rv";
+inline constexpr uint32_t kProtocolVersion = 1;
+/// Of a body, and of all values that a server keeps.
+inline constexpr uint32_t kMostBytes = 1 << 20;
+inline constexpr uint64_t kMostBytesKept = uint64_t{64} << 20;
+
+enum class MessageType : uint32_t { hello = 1, set, set_if_absent, get, join, ok, late, refused };
+
+/// Appends to a body.
+void put_u32(std::string &body, uint32_t value);
+void put_text(std::string &body, std::string_view text);
+/// A whole frame.
+std::string frame(MessageType type, std::string_view body);
+
+/// Takes a body apart; nothing when it ends too early.
+class BodyReader {
+ public:
+  explicit BodyReader(std::string_view body) : rest_(body) {}
+  std::optional<uint32_t> u32();
+  std::optional<std::string_view> text();
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+/// The head of a frame.
+struct FrameHead {
+  static constexpr size_t kBytes = 8;
+  MessageType type;
+  uint32_t length;
+};
+/// Of kBytes bytes; nothing for a type or a length that cannot be.
+std::optional<FrameHead> parse_head(std::string_view bytes);
+
+}  // namespace tutti::impl::collective::rendezvous
+
+#endif  // TUTTI_COLLECTIVE_RENDEZVOUS_MESSAGE_H_

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/rendezvous/store_server.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tutti::impl::collective::rendezvous {
+
+using base::Deadline;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int kPollMs = 10;
+// Values of so many gatherings are kept.
+constexpr uint32_t kGatheringsKept = 8;
+
+bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1"; }
+
+}  // namespace
+
+struct StoreServer::Connection {
+  enum class Waiting { nothing, value, gathering };
+
+  Socket socket;
+  std::string input, output;
+  bool has_magic = false, has_greeted = false, ends = false;  // ends: once the output is sent
+  int32_t rank = -1;
+  uint32_t replicas = 0;
+  Waiting waiting = Waiting::nothing;
+  std::string key;    // that is waited for
+  Deadline deadline;  // of the wait, or of the hello
+
+  void answer(MessageType type, std::string_view body) {
+    waiting = Waiting::nothing;
+    output += frame(type, body);
+  }
+};
+
+Result<std::unique_ptr<StoreServer>> StoreServer::start(StoreServerOptions options) {
+  TUTTI_ASSIGN(Socket listener, Socket::listen(options.address));
+  std::unique_ptr<StoreServer> server(new StoreServer(std::move(options), std::move(listener)));
+  StoreServer *const self = server.get();
+  TUTTI_ASSIGN(server->thread_, base::Thread::start("tutti-meet", [self] { self->serve(); }));
+  return server;
+}
+
+StoreServer::StoreServer(StoreServerOptions options, Socket listener)
+    : options_(std::move(options)), listener_(std::move(listener)), port_(listener_.local_port()) {}
+
+StoreServer::~StoreServer() {
+  closing_.store(true, std::memory_order_seq_cst);
+  thread_.join();
+}
+
+void StoreServer::serve() {
+  while (!closing_.load(std::memory_order_seq_cst)) {
+    wait_for_events();
+    accept_all();
+    std::erase_if(connections_, [&](Connection &connection) { return !read_input(connection); });
+    answer_waiting();
+    std::erase_if(connections_, [&](Connection &connection) { return !advance(connection); });
+  }
+}
+
+void StoreServer::wait_for_events() {
+  std::vector<pollfd> pollers{{listener_.descriptor(), POLLIN, 0}};
+  for (const Connection &connection : connections_) {
+    const auto events = static_cast<short>(connection.output.empty() ? POLLIN : POLLIN | POLLOUT);
+    pollers.push_back({connection.socket.descriptor(), events, 0});
+  }
+  poll(pollers.data(), pollers.size(), kPollMs);
+}
+
+void StoreServer::accept_all() {
+  const auto most = static_cast<size_t>(options_.world_size) * 4 + 16;
+  for (;;) {
+    Socket socket = listener_.accept();
+    if (!socket.is_valid()) return;
+    if (connections_.size() >= most) continue;  // closed at once
+    Connection &connection = connections_.emplace_back();
+    connection.socket = std::move(socket);
+    connection.deadline = Deadline::after_ms(options_.hello_timeout_ms);
+  }
+}
+
+bool StoreServer::advance(Connection &connection) {
+  if (!connection.output.empty()) {
+    const int64_t sent = connection.socket.send_some(connection.output);
+    if (sent < 0) return false;
+    connection.output.erase(0, static_cast<size_t>(sent));
+  }
+  if (!connection.has_greeted && connection.deadline.passed()) return false;
+  return !connection.ends || !connection.output.empty();
+}
+
+bool StoreServer::read_input(Connection &connection) {
+  std::array<char, 16384> bytes{};
+  // No more than one message is buffered: who sends faster waits.
+  while (connection.input.size() <= kMostBytes + FrameHead::kBytes + kMagic.size()) {
+    const int64_t received = connection.socket.receive_some(bytes.data(), bytes.size());
+    if (received < 0) return false;
+    if (received == 0) break;
+    connection.input.append(bytes.data(), static_cast<size_t>(received));
+  }
+  return handle_input(connection);
+}
+
+bool StoreServer::handle_input(Connection &connection) {
+  if (!connection.has_magic) {
+    const size_t known = std::min(connection.input.size(), kMagic.size());
+    if (connection.input.compare(0, known, kMagic.substr(0, known)) != 0) return false;
+    if (known < kMagic.size()) return true;
+    connection.input.erase(0, kMagic.size());
+    connection.has_magic = true;
+  }
+  while (connection.input.size() >= FrameHead::kBytes && connection.waiting == Connection::Waiting::nothing &&
+         !connection.ends) {
+    const auto head = parse_head(connection.input);
+    if (!head) return false;
+    if (connection.input.size() < FrameHead::kBytes + head->length) return true;
+    const std::string body = connection.input.substr(FrameHead::kBytes, head->length);
+    connection.input.erase(0, FrameHead::kBytes + head->length);
+    if (!handle(connection, head->type, body)) return false;
+  }
+  return true;
+}
+
+bool StoreServer::handle(Connection &connection, MessageType type, std::string_view body) {
+  if (type == MessageType::hello) return !connection.has_greeted && handle_hello(connection, body);
+  if (!connection.has_greeted) return false;
+  if (type == MessageType::set) return handle_set(connection, body, false);
+  if (type == MessageType::set_if_absent) return handle_set(connection, body, true);
+  if (type == MessageType::get) return handle_get(connection, body);
+  return type == MessageType::join && handle_join(connection, body);
+}
+
+bool StoreServer::refuse(Connection &connection, std::string reason) {
+  if (connection.rank >= 0) turned_away_[connection.rank] = reason;
+  connection.answer(MessageType::refused, reason);
+  connection.ends = true;
+  return true;
+}
+
+bool StoreServer::handle_hello(Connection &connection, std::string_view body) {
+  BodyReader reader(body);
+  const auto version = reader.u32();
+  if (!version) return false;
+  if (*version != kProtocolVersion) {
+    return refuse(connection, base::concat("it speaks version ", *version, " of the rendezvous and worker 0 version ",
+                                           kProtocolVersion));
+  }
+  const auto world_size = reader.u32(), rank = reader.u32(), replicas = reader.u32();
+  const auto build = reader.text();
+  if (!world_size || !rank || !replicas || !build) return false;
+  if (*rank < static_cast<uint32_t>(options_.world_size)) connection.rank = static_cast<int32_t>(*rank);
+  if (*world_size != static_cast<uint32_t>(options_.world_size)) {
+    return refuse(connection, base::concat("worker ", *rank, " counts ", *world_size, " workers and worker 0 ",
+                                           options_.world_size));
+  }
+  if (connection.rank < 0) return refuse(connection, base::concat("there is no worker ", *rank));
+  if (*build != options_.build_id) {
+    return refuse(connection, base::concat("worker ", *rank, " has build id ", base::quoted(*build), " and worker 0 ",
+                                           base::quoted(options_.build_id), ": run the same build everywhere"));
+  }
+  connection.replicas = *replicas;
+  connection.has_greeted = true;
+  connection.deadline = Deadline::never();
+  connection.answer(MessageType::ok, "");
+  return true;
+}
+
+bool StoreServer::handle_set(Connection &connection, std::string_view body, bool only_if_absent) {
+  BodyReader reader(body);
+  const auto key = reader.text();
+  if (!key) return false;
+  const std::string_view value = reader.rest();
+  const auto found = values_.find(std::string(*key));
+  if (found != values_.end() && only_if_absent) {
+    connection.answer(MessageType::ok, "");
+    return true;
+  }
+  const uint64_t old_bytes = found == values_.end() ? 0 : found->second.size();
+  const uint64_t bytes = kept_bytes_ - old_bytes + value.size() + (old_bytes > 0 ? 0 : key->size());
+  if (bytes > kMostBytesKept) return refuse(connection, "the rendezvous keeps no more values");
+  kept_bytes_ = bytes;
+  values_[std::string(*key)] = value;
+  connection.answer(MessageType::ok, "");
+  return true;
+}
+
+bool StoreServer::handle_get(Connection &connection, std::string_view body) {
+  BodyReader reader(body);
+  const auto limit = reader.u32();
+  const auto key = reader.text();
+  if (!limit || !key) return false;
+  connection.key = *key;
+  connection.deadline = Deadline::after_ms(*limit);
+  connection.waiting = Connection::Waiting::value;
+  return true;
+}
+
+bool StoreServer::handle_join(Connection &connection, std::string_view body) {
+  BodyReader reader(body);
+  const auto limit = reader.u32();
+  if (!limit) return false;
+  for (Connection &other : connections_) {
+    if (other.waiting != Connection::Waiting::gathering || other.rank != connection.rank) continue;
+    refuse(other, base::concat("another process has joined as worker ", connection.rank));
+  }
+  turned_away_.erase(connection.rank);
+  connection.deadline = Deadline::after_ms(*limit);
+  connection.waiting = Connection::Waiting::gathering;
+  return true;
+}
+
+// ---- answers ----
+
+void StoreServer::answer_waiting() {
+  complete_gathering();
+  for (Connection &connection : connections_) {
+    if (connection.waiting == Connection::Waiting::nothing) continue;
+    if (connection.waiting == Connection::Waiting::value && answer_get(connection)) continue;
+    if (!connection.deadline.passed()) continue;
+    const bool joins = connection.waiting == Connection::Waiting::gathering;
+    connection.answer(MessageType::late, joins ? missing_ranks() : std::string());
+  }
+}
+
+bool StoreServer::answer_get(Connection &connection) {
+  const auto found = values_.find(connection.key);
+  if (found == values_.end()) return false;
+  connection.answer(MessageType::ok, found->second);
+  return true;
+}
+
+/// "rank<tab>why it was turned away<newline>" for each one that has not joined.
+std::string StoreServer::missing_ranks() const {
+  std::string missing;
+  for (int32_t rank = 0; rank < options_.world_size; ++rank) {
+    const bool joins = std::any_of(connections_.begin(), connections_.end(), [&](const Connection &connection) {
+      return connection.waiting == Connection::Waiting::gathering && connection.rank == rank;
+    });
+    const auto why = turned_away_.find(rank);
+    if (!joins) missing += base::concat(rank, "\t", why == turned_away_.end() ? "" : why->second, "\n");
+  }
+  return missing;
+}
+
+void StoreServer::complete_gathering() {
+  std::vector<Connection *> members(static_cast<size_t>(options_.world_size), nullptr);
+  for (Connection &connection : connections_) {
+    if (connection.waiting == Connection::Waiting::gathering)
+      members[static_cast<size_t>(connection.rank)] = &connection;
+  }
+  if (std::find(members.begin(), members.end(), nullptr) != members.end()) return;
+  ++gathering_;
+  forget_old_values();
+  turned_away_.clear();
+  // Worker 0, and who shares its machine, is where those of other machines have reached it.
+  std::string own;
+  for (const Connection *member : members) {
+    if (own.empty() || is_loopback(own)) own = member->socket.local_host();
+  }
+  std::string body;
+  put_u32(body, gathering_);
+  for (const Connection *member : members) {
+    const std::string peer = member->socket.peer_host();
+    put_u32(body, member->replicas);
+    put_text(body, member == members.front() || is_loopback(peer) ? own : peer);
+  }
+  for (Connection *member : members)
+    member->answer(MessageType::ok, body);
+}
+
+void StoreServer::forget_old_values() {
+  std::erase_if(values_, [&](const auto &entry) {
+    const auto number = base::parse_integer(entry.first.substr(0, entry.first.find('/')));
+    const bool is_old = number && *number + kGatheringsKept <= gathering_;
+    if (is_old) kept_bytes_ -= entry.first.size() + entry.second.size();
+    return is_old;
+  });
+}
+
+}  // namespace tutti::impl::collective::rendezvous

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/text.h"
+#include "collective/rendezvous/store.h"
+#include "collective/rendezvous/store_server.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+using impl::base::CancelToken;
+using impl::base::Deadline;
+using impl::base::Result;
+using impl::base::Status;
+using namespace impl::collective::rendezvous;
+
+constexpr int64_t kLongMs = 30000;
+
+static Limits within(int64_t milliseconds) { return {Deadline::after_ms(milliseconds), nullptr}; }
+
+static std::unique_ptr<StoreServer> start_server(int32_t world_size) {
+  StoreServerOptions options;
+  options.address = "127.0.0.1:0";
+  options.world_size = world_size;
+  options.build_id = "build 1";
+  options.hello_timeout_ms = 200;
+  return assert_ok_value(StoreServer::start(options));
+}
+
+static StoreOptions options_of(int32_t port, int32_t rank, int32_t world_size) {
+  StoreOptions options;
+  options.addresses.resize(static_cast<size_t>(world_size));
+  options.addresses[0] = impl::base::concat("127.0.0.1:", port);
+  options.rank = rank;
+  options.build_id = "build 1";
+  return options;
+}
+
+/// Each rank connects, joins and runs the body on a thread.
+static std::vector<Status> run_workers(int32_t port, int32_t count,
+                                       const std::function<Status(Store &, const Gathering &, int32_t)> &body) {
+  std::vector<Status> statuses(static_cast<size_t>(count));
+  std::vector<std::thread> threads;
+  for (int32_t rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      statuses[static_cast<size_t>(rank)] = [&]() -> Status {
+        TUTTI_ASSIGN(auto store, Store::connect(options_of(port, rank, count), within(kLongMs)));
+        TUTTI_ASSIGN(const Gathering all, store->join(within(kLongMs)));
+        return body(*store, all, rank);
+      }();
+    });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+static void test_values_reach_everybody(void **) {
+  const auto server = start_server(3);
+  for (uint32_t round = 1; round <= 3; ++round) {
+    const auto statuses =
+        run_workers(server->port(), 3, [&](Store &store, const Gathering &all, int32_t rank) -> Status {
+          if (all.number != round || all.members.size() != 3)
+            return impl::base::internal_error("gathering ", all.number);
+          for (const Gathering::Member &member : all.members) {
+            if (member.host != "127.0.0.1") return impl::base::internal_error("host ", member.host);
+          }
+          const std::string prefix = impl::base::concat(all.number, "/");
+          const std::string bytes(static_cast<size_t>(100000 * rank + 1), static_cast<char>('a' + rank));
+          TUTTI_TRY(store.set(impl::base::concat(prefix, rank), bytes, within(kLongMs)));
+          for (int32_t other = 2; other >= 0; --other) {
+            TUTTI_ASSIGN(const std::string got, store.get(impl::base::concat(prefix, other), within(kLongMs)));
+            const std::string expected(static_cast<size_t>(100000 * other + 1), static_cast<char>('a' + other));
+            if (got != expected) return impl::base::internal_error("worker ", rank, " got ", got.size(), " bytes");
+          }
+          return Status();
+        });
+    for (const Status &status : statuses)
+      assert_ok(status);
+  }
+}
+
+static void test_the_first_value_stays(void **) {
+  const auto server = start_server(1);
+  const auto store = assert_ok_value(Store::connect(options_of(server->port(), 0, 1), within(kLongMs)));
+  assert_ok(store->set("cause", "first", within(kLongMs), true));
+  assert_ok(store->set("cause", "second", within(kLongMs), true));
+  assert_string_equal(assert_ok_value(store->get("cause", within(0))).c_str(), "first");
+  assert_ok(store->set("cause", "third", within(kLongMs)));
+  assert_string_equal(assert_ok_value(store->get("cause", within(0))).c_str(), "third");
+  assert_error_contains(store->get("nothing", within(20)), "in vain for the key 'nothing'");
+  assert_error_contains(store->set("large", std::string(kMostBytes, 'x'), within(kLongMs)), "at most 1048576");
+  // 64 MiB and no more, for all.
+  Status full;
+  for (int i = 0; i < 80 && full.ok(); ++i)
+    full = store->set(std::to_string(i), std::string(kMostBytes - 100, 'x'), within(kLongMs));
+  assert_error_contains(full, "keeps no more values");
+}
+
+static void test_a_missing_worker_is_named(void **) {
+  const auto server = start_server(3);
+  StoreOptions options = options_of(server->port(), 0, 3);
+  options.addresses[2] = "far.example:2222";
+  const auto store = assert_ok_value(Store::connect(options, within(kLongMs)));
+  const Status late = store->join(within(50)).status();
+  assert_error_contains(late, "worker 0 waited in vain for worker 1, worker 2 (far.example:2222)");
+  assert_int_equal(static_cast<int>(late.code()), static_cast<int>(impl::base::Code::deadline_exceeded));
+  // The connection is still good.
+  assert_ok(store->set("a", "b", within(kLongMs)));
+}
+
+static void test_an_unreachable_leader_is_named(void **) {
+  int32_t port = 0;
+  {
+    const auto server = start_server(2);
+    port = server->port();
+  }
+  const auto began = Deadline::Clock::now();
+  const Status status = Store::connect(options_of(port, 1, 2), within(150)).status();
+  assert_error_contains(status, impl::base::concat("worker 0 (127.0.0.1:", port, ") cannot be reached by worker 1"));
+  assert_error_contains(status, "refused");
+  assert_true(Deadline::Clock::now() - began < std::chrono::seconds(20));
+  StoreOptions nowhere = options_of(1, 1, 2);
+  nowhere.addresses[0] = "no.such.host.invalid:1";
+  assert_error_contains(Store::connect(nowhere, within(50)), "cannot be resolved");
+}
+
+static void test_a_leader_that_begins_later(void **) {
+  int32_t port = 0;
+  {
+    const auto server = start_server(1);
+    port = server->port();
+  }
+  std::unique_ptr<StoreServer> server;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    StoreServerOptions options;
+    options.address = impl::base::concat("127.0.0.1:", port);
+    options.build_id = "build 1";
+    auto started = StoreServer::start(options);
+    if (started.ok()) server = started.take();
+  });
+  const auto store = Store::connect(options_of(port, 0, 1), within(kLongMs));
+  later.join();
+  assert_ok(store);
+}
+
+static void test_who_does_not_belong_is_turned_away(void **) {
+  const auto server = start_server(2);
+  const auto connect = [&](auto change) {
+    StoreOptions options = options_of(server->port(), 1, 2);
+    change(options);
+    return Store::connect(options, within(kLongMs)).status();
+  };
+  assert_error_contains(connect([](StoreOptions &o) { o.build_id = "build 2"; }), "has build id 'build 2'");
+  assert_error_contains(connect([](StoreOptions &o) { o.addresses.resize(3); }),
+                        "worker 1 counts 3 workers and worker 0 2");
+  assert_error_contains(connect([](StoreOptions &o) { o.rank = 2; }), "there is no worker 2");
+  // Worker 0 is told whom it waits for in vain, and why.
+  const auto leader = assert_ok_value(Store::connect(options_of(server->port(), 0, 2), within(kLongMs)));
+  const Status late = leader->join(within(50)).status();
+  assert_error_contains(late, "worker 1 (turned away: worker 1 counts 3 workers");
+  StoreOptions other = options_of(server->port(), 1, 2);
+  other.replicas = 4;
+  const auto worker = assert_ok_value(Store::connect(other, within(kLongMs)));
+  std::thread joining([&] { (void)worker->join(within(kLongMs)); });
+  const Status uneven = leader->join(within(kLongMs)).status();
+  joining.join();
+  assert_error_contains(uneven, "worker 1 trains on 4 devices and worker 0");
+}
+
+static void test_two_processes_with_one_number(void **) {
+  const auto server = start_server(2);
+  const auto first = assert_ok_value(Store::connect(options_of(server->port(), 1, 2), within(kLongMs)));
+  Status displaced;
+  std::thread joining([&] { displaced = first->join(within(kLongMs)).status(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto second = assert_ok_value(Store::connect(options_of(server->port(), 1, 2), within(kLongMs)));
+  assert_error_contains(second->join(within(200)), "in vain for worker 0");
+  joining.join();
+  assert_error_contains(displaced, "another process has joined as worker 1");
+}
+
+static void test_cancel_ends_the_waits(void **) {
+  const auto server = start_server(2);
+  const auto token = CancelToken::create();
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    token->cancel();
+  });
+  const auto store = assert_ok_value(Store::connect(options_of(server->port(), 0, 2), within(kLongMs)));
+  const Status status = store->join({Deadline::never(), token.get()}).status();
+  canceller.join();
+  assert_int_equal(static_cast<int>(status.code()), static_cast<int>(impl::base::Code::cancelled));
+  assert_int_equal(
+      static_cast<int>(Store::connect(options_of(1, 0, 2), {Deadline::never(), token.get()}).status().code()),
+      static_cast<int>(impl::base::Code::cancelled));
+}
+
+/// What the server sends back until it closes the connection.
+static std::string send_raw(int32_t port, const std::string &bytes) {
+  const auto socket = assert_ok_value(Socket::connect(impl::base::concat("127.0.0.1:", port), within(kLongMs)));
+  (void)socket.send_all(bytes, within(kLongMs));
+  std::string answer;
+  char byte = 0;
+  while (socket.receive_all(&byte, 1, within(3000)).ok())
+    answer.push_back(byte);
+  return answer;
+}
+
+static std::string hello_body(uint32_t version) {
+  std::string body;
+  for (const uint32_t number : {version, 2u, 1u, 1u})
+    put_u32(body, number);
+  put_text(body, "build 1");
+  return body;
+}
+
+static void test_hostile_bytes_waste_time_only(void **) {
+  const auto server = start_server(2);
+  const std::string magic(kMagic), hello = magic + frame(MessageType::hello, hello_body(kProtocolVersion));
+  std::vector<std::string> cases = {
+      "",
+      "GET / HTTP/1.1\r\n\r\n",
+      magic,
+      magic.substr(0, 3),
+      magic + std::string(100000, '\xff'),
+      magic + frame(MessageType::hello, "short"),
+      magic + frame(MessageType::set, "without a greeting"),
+      hello + frame(MessageType::hello, hello_body(kProtocolVersion)),
+      hello + frame(MessageType::get, ""),
+      hello + frame(MessageType::join, ""),
+      hello + frame(MessageType::set, std::string("\xff\xff\xff\x7f", 4)),
+      hello + frame(MessageType::late, "an answer"),
+      hello + std::string("\x02\0\0\0\xff\xff\xff\xff", 8),
+  };
+  // Every shortened and every bent frame of a good conversation.
+  std::string set_body;
+  put_text(set_body, "key");
+  const std::string good = hello + frame(MessageType::set, set_body + "value");
+  for (size_t i = 0; i < good.size(); i += 3) {
+    std::string bent = good;
+    bent[i] = static_cast<char>(bent[i] ^ 0x81);
+    cases.push_back(bent + std::string(64, '\0'));
+  }
+  for (const std::string &bytes : cases)
+    (void)send_raw(server->port(), bytes);
+  assert_true(send_raw(server->port(), magic + frame(MessageType::hello, hello_body(9))).find("version 9") !=
+              std::string::npos);
+  // The server serves on.
+  const auto statuses = run_workers(server->port(), 2, [](Store &, const Gathering &, int32_t) { return Status(); });
+  for (const Status &status : statuses)
+    assert_ok(status);
+}
+
+static void test_a_flood_of_connections(void **) {
+  const auto server = start_server(2);
+  std::vector<Socket> flood;
+  for (int i = 0; i < 100; ++i) {
+    auto socket = Socket::connect(impl::base::concat("127.0.0.1:", server->port()), within(kLongMs));
+    if (socket.ok()) flood.push_back(socket.take());
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));  // nobody of them has greeted in time
+  const auto statuses = run_workers(server->port(), 2, [](Store &, const Gathering &, int32_t) { return Status(); });
+  for (const Status &status : statuses)
+    assert_ok(status);
+}
+
+static void test_a_leader_that_dies(void **) {
+  int port_pipe[2];
+  assert_int_equal(pipe(port_pipe), 0);
+  const pid_t leader = fork();
+  if (leader == 0) {
+    StoreServerOptions options;
+    options.address = "127.0.0.1:0";
+    options.world_size = 2;
+    options.build_id = "build 1";
+    auto server = StoreServer::start(options);
+    const int32_t port = server.ok() ? (*server)->port() : 0;
+    if (write(port_pipe[1], &port, sizeof(port)) != sizeof(port)) _exit(1);
+    for (int i = 0; i < 600; ++i)
+      usleep(100000);
+    _exit(0);
+  }
+  int32_t port = 0;
+  assert_int_equal(read(port_pipe[0], &port, sizeof(port)), sizeof(port));
+  const auto store = assert_ok_value(Store::connect(options_of(port, 1, 2), within(kLongMs)));
+  std::thread killer([&] {
+    usleep(100000);
+    kill(leader, SIGKILL);
+  });
+  const Status status = store->join(within(kLongMs)).status();
+  killer.join();
+  waitpid(leader, nullptr, 0);
+  close(port_pipe[0]);
+  close(port_pipe[1]);
+  assert_error_contains(status, impl::base::concat("worker 0 (127.0.0.1:", port, ")"));
+  assert_error_contains(status, "closed by the other side");
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tutti::testing::test_a_leader_that_dies),  // forks: before there are threads
+    cmocka_unit_test(tutti::testing::test_values_reach_everybody),
+    cmocka_unit_test(tutti::testing::test_the_first_value_stays),
+    cmocka_unit_test(tutti::testing::test_a_missing_worker_is_named),
+    cmocka_unit_test(tutti::testing::test_an_unreachable_leader_is_named),
+    cmocka_unit_test(tutti::testing::test_a_leader_that_begins_later),
+    cmocka_unit_test(tutti::testing::test_who_does_not_belong_is_turned_away),
+    cmocka_unit_test(tutti::testing::test_two_processes_with_one_number),
+    cmocka_unit_test(tutti::testing::test_cancel_ends_the_waits),
+    cmocka_unit_test(tutti::testing::test_hostile_bytes_waste_time_only),
+    cmocka_unit_test(tutti::testing::test_a_flood_of_connections),
+};
+TEST_MAIN(tests)
