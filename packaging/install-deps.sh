@@ -14,6 +14,7 @@ packages_of() {
         echo libdnnl-dev libhwy-dev libprotozero-dev nlohmann-json3-dev zlib1g-dev
         echo libjpeg62-turbo-dev libspng-dev
         echo libcurl4-openssl-dev
+        echo libgloo-dev
         ;;
     test) echo libcmocka-dev abigail-tools dataset-fashion-mnist openssl ;;
     example) echo dataset-fashion-mnist ;;

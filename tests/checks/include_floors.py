@@ -37,7 +37,7 @@ SHARED_SIBLINGS = {("backend/cuda", "backend/gpu"), ("backend/hip", "backend/gpu
 # Public headers that lower floors may use: the plug-in tables and what only has types.
 PUBLIC_FOR_ALL = ("tutti/plugin/", "tutti/arrow.h", "tutti/dlpack.h")
 # What tests of any floor may use to get at an implementation.
-IMPLEMENTATIONS = ("runtime/backend_list.h", "runtime/plugin_loader.h")
+IMPLEMENTATIONS = ("runtime/backend_list.h", "runtime/engine_list.h", "runtime/plugin_loader.h")
 GPU_FOLDERS = ("backend/gpu", "backend/cuda", "backend/hip", "collective/nccl")
 GPU_NAMES = re.compile(r"\b(?:cuda|hip|cublas|cublasLt|cudnn|nccl|rccl|miopen|hipblas|hipblasLt|rocblas|cu)[A-Z]\w*\s*\(")
 

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine over Gloo's TCP transport, as a plug-in of its own: one connection for each pair of processes, addresses
+// through the library's rendezvous. Of Gloo only transport/ is used; its collectives add in an order of their own.
+//
+// Gloo checks that a message fits with an exception on its own thread, which would end the process: the library sends a
+// message only when both sides have told each other its length.
+//
+// Gloo does not tell who waits for a message that was under way when its connection ended (Pair::signalException leaves
+// out what is being written and read). So every connection has a watch, a message that never comes, which is told; a
+// thread now and then wakes who waits, to look at it.
+#include <gloo/common/error.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+#include <tutti/plugin/collective.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backend/build_id.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Canonical codes of <tutti/status.h>.
+constexpr int32_t kCancelled = 1, kDeadlineExceeded = 4, kInternal = 13, kUnavailable = 14;
+// Gloo adds timeouts to the time of day.
+constexpr int64_t kLongestWaitMs = int64_t{1000} * 3600 * 24 * 365;
+// After the time of a wait is over, for what has arrived meanwhile.
+constexpr milliseconds kMoment{1};
+// How soon the end of a connection is noticed where Gloo does not tell.
+constexpr milliseconds kPulse{50};
+// Of the watches: no message has it.
+constexpr uint64_t kWatchSlot = uint64_t{1} << 40;
+
+milliseconds bounded(int64_t timeout_ms) {
+  return milliseconds(timeout_ms < 0 ? kLongestWaitMs : std::clamp<int64_t>(timeout_ms, 1, kLongestWaitMs));
+}
+
+struct Failure {
+  int32_t code;
+  int32_t peer;
+  std::string message;
+};
+
+}  // namespace
+
+struct tutti_mesh {
+  const tutti_engine_host *host = nullptr;
+  std::shared_ptr<gloo::transport::Device> device;
+  std::shared_ptr<gloo::transport::Context> context;
+
+  std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> watches;  // by rank; null for the own
+  char watched = 0;
+
+  std::mutex mutex;
+  std::condition_variable closes;
+  // Guarded by mutex:
+  bool is_interrupted = false, is_closing = false;
+  gloo::transport::UnboundBuffer *awaited = nullptr;
+  bool awaits_send = false;
+  std::thread pulse;
+
+  ~tutti_mesh() {
+    {
+      const std::lock_guard lock(mutex);
+      is_closing = true;
+    }
+    closes.notify_all();
+    if (pulse.joinable()) pulse.join();
+  }
+  /// Whoever waits looks round; the caller holds the mutex.
+  void wake() {
+    if (awaited == nullptr) return;
+    if (awaits_send) awaited->abortWaitSend();
+    if (!awaits_send) awaited->abortWaitRecv();
+  }
+  void beat() {
+    std::unique_lock lock(mutex);
+    while (!closes.wait_for(lock, kPulse, [this] { return is_closing; }))
+      wake();
+  }
+};
+
+namespace {
+
+using Buffers = std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>>;
+enum class Direction { send, receive };
+
+int32_t report(const tutti_engine_host *host, tutti_error_sink *sink, const Failure &failure, int32_t *failed_peer) {
+  if (failed_peer != nullptr) *failed_peer = failure.peer;
+  host->set_error(sink, failure.code, failure.message.c_str());
+  return failure.code;
+}
+
+/// Runs `body`; exceptions become errors.
+template <typename Body>
+int32_t guarded(const tutti_engine_host *host, tutti_error_sink *sink, int32_t *failed_peer, Body body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (const Failure &failure) {
+    return report(host, sink, failure, failed_peer);
+  } catch (const std::exception &error) {
+    return report(host, sink, {kInternal, -1, error.what()}, failed_peer);
+  }
+}
+
+// ---- connecting ----
+
+void write_bytes(void *user, const void *bytes, uint64_t length) {
+  const auto *const first = static_cast<const char *>(bytes);
+  static_cast<std::vector<char> *>(user)->assign(first, first + length);
+}
+
+std::string address_key(int32_t from, int32_t to) { return std::to_string(from) + "/" + std::to_string(to); }
+
+/// Makes the listening sides and tells everybody where they are.
+void publish_addresses(tutti_mesh &mesh, const tutti_connect_request &request, tutti_error_sink *sink) {
+  for (int32_t peer = 0; peer < request.size; ++peer) {
+    if (peer == request.rank) continue;
+    const std::vector<char> bytes = mesh.context->createPair(peer)->address().bytes();
+    const std::string key = address_key(request.rank, peer);
+    const int32_t code = mesh.host->put(mesh.host->user, key.c_str(), bytes.data(), bytes.size(), sink);
+    if (code != 0) throw Failure{code, -1, ""};
+  }
+}
+
+void connect_pair(tutti_mesh &mesh, const tutti_connect_request &request, int32_t peer, tutti_error_sink *sink) {
+  std::vector<char> bytes;
+  const std::string key = address_key(peer, request.rank);
+  const int32_t code = mesh.host->get(mesh.host->user, key.c_str(), write_bytes, &bytes, sink);
+  if (code != 0) throw Failure{code, peer, ""};
+  try {
+    mesh.context->getPair(peer)->connect(bytes);
+  } catch (const std::exception &error) {
+    throw Failure{kUnavailable, peer, error.what()};
+  }
+}
+
+void watch_all(tutti_mesh &mesh, const tutti_connect_request &request) {
+  for (int32_t peer = 0; peer < request.size; ++peer) {
+    mesh.watches.emplace_back();
+    if (peer == request.rank) continue;
+    mesh.watches.back() = mesh.context->createUnboundBuffer(&mesh.watched, 1);
+    mesh.watches.back()->recv(peer, kWatchSlot);
+  }
+}
+
+/// Throws what has ended the connection, if it has ended.
+void check_connection(gloo::transport::UnboundBuffer &watch) {
+  watch.abortWaitRecv();
+  (void)watch.waitRecv(kMoment);  // interrupted already, it does not wait
+}
+
+int32_t connect(const tutti_engine_host *host, const tutti_connect_request *request, tutti_mesh **out,
+                int32_t *failed_peer, tutti_error_sink *sink) {
+  return guarded(host, sink, failed_peer, [&] {
+    auto mesh = std::make_unique<tutti_mesh>();
+    mesh->host = host;
+    gloo::transport::tcp::attr attributes;
+    attributes.hostname = request->host;
+    mesh->device = gloo::transport::tcp::CreateDevice(attributes);
+    mesh->context = mesh->device->createContext(request->rank, request->size);
+    mesh->context->setTimeout(bounded(request->timeout_ms));
+    publish_addresses(*mesh, *request, sink);
+    for (int32_t peer = 0; peer < request->size; ++peer) {
+      if (peer != request->rank) connect_pair(*mesh, *request, peer, sink);
+    }
+    watch_all(*mesh, *request);
+    tutti_mesh *const self = mesh.get();
+    mesh->pulse = std::thread([self] { self->beat(); });
+    *out = mesh.release();
+  });
+}
+
+void close(tutti_mesh *mesh) { delete mesh; }
+
+// ---- exchanging ----
+
+/// Whether it is complete. False: interrupted.
+bool wait_once(gloo::transport::UnboundBuffer &buffer, Direction direction, milliseconds timeout) {
+  return direction == Direction::send ? buffer.waitSend(timeout) : buffer.waitRecv(timeout);
+}
+
+bool is_complete_after_all(gloo::transport::UnboundBuffer &buffer, Direction direction) {
+  try {
+    return wait_once(buffer, direction, kMoment);
+  } catch (const std::exception &) {
+    return false;
+  }
+}
+
+/// One wait: until it is complete, or somebody wakes it (false).
+bool wait_awhile(tutti_mesh &mesh, bool may_interrupt, gloo::transport::UnboundBuffer &buffer, Direction direction,
+                 Clock::time_point end) {
+  {
+    const std::lock_guard lock(mesh.mutex);
+    if (may_interrupt && mesh.is_interrupted) throw Failure{kCancelled, -1, "the exchange was interrupted"};
+    mesh.awaited = &buffer;
+    mesh.awaits_send = direction == Direction::send;
+  }
+  const auto leave = [&] {
+    const std::lock_guard lock(mesh.mutex);
+    mesh.awaited = nullptr;
+  };
+  try {
+    const auto rest = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    const bool is_complete = wait_once(buffer, direction, std::max(rest, kMoment));
+    leave();
+    return is_complete;
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+void wait(tutti_mesh &mesh, const tutti_exchange &exchange, const tutti_message &message,
+          gloo::transport::UnboundBuffer &buffer, Direction direction, Clock::time_point end) {
+  const bool may_interrupt = (exchange.flags & TUTTI_EXCHANGE_UNINTERRUPTED) == 0;
+  try {
+    while (!wait_awhile(mesh, may_interrupt, buffer, direction, end))
+      check_connection(*mesh.watches[static_cast<size_t>(message.peer)]);
+  } catch (const std::exception &error) {
+    // The other side may have sent all and closed then.
+    if (is_complete_after_all(buffer, direction)) return;
+    const bool is_late = Clock::now() >= end;
+    throw Failure{is_late ? kDeadlineExceeded : kUnavailable, message.peer, error.what()};
+  }
+}
+
+Buffers begin(tutti_mesh &mesh, const tutti_message *messages, int32_t count, Direction direction) {
+  Buffers buffers;
+  buffers.reserve(static_cast<size_t>(count));
+  for (int32_t i = 0; i < count; ++i) {
+    const tutti_message &message = messages[i];
+    buffers.push_back(mesh.context->createUnboundBuffer(message.bytes, message.length));
+    try {
+      if (direction == Direction::send) buffers.back()->send(message.peer, message.tag);
+      if (direction == Direction::receive) buffers.back()->recv(message.peer, message.tag);
+    } catch (const std::exception &error) {
+      throw Failure{kUnavailable, message.peer, error.what()};
+    }
+  }
+  return buffers;
+}
+
+int32_t exchange(tutti_mesh *mesh, const tutti_exchange *exchange, tutti_error_sink *sink) {
+  return guarded(mesh->host, sink, exchange->failed_peer, [&] {
+    const Clock::time_point end = Clock::now() + bounded(exchange->timeout_ms);
+    const Buffers receives = begin(*mesh, exchange->receives, exchange->receive_count, Direction::receive);
+    const Buffers sends = begin(*mesh, exchange->sends, exchange->send_count, Direction::send);
+    for (size_t i = 0; i < receives.size(); ++i)
+      wait(*mesh, *exchange, exchange->receives[i], *receives[i], Direction::receive, end);
+    for (size_t i = 0; i < sends.size(); ++i)
+      wait(*mesh, *exchange, exchange->sends[i], *sends[i], Direction::send, end);
+  });
+}
+
+void interrupt(tutti_mesh *mesh) {
+  const std::lock_guard lock(mesh->mutex);
+  mesh->is_interrupted = true;
+  mesh->wake();
+}
+
+constexpr tutti_engine_api kApi = {
+    .struct_size = sizeof(tutti_engine_api),
+    .abi_version = TUTTI_ENGINE_ABI_VERSION,
+    .name = "gloo",
+    .version = "1",
+    .build_id = tutti::impl::backend::kBuildId,
+    .connect = connect,
+    .close = close,
+    .exchange = exchange,
+    .interrupt = interrupt,
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const tutti_engine_api *tutti_engine_entry(uint32_t version) {
+  return version == TUTTI_ENGINE_ABI_VERSION ? &kApi : nullptr;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/engine_list.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "runtime/module.h"
+#include "runtime/plugin_loader.h"
+
+namespace tutti::impl::runtime {
+
+using base::Result;
+using collective::Engine;
+using collective::EngineRef;
+
+namespace {
+
+// In order of preference.
+constexpr std::string_view kEngines[] = {"gloo"};
+
+Result<EngineRef> load(const std::string &path) {
+  TUTTI_ASSIGN(Module module, Module::load(path));
+  TUTTI_ASSIGN(void *const symbol, module.symbol(TUTTI_ENGINE_ENTRY_NAME, "engine"));
+  const auto entry = reinterpret_cast<tutti_engine_entry_function>(symbol);
+  TUTTI_ASSIGN(EngineRef engine, Engine::create(entry, backend::build_id()));
+  module.keep();
+  return engine;
+}
+
+}  // namespace
+
+Result<EngineRef> open_engine(std::string_view name) {
+  std::string path(name);
+  if (!name.starts_with('/')) {
+    const std::vector<std::string> known(std::begin(kEngines), std::end(kEngines));
+    if (std::find(known.begin(), known.end(), path) == known.end())
+      return base::not_found("there is no engine ", base::quoted(name), base::did_you_mean(name, known));
+    TUTTI_ASSIGN(path, plugin_path(name));
+  }
+  Result<EngineRef> engine = load(path);
+  if (engine.ok()) return engine;
+  return engine.status()
+      .wrap("training in several processes needs the engine over Gloo, which this installation lacks")
+      .with_detail("plugin", path);
+}
+
+}  // namespace tutti::impl::runtime
