@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/bell.h"
 #include "base/thread.h"
-#include "collective/local/bell.h"
 #include "collective/local/local_group.h"
 #include "collective/local/seats.h"
 
@@ -119,7 +119,7 @@ class Shared {
   std::vector<RankState> ranks;
   std::vector<Reach> last_reach;  // when the group died; guarded by error_mutex
   Seats seats;
-  Bell bell;
+  base::Bell bell;
   std::atomic<bool> dead{false};
 
  private:

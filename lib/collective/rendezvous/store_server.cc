@@ -15,7 +15,7 @@ using base::Status;
 
 namespace {
 
-constexpr int kPollMs = 10;
+constexpr int kPollMs = 50;
 // Values of so many gatherings are kept.
 constexpr uint32_t kGatheringsKept = 8;
 

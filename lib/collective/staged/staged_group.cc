@@ -56,6 +56,10 @@ class StagedRank : public Group {
 
   Result<Ticket> begin(const Operation &operation) override;
   Status wait(Ticket ticket) override;
+  Status settle() override {
+    TUTTI_TRY(begin_on_host(begun_, true));  // in the same order on every rank
+    return inner_->settle();
+  }
   void abort(const Status &cause) override { inner_->abort(cause); }
   Status error() const override { return inner_->error(); }
   void set_cancel(const base::CancelToken *token) override { inner_->set_cancel(token); }

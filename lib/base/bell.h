@@ -7,8 +7,8 @@
 //
 // The condition's atomics must be written before ring() and both sides use sequentially consistent order on them, so no
 // ring is lost. Ringing costs one load while nobody sleeps. Linux futexes underneath; no allocation, no lock.
-#ifndef TUTTI_COLLECTIVE_LOCAL_BELL_H_
-#define TUTTI_COLLECTIVE_LOCAL_BELL_H_
+#ifndef TUTTI_BASE_BELL_H_
+#define TUTTI_BASE_BELL_H_
 
 #include <atomic>
 #include <chrono>
@@ -17,7 +17,7 @@
 #include "base/cancel.h"
 #include "base/spin.h"
 
-namespace tutti::impl::collective::local {
+namespace tutti::impl::base {
 
 class Bell {
  public:
@@ -29,9 +29,9 @@ class Bell {
   /// Returns once condition() holds: spins `spin_us`, then sleeps. False when `deadline` passes or the token is
   /// cancelled before. Wakes now and then to look at both, so a cancelled token is noticed within 20 ms.
   template <typename Condition>
-  bool wait(Condition condition, int64_t spin_us, base::Deadline deadline, const base::CancelToken *token) {
+  bool wait(Condition condition, int64_t spin_us, Deadline deadline, const CancelToken *token) {
     if (condition()) return true;
-    if (base::spin_until(condition, std::chrono::microseconds(spin_us))) return true;
+    if (spin_until(condition, std::chrono::microseconds(spin_us))) return true;
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     bool satisfied = false;
     for (;;) {
@@ -52,6 +52,6 @@ class Bell {
   std::atomic<int32_t> sleepers_{0};
 };
 
-}  // namespace tutti::impl::collective::local
+}  // namespace tutti::impl::base
 
-#endif  // TUTTI_COLLECTIVE_LOCAL_BELL_H_
+#endif  // TUTTI_BASE_BELL_H_

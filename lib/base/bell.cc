@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collective/local/bell.h"
+#include "base/bell.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -8,7 +8,7 @@
 
 #include <climits>
 
-namespace tutti::impl::collective::local {
+namespace tutti::impl::base {
 namespace {
 
 constexpr int64_t look_around_ns = 20'000'000;
@@ -25,4 +25,4 @@ void Bell::sleep(uint32_t seen) {
   syscall(SYS_futex, reinterpret_cast<uint32_t *>(&rings_), FUTEX_WAIT_PRIVATE, seen, &limit, nullptr, 0);
 }
 
-}  // namespace tutti::impl::collective::local
+}  // namespace tutti::impl::base

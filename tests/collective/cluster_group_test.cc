@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/cluster/cluster_group.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "collective/rendezvous/store.h"
+#include "collective/rendezvous/store_server.h"
+#include "conformance/group_conformance.h"
+#include "runtime/engine_list.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+using impl::base::Deadline;
+using impl::collective::EngineRef;
+using impl::collective::cluster::ClusterGroup;
+using impl::collective::cluster::ClusterGroupOptions;
+using impl::collective::rendezvous::Gathering;
+using impl::collective::rendezvous::Limits;
+using impl::collective::rendezvous::Store;
+using impl::collective::rendezvous::StoreOptions;
+using impl::collective::rendezvous::StoreServer;
+using impl::collective::rendezvous::StoreServerOptions;
+
+constexpr int64_t kLongMs = 60000;
+
+static bool adds_in_order() { return std::strcmp(getenv("TUTTI_TEST_ORDER"), "in_order") == 0; }
+static int32_t replicas_of(int32_t size) {
+  const int32_t replicas = std::atoi(getenv("TUTTI_TEST_REPLICAS"));
+  return size % replicas == 0 ? replicas : 1;
+}
+static EngineRef engine() {
+  static const EngineRef opened = impl::runtime::open_engine(getenv("TUTTI_TEST_ENGINE")).value();
+  return opened;
+}
+/// The servers live as long as the program: groups may outlive the calls that make them.
+static std::vector<std::unique_ptr<StoreServer>> servers;
+
+static Result<Groups> connect_worker(int32_t port, int32_t worker, int32_t workers, int32_t replicas, int32_t parts,
+                                     int64_t timeout_ms) {
+  StoreOptions store_options;
+  store_options.addresses.assign(static_cast<size_t>(workers), "");
+  store_options.addresses[0] = impl::base::concat("127.0.0.1:", port);
+  store_options.rank = worker;
+  store_options.replicas = replicas;
+  const Limits limits{Deadline::after_ms(kLongMs)};
+  ClusterGroupOptions options;
+  options.engine = engine();
+  TUTTI_ASSIGN(std::unique_ptr<Store> store, Store::connect(store_options, limits));
+  TUTTI_ASSIGN(const Gathering all, store->join(limits));
+  options.table = std::move(store);
+  options.key_prefix = impl::base::concat(all.number, "/");
+  for (int32_t w = 0; w < workers; ++w) {
+    options.hosts.push_back(all.members[static_cast<size_t>(w)].host);
+    options.names.push_back(impl::base::concat("worker ", w, " (", options.hosts.back(), ")"));
+  }
+  options.worker = worker;
+  options.replicas = replicas;
+  options.parts = parts;
+  options.timeout_ms = timeout_ms;
+  options.in_order = adds_in_order();
+  return ClusterGroup::create(std::move(options));
+}
+
+static Result<Groups> connect_all(int32_t workers, int32_t replicas, int32_t parts, int64_t timeout_ms) {
+  StoreServerOptions server_options;
+  server_options.address = "127.0.0.1:0";
+  server_options.world_size = workers;
+  TUTTI_ASSIGN(auto server, StoreServer::start(server_options));
+  const int32_t port = server->port();
+  servers.push_back(std::move(server));
+  std::vector<Result<Groups>> made;
+  for (int32_t w = 0; w < workers; ++w)
+    made.emplace_back(Groups());
+  std::vector<std::thread> threads;
+  for (int32_t w = 0; w < workers; ++w) {
+    threads.emplace_back(
+        [&, w] { made[static_cast<size_t>(w)] = connect_worker(port, w, workers, replicas, parts, timeout_ms); });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  Groups all;
+  for (auto &ranks : made) {
+    TUTTI_TRY(ranks);
+    for (auto &rank : *ranks)
+      all.push_back(std::move(rank));
+  }
+  return all;
+}
+
+const GroupFactory &group_factory() {
+  static const GroupFactory factory = [](int32_t size, int32_t parts) {
+    const int32_t replicas = replicas_of(size);
+    return connect_all(size / replicas, replicas, parts, kLongMs);
+  };
+  return factory;
+}
+
+static void test_who_does_not_come_is_named(void **) {
+  Groups groups = assert_ok_value(connect_all(3, 1, 1, 300));
+  const std::vector<Status> statuses =
+      run_ranks(groups, [](Group &group) { return group.rank() == 2 ? Status() : group.barrier("meeting"); });
+  for (const size_t r : {size_t{0}, size_t{1}}) {
+    assert_error_contains(statuses[r], "worker 2 (127.0.0.1)");
+    assert_error_contains(statuses[r], "meeting");
+  }
+}
+
+static void test_a_replica_that_does_not_come_is_named(void **) {
+  Groups groups = assert_ok_value(connect_all(2, 2, 1, 300));
+  const std::vector<Status> statuses =
+      run_ranks(groups, [](Group &group) { return group.rank() == 3 ? Status() : group.barrier("meeting"); });
+  assert_error_contains(statuses[2], "for rank 3");
+  assert_false(statuses[0].ok());
+  assert_false(statuses[1].ok());
+}
+
+static void test_who_leaves_is_named(void **) {
+  Groups groups = assert_ok_value(connect_all(3, 1, 1, kLongMs));
+  const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) {
+    TUTTI_TRY(group.barrier("begin"));
+    if (group.rank() == 1) {
+      groups[1].reset();
+      return Status();
+    }
+    const Status status = group.barrier("end");
+    return status.ok() ? impl::base::internal_error("passed") : status;
+  });
+  assert_ok(statuses[1]);
+  for (const size_t r : {size_t{0}, size_t{2}})
+    assert_error_contains(statuses[r], "worker 1 (127.0.0.1)");
+}
+
+/// Sums of one process and of several have the same bits where the order is kept.
+static void test_the_same_bits_on_all_workers(void **) {
+  Groups groups = assert_ok_value(connect_all(3, 2, 1, kLongMs));
+  for (const int64_t count : {int64_t{5}, int64_t{30}, int64_t{33}, int64_t{5000}, int64_t{300001}}) {
+    std::vector<std::vector<float>> results(groups.size());
+    assert_all_ok(run_ranks(groups, [&](Group &group) {
+      RankBuffers buffers(group, count);
+      TUTTI_TRY(group.all_reduce(buffers.pointers, count, DType::f32, Reduction::sum, "sum"));
+      results[static_cast<size_t>(group.rank())] = buffers.values[0];
+      return Status();
+    }));
+    for (const auto &result : results)
+      assert_true(result == results[0]);
+  }
+}
+
+static void test_an_engine_that_is_not_there(void **) {
+  assert_error_contains(impl::runtime::open_engine("glo"), "did you mean 'gloo'");
+  assert_error_contains(impl::runtime::open_engine("/no/such/tutti-gloo.so"), "there is no plug-in");
+  assert_error_contains(impl::runtime::open_engine("/no/such/tutti-gloo.so"), "needs the engine over Gloo");
+  EngineRef refused;
+  assert_error_contains(
+      impl::collective::Engine::create([](uint32_t) -> const tutti_engine_api * { return nullptr; }, ""),
+      "refuses plug-in interface");
+  static tutti_engine_api api{};
+  const auto entry = [](uint32_t) -> const tutti_engine_api * { return &api; };
+  assert_error_contains(impl::collective::Engine::create(entry, ""), "table has 0 bytes");
+  api.struct_size = sizeof(api);
+  assert_error_contains(impl::collective::Engine::create(entry, ""), "built for plug-in interface version 0");
+  api.abi_version = TUTTI_ENGINE_ABI_VERSION;
+  api.name = "strange";
+  api.build_id = "other";
+  assert_error_contains(impl::collective::Engine::create(entry, "mine"), "has build id 'other'");
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    TUTTI_GROUP_CONFORMANCE_TESTS,
+    cmocka_unit_test(tutti::testing::test_who_does_not_come_is_named),
+    cmocka_unit_test(tutti::testing::test_a_replica_that_does_not_come_is_named),
+    cmocka_unit_test(tutti::testing::test_who_leaves_is_named),
+    cmocka_unit_test(tutti::testing::test_the_same_bits_on_all_workers),
+    cmocka_unit_test(tutti::testing::test_an_engine_that_is_not_there),
+};
+
+int main(void) {
+  tutti::testing::group_traits.adds_in_order = tutti::testing::adds_in_order();
+  tutti::testing::group_traits.hears_at_once = false;
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
