@@ -137,7 +137,9 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   TUTTI_ASSIGN(const data::Element batch, empty_batch(spec_, batch_size));
   TUTTI_TRY(binding_.check(batch));
   // The first contributor has most rows.
-  const int64_t rows = share_of_rows(batch_size, 0, setup_->programs.contributors).rows();
+  const TrainProgramSet &programs = setup_->programs;
+  const int32_t sharing = programs.contributors / (programs.divides_input ? programs.workers.count : 1);
+  const int64_t rows = share_of_rows(batch_size, 0, sharing).rows();
   TUTTI_ASSIGN(const int64_t workspace_bytes, workspace(batch, batch_size, rows));
   const int64_t of_map = map_bytes(rows);
   const StatePlan &plan = setup_->plan;

@@ -15,21 +15,6 @@ using base::Result;
 using base::Status;
 using collective::Operation;
 
-namespace {
-
-/// Control words that replicas combine (maximum) at a step boundary.
-enum Word : int64_t { word_stop = 0, word_limit, word_end, word_error, word_trace, word_count };
-
-}  // namespace
-
-std::vector<double> LossHistory::list() const {
-  std::vector<double> losses;
-  const size_t kept = std::min(count_, values_.size());
-  for (size_t i = count_ - kept; i < count_; ++i)
-    losses.push_back(values_[i % values_.size()]);
-  return losses;
-}
-
 /// One logical replica: its partial sums, its programs and what they run with.
 struct Replica::Contributor {
   int32_t index = 0;                              // among all contributors
@@ -124,9 +109,11 @@ void Replica::plan_collectives() {
     bucket_operations_.push_back(barrier);
   }
   external_buffers_.resize(contributors_.size());
-  words_.resize(contributors_.size() * word_count);
+  rows_ = StepRows(programs_.workers, programs_.divides_input, programs_.accumulation);
+  words_per_part_ = word_count + rows_.word_count();
+  words_.resize(contributors_.size() * static_cast<size_t>(words_per_part_));
   for (size_t c = 0; c < contributors_.size(); ++c)
-    word_pointers_.push_back(&words_[c * word_count]);
+    word_pointers_.push_back(&words_[c * static_cast<size_t>(words_per_part_)]);
 }
 
 std::vector<void *> Replica::partials() const {
@@ -172,29 +159,7 @@ int64_t Replica::programs_built() const {
   return built;
 }
 
-Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
-                          RunOutcome &outcome) {
-  outcome.loss_scale = command.loss_scale;
-  Run run{command, feeder, losses, outcome};
-  TUTTI_TRY(begin_run(command));
-  for (int64_t n = command.feeder_step;; ++n) {
-    const int64_t begin_ns = base::now_ns(), built = programs_built();
-    now_ = {.steps = 1};
-    const bool has_more_to_judge = run.in_flight() > 0 && is_counted(n - 1);
-    TUTTI_ASSIGN(const bool go_on, agree(n, signals, run));
-    if (go_on) {
-      if (group_->rank() == 0) feeder.start(n);
-      TUTTI_TRY(advance(n, built, run));
-    } else {
-      now_.steps = 0;
-    }
-    now_.total_ns = base::now_ns() - begin_ns;
-    if (go_on ? is_counted(n) : has_more_to_judge) outcome.times += now_;
-    if (!go_on) return Status();
-    if (!is_counted(n)) continue;
-    if (tracer() != nullptr) tracer()->record("step", "step", begin_ns, now_.total_ns);
-  }
-}
+backend::Buffer &Replica::report() { return contributors_.front()->report; }
 
 Status Replica::begin_run(const RunCommand &command) {
   step_ = command.step;
@@ -207,63 +172,6 @@ Status Replica::begin_run(const RunCommand &command) {
   if (!plan_agreed_) TUTTI_TRY(check_same_plan(*group_, plan_.hash()));
   plan_agreed_ = true;
   return Status();
-}
-
-Status Replica::advance(int64_t n, int64_t built, Run &run) {
-  const StepInput &input = run.feeder.input(n);
-  step_waits_ = &waits_of(n);
-  step_waits_->drop();
-  Status status = run_step(input, run.feeder, run.outcome.loss_scale);
-  if (status.ok()) status = reports_.issue(n, contributors_.front()->report, stream_);
-  if (!status.ok()) {
-    // What the step before met with on the device may have come up here.
-    const int64_t earlier = run.oldest();
-    const Status judged = judge(0, run);
-    if (judged.ok()) return fail(n, std::move(status), run);
-    return status.code() == base::Code::invalid_argument ? fail(earlier, std::move(status), run) : judged;
-  }
-  is_counted(n) = programs_built() == built;
-  ++run.issued;
-  ++step_;
-  batch_counter_ += input.count;
-  return judge(tracer() == nullptr ? reports_.in_flight() - 1 : 0, run);
-}
-
-Status Replica::judge(int64_t left, Run &run) {
-  while (run.in_flight() > left) {
-    const int64_t n = run.oldest();
-    if (Status status = judge_oldest(run); !status.ok()) return fail(n, std::move(status), run);
-  }
-  return Status();
-}
-
-Status Replica::judge_oldest(Run &run) {
-  const int64_t n = run.oldest(), step = run.command.step + run.outcome.steps + 1;
-  if (tracer() != nullptr) TUTTI_TRY(stream_.synchronize());  // which tells the times of kernels
-  TUTTI_ASSIGN(const StepReport report, reports_.wait(n, stream_));
-  TUTTI_ASSIGN(const int64_t waited_ns, waits_of(n).take(*device_, stream_, tracer()));
-  if (is_counted(n)) now_.communication_ns += waited_ns;
-  TUTTI_TRY(check_report(report, step, run.losses, run.outcome.loss_scale));
-  const StepInput &input = run.feeder.input(n);
-  ++run.outcome.steps;
-  run.outcome.examples += input.step_rows;
-  run.outcome.batches += input.count;
-  if (group_->rank() == 0) run.feeder.finish(n);
-  if (run.command.completed_steps != nullptr) run.command.completed_steps->store(step, std::memory_order_relaxed);
-  return Status();
-}
-
-Status Replica::fail(int64_t n, Status status, Run &run) {
-  const int64_t step = run.command.step + n - run.command.feeder_step + 1;
-  status = status.with_detail("rank", std::to_string(group_->rank())).with_detail("step", std::to_string(step));
-  group_->abort(status);
-  (void)stream_.synchronize();  // nothing reads the input any more
-  if (group_->rank() == 0) {
-    run.feeder.finish(n);
-    run.feeder.give_back(n + 1);
-  }
-  run.issued = run.outcome.steps;
-  return status;
 }
 
 Status Replica::set_traced(bool traced) {
@@ -282,61 +190,6 @@ Status Replica::set_traced(bool traced) {
   return Status();
 }
 
-Result<bool> Replica::agree(int64_t n, const RunSignals &signals, Run &run) {
-  StepFeeder &feeder = run.feeder;
-  RunOutcome &outcome = run.outcome;
-  std::fill(words_.begin(), words_.end(), 0);
-  const bool at_limit = n - run.command.feeder_step >= run.command.max_steps;
-  if (at_limit) {
-    words_[word_limit] = 1;
-  } else if (signals.stop.load(std::memory_order_seq_cst)) {
-    words_[word_stop] = 1;
-  } else {
-    // Who has to wait for input had better know first what became of its steps.
-    if (!feeder.is_ready(n)) TUTTI_TRY(judge(0, run));
-    bool ready;
-    {
-      const WaitClock clock(now_.input_ns, tracer(), "input");
-      ready = feeder.wait_ready(n);
-    }
-    outcome.input_wait_ns += now_.input_ns;
-    words_[word_stop] = ready ? 0 : 1;
-    words_[word_error] = ready && !feeder.input(n).status.ok() ? 1 : 0;
-    words_[word_end] = ready && feeder.input(n).status.ok() && feeder.input(n).count == 0 ? 1 : 0;
-  }
-  words_[word_trace] = programs_.tracer && programs_.tracer->enabled() ? 1 : 0;
-  for (size_t c = 1; c < contributors_.size(); ++c) {
-    std::copy_n(words_.begin(), static_cast<int64_t>(word_count),
-                words_.begin() + static_cast<int64_t>(c) * word_count);
-  }
-  Status agreed;
-  {
-    // A device that has a step to do is not kept waiting.
-    int64_t hidden_ns = 0;
-    const WaitClock clock(run.in_flight() > 0 ? hidden_ns : now_.communication_ns,
-                          group_->size() > 1 ? tracer() : nullptr, "control word");
-    agreed =
-        group_->all_reduce(word_pointers_, word_count, tensor::DType::i64, collective::Reduction::max, "control word");
-  }
-  const bool begins = std::ranges::all_of(std::span(words_).first(word_trace), [](int64_t word) { return word == 0; });
-  if (!begins || !agreed.ok()) TUTTI_TRY(judge(0, run));
-  TUTTI_TRY(agreed);
-  if (words_[word_limit] != 0) {
-    outcome.reason = StopReason::steps_done;
-  } else if (words_[word_stop] != 0) {
-    outcome.reason = StopReason::stopped;
-  } else if (words_[word_error] != 0) {
-    if (group_->rank() == 0) feeder.failed();
-    return feeder.input(n).status.wrap("reading the input of step " + std::to_string(step_ + 1) + " failed");
-  } else if (words_[word_end] != 0) {
-    outcome.reason = StopReason::end_of_input;
-  } else {
-    if (is_traced_ != (words_[word_trace] != 0)) TUTTI_TRY(set_traced(!is_traced_));
-    return true;
-  }
-  return false;
-}
-
 Status Replica::write_loss_scale(int64_t scale) {
   if (scale_entry_ == nullptr || scale == written_scale_) return Status();
   const auto value = static_cast<float>(scale);
@@ -351,7 +204,7 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
   iteration_ = step_ + 1 - scale.skipped_steps;
   next_bucket_ = 0;
   last_ticket_ = -1;
-  for (int32_t m = 0; m < input.count; ++m)
+  for (int32_t m = 0; m < rows_.count(); ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
   TUTTI_TRY(reduce_buckets(feeder));
   return finish(input, feeder);
@@ -359,12 +212,15 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
 
 Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies) {
   const data::Element &batch = input.batches[static_cast<size_t>(m)];
-  if (copies != nullptr) TUTTI_TRY(copies->wait(place_, input.slot, m, stream_));
+  const bool has_batch = m < input.count;
+  if (copies != nullptr && has_batch) TUTTI_TRY(copies->wait(place_, input.slot, m, stream_));
   for (size_t p = 0; p < contributors_.size(); ++p) {
     Contributor &contributor = *contributors_[p];
     std::vector<const void *> &inputs = contributor.arguments[arguments_of(m)].inputs;
     inputs.resize(contributor.components.size());
-    for (size_t i = 0; i < contributor.components.size(); ++i) {
+    // Of no rows, nothing is read.
+    if (!has_batch) std::ranges::fill(inputs, contributor.partials.device_pointer());
+    for (size_t i = 0; has_batch && i < contributor.components.size(); ++i) {
       const int32_t component = contributor.components[i];
       inputs[i] = copies != nullptr ? copies->rows(place_, input.slot, m, p, component)
                                     : InputBinding::row_pointer(batch, component, contributor.rows.begin);
@@ -374,24 +230,24 @@ Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *c
 }
 
 Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder) {
-  const data::Element &batch = input.batches[static_cast<size_t>(m)];
-  const int64_t rows = input.rows[static_cast<size_t>(m)];
+  const data::Element *const batch = m < input.count ? &input.batches[static_cast<size_t>(m)] : nullptr;
+  const int64_t rows = rows_.own(m), first = rows_.first(m);
   micro_batch_ = m;
   for (const auto &contributor : contributors_) {
-    contributor->rows = share_of_rows(rows, contributor->index, programs_.contributors);
+    contributor->rows = rows_.share(m, contributor->index, programs_.contributors);
     contributor->arguments[arguments_of(m)]
         .scalars.set(RunScalar::step, step_)
         .set(RunScalar::iteration, iteration_)
         .set(RunScalar::batch_counter, batch_counter_ + m)
-        .set(RunScalar::row_offset, contributor->rows.begin)
+        .set(RunScalar::row_offset, first + contributor->rows.begin)
         .set(RunScalar::local_rows, contributor->rows.rows())
-        .set(RunScalar::step_rows, input.step_rows)
+        .set(RunScalar::step_rows, rows_.step_rows())
         .set(RunScalar::first_flag, contributor->index == 0 && m == 0 ? 1 : 0);
   }
-  TUTTI_TRY(prepare_all(batch, rows, feeder.binding(), programs_.accumulate_position(m, input.count)));
+  TUTTI_TRY(prepare_all(batch, rows, feeder.binding(), programs_.accumulate_position(m, rows_.count())));
   TUTTI_TRY(point_to_rows(input, m, feeder.device_inputs()));
-  if (programs_.rounds_at_last && input.count == 1) TUTTI_TRY(clear_accumulated());
-  return run_segments(false, m + 1 == input.count);
+  if (programs_.rounds_at_last && rows_.count() == 1) TUTTI_TRY(clear_accumulated());
+  return run_segments(false, m + 1 == rows_.count());
 }
 
 /// The last micro-batch adds to what others left, and there are no others.
@@ -401,10 +257,11 @@ Status Replica::clear_accumulated() {
   return Status();
 }
 
-Status Replica::prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, size_t position) {
-  binding.fill_key(batch, rows, batch_key_);
+Status Replica::prepare_all(const data::Element *batch, int64_t rows, const InputBinding &binding, size_t position) {
+  if (batch == nullptr) clear_key(binding.symbols().size(), batch_key_);
+  if (batch != nullptr) binding.fill_key(*batch, rows, batch_key_);
   const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_;
-  if (is_new) TUTTI_TRY(group_->settle());
+  if (is_new) TUTTI_TRY(settle_building());
   for (const auto &contributor : contributors_)
     TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), binding, position));
   if (!is_new) return Status();
@@ -414,15 +271,16 @@ Status Replica::prepare_all(const data::Element &batch, int64_t rows, const Inpu
     for (const auto &contributor : contributors_)
       point_to_factors(*contributor);
   }
-  TUTTI_TRY(group_->settle());
+  TUTTI_TRY(settle_building());
   last_batch_key_ = batch_key_;
   last_binding_ = binding.number();
   return Status();
 }
 
-Status Replica::prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
+Status Replica::prepare(Contributor &contributor, const data::Element *batch, int64_t rows, const InputBinding &binding,
                         size_t position) {
-  binding.fill_key(batch, rows, contributor.key);
+  if (batch == nullptr) clear_key(binding.symbols().size(), contributor.key);
+  if (batch != nullptr) binding.fill_key(*batch, rows, contributor.key);
   if (contributor.binding != binding.number() || !contributor.accumulate_programs->is_current(contributor.key)) {
     std::array<const GraphSource *, 3> sources{};
     const size_t variants = programs_.accumulate.size();
@@ -566,7 +424,7 @@ Status Replica::prepare_finish(int64_t rows, const InputBinding &binding) {
     TUTTI_TRY(contributor.finish_programs->prepare({&source, 1}, key, bindings, {&contributor.finish, 1}));
     if (factors_ != nullptr) point_to_all_rows(contributor, binding);
   }
-  TUTTI_TRY(group_->settle());
+  TUTTI_TRY(settle_building());
   finish_is_prepared_ = true;
   return Status();
 }
@@ -582,15 +440,6 @@ Result<double> Replica::report_value(const backend::StateEntry &entry) const {
   std::array<std::byte, 8> bytes{};
   TUTTI_TRY(contributors_.front()->report.read(entry.offset, bytes.data(), entry.storage_bytes));
   return number_at(bytes.data(), entry.dtype);
-}
-
-Status Replica::check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale) {
-  if (group_->rank() == 0) losses.add(report.loss);
-  if (scale_entry_ != nullptr && std::isfinite(report.loss) && judge_step(programs_.loss_scale, report.is_ok, scale))
-    return Status();
-  if (report.is_ok) return Status();
-  return base::out_of_range("step ", step, ": the loss or the gradient is not finite (loss ", report.loss,
-                            "); the weights keep the values of step ", step - 1);
 }
 
 }  // namespace tutti::impl::distribute

@@ -22,6 +22,7 @@
 #include "distribute/state_plan.h"
 #include "distribute/step_feeder.h"
 #include "distribute/step_reports.h"
+#include "distribute/step_rows.h"
 #include "distribute/step_times.h"
 #include "distribute/stream_waits.h"
 #include "distribute/trainer.h"
@@ -44,6 +45,8 @@ struct TrainProgramSet {
   std::vector<SharedFactor> factors;        ///< what finish reads besides state
   LossScaleOptions loss_scale;
   base::Ref<base::Tracer> tracer;  ///< while it is enabled, kernels and steps are traced; null = never
+  Workers workers;
+  bool divides_input = false;  ///< every worker has batches of its own; else all have the same
 
   /// Which of `accumulate` micro-batch m of a step of `count` runs.
   size_t accumulate_position(int32_t m, int32_t count) const {
@@ -60,6 +63,7 @@ struct RunCommand {
   int64_t batch_counter = 0;  ///< micro-batches before
   int64_t seed = 0;
   LossScaleState loss_scale;
+  bool stops = false;  ///< nothing is run, and all workers hear of it
   int64_t cancel_grace_ms = 0;
   std::atomic<int64_t> *completed_steps = nullptr;  ///< told after each step; null for all replicas but one
 };
@@ -127,6 +131,9 @@ class Replica {
  private:
   struct Contributor;
 
+  /// Control words that replicas combine (maximum) at a step boundary; those of all workers' rows follow.
+  enum Word : int64_t { word_stop = 0, word_limit, word_error, word_trace, word_count };
+
   Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, size_t place);
   base::Status add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity);
   void plan_collectives();
@@ -142,26 +149,39 @@ class Replica {
     int64_t issued = 0;   // steps that the device was given
 
     int64_t in_flight() const { return issued - outcome.steps; }
-    /// The first step that is not judged, as the feeder counts.
-    int64_t oldest() const { return command.feeder_step + outcome.steps; }
+  };
+  /// A step of a run that was issued.
+  struct IssuedStep {
+    int64_t feeder_step = 0;
+    bool has_input = false;  // of this worker
+    int64_t rows = 0;        // of all workers
+    int32_t batches = 0;
+    bool is_counted = false;  // its time
   };
 
   base::Status begin_run(const RunCommand &command);
-  /// Issues step n, and judges those before it that the device need not be kept waiting for. `built`: programs before
-  /// it began; the time of a step that builds some does not count.
-  base::Status advance(int64_t n, int64_t built, Run &run);
+  /// What the first contributor's programs report.
+  backend::Buffer &report();
+  /// Issues the next step, and judges those before it that the device need not be kept waiting for. `built`: programs
+  /// before it began; the time of a step that builds some does not count.
+  base::Status advance(int64_t built, Run &run);
   /// Judges steps, oldest first, until so many are left in flight.
   base::Status judge(int64_t left, Run &run);
   /// Waits until the device has done the oldest step, and adds what it was; or says why it counts for nothing.
   base::Status judge_oldest(Run &run);
-  /// Ends the group because step n went wrong; those that were issued behind it have not happened.
-  base::Status fail(int64_t n, base::Status status, Run &run);
+  /// Ends the group because a step of the run, counted from 0, went wrong; those behind it have not happened.
+  base::Status fail(int64_t number, base::Status status, Run &run);
   /// What spans of steps go to; null while nothing is traced.
   base::Tracer *tracer() const { return is_traced_ ? programs_.tracer.get() : nullptr; }
   /// From the next step on kernels are traced, or not any more: programs are built again. On all ranks at once.
   base::Status set_traced(bool traced);
-  /// Whether step n begins on all ranks; where not, those before it have been judged.
-  base::Result<bool> agree(int64_t n, const RunSignals &signals, Run &run);
+  /// Whether step n of the feeder runs, or one without it where other workers have rows; where not, the steps before it
+  /// have been judged. `is_last`: it may not.
+  base::Result<bool> agree(int64_t n, bool is_last, const RunSignals &signals, Run &run);
+  /// The same by the words of all.
+  base::Result<bool> conclude(int64_t n, Run &run);
+  /// The control words of this replica.
+  base::Status fill_words(int64_t n, bool is_last, const RunSignals &signals, Run &run);
   base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
   base::Status clear_accumulated();
@@ -170,9 +190,12 @@ class Replica {
   /// Finds or builds the programs for a batch. While devices combine, nothing is built or allocated: where the batch is
   /// of another shape than the last, all ranks build before any goes on.
   /// `position`: of the program that the batch runs.
-  base::Status prepare_all(const data::Element &batch, int64_t rows, const InputBinding &binding, size_t position);
-  base::Status prepare(Contributor &contributor, const data::Element &batch, int64_t rows, const InputBinding &binding,
+  /// `batch`: null for a micro-batch that only other workers have.
+  base::Status prepare_all(const data::Element *batch, int64_t rows, const InputBinding &binding, size_t position);
+  base::Status prepare(Contributor &contributor, const data::Element *batch, int64_t rows, const InputBinding &binding,
                        size_t position);
+  /// Ranks wait for each other before and after one builds programs, where devices combine by themselves.
+  base::Status settle_building() { return programs_.workers.count > 1 ? base::Status() : group_->settle(); }
   base::Status prepare_finish(int64_t rows, const InputBinding &binding);
   /// Lets the results of a contributor's program point to its rows of the factors.
   void point_to_factors(Contributor &contributor);
@@ -200,8 +223,8 @@ class Replica {
   size_t arguments_of(int32_t m) const {
     return static_cast<size_t>(step_ % reports_.in_flight() * programs_.accumulation + m);
   }
-  bool &is_counted(int64_t n) { return is_counted_[static_cast<size_t>(n & 1)]; }
-  StreamWaits &waits_of(int64_t n) { return stream_waits_[static_cast<size_t>(n & 1)]; }
+  static size_t ring_place(int64_t number) { return static_cast<size_t>(number % StepReports::kMostInFlight); }
+  IssuedStep &issued_step(int64_t number) { return issued_steps_[ring_place(number)]; }
   /// Tells the programs of all contributors with which scale the step runs, where it is another than the last one's.
   base::Status write_loss_scale(int64_t scale);
 
@@ -230,6 +253,8 @@ class Replica {
   std::vector<void *> external_buffers_;
   std::vector<int64_t> words_;  // control words, one group per contributor
   std::vector<void *> word_pointers_;
+  int64_t words_per_part_ = 0;
+  StepRows rows_;  // of the step under way
   StepReports reports_;
   int64_t step_ = 0, batch_counter_ = 0;  // what was issued
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
@@ -238,7 +263,7 @@ class Replica {
   bool is_traced_ = false;
   StepTimes now_;                                                     // of the step under way
   std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight
-  std::array<bool, StepReports::kMostInFlight> is_counted_{};         // of the same
+  std::array<IssuedStep, StepReports::kMostInFlight> issued_steps_;   // by number in the run
   StreamWaits *step_waits_ = nullptr;                                 // of the one under way
   const backend::StateEntry *scale_entry_;
 };

@@ -98,6 +98,8 @@ std::string device_name(const DeviceChoice &device) {
   return device.backend->name() + ":" + std::to_string(device.index);
 }
 
+}  // namespace
+
 Status check_devices(const std::vector<DeviceChoice> &devices) {
   if (devices.empty()) return base::invalid_argument("a strategy needs at least one device");
   for (size_t i = 0; i < devices.size(); ++i) {
@@ -119,6 +121,8 @@ Status check_devices(const std::vector<DeviceChoice> &devices) {
   }
   return Status();
 }
+
+namespace {
 
 Result<StrategyRef> make_strategy(std::string name, std::vector<DeviceChoice> devices) {
   TUTTI_TRY(check_devices(devices));
@@ -147,7 +151,12 @@ base::Json Strategy::describe() const {
   base::JsonArray names;
   for (const DeviceChoice &device : devices_)
     names.push_back(device_name(device));
-  return base::JsonObject{{"strategy", name_}, {"devices", std::move(names)}};
+  base::JsonObject described{{"strategy", name_}, {"devices", std::move(names)}};
+  if (workers_.count > 1) {
+    described.emplace_back("workers", workers_.count);
+    described.emplace_back("worker", workers_.index);
+  }
+  return described;
 }
 
 }  // namespace tutti::impl::distribute

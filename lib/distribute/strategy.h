@@ -7,6 +7,9 @@
 //   TUTTI_ASSIGN(auto all, Strategy::mirrored_all(cpu));           // every device of the backend
 //   TUTTI_ASSIGN(auto two, Strategy::mirrored({{cpu, 0}, {cpu, 3}}));
 //
+// A strategy of several processes (multi_worker_strategy.h) is described by each of them: its devices are those of the
+// own process, and every process has the same number of them.
+//
 // Threads: may be shared.
 #ifndef TUTTI_DISTRIBUTE_STRATEGY_H_
 #define TUTTI_DISTRIBUTE_STRATEGY_H_
@@ -18,6 +21,7 @@
 
 #include "backend/backend.h"
 #include "backend/executable.h"
+#include "base/cancel.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "collective/group.h"
@@ -48,6 +52,14 @@ struct GroupOptions {
   int64_t timeout_ms = 600000;
   backend::Level level = backend::Level::fast;
   AllReduceChoice all_reduce = AllReduceChoice::automatic;
+  /// Ends the wait for other processes. Null: nothing does but their limit.
+  const base::CancelToken *cancel = nullptr;
+};
+
+/// The processes of a run.
+struct Workers {
+  int32_t count = 1;
+  int32_t index = 0;  ///< of this one; 0 leads
 };
 
 /// Which of the inputs of a training run is read here. An input is one walk over the data, whatever the number of
@@ -71,10 +83,14 @@ class Strategy {
   /// The devices of this process, in replica order; all of one backend.
   const std::vector<DeviceChoice> &devices() const { return devices_; }
   int32_t replica_count() const { return static_cast<int32_t>(devices_.size()); }
+  const Workers &workers() const { return workers_; }
+  /// Of all processes.
+  int32_t replicas_in_all() const { return workers_.count * replica_count(); }
   const backend::BackendRef &backend() const { return devices_.front().backend; }
-  /// The input of this process, among those of all processes of the run.
+  /// The input of this process, among those of all processes of the run. Where processes have inputs of their own, the
+  /// rows of all of them make a global batch; else every process reads the same batches and takes its rows of them.
   const InputPipeline &input_pipeline() const { return input_pipeline_; }
-  /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}
+  /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}; with several workers "workers" and "worker", too.
   base::Json describe() const;
 
   /// A new group over the replicas. `devices`: those of the strategy, open; operations may be on memory of theirs where
@@ -87,14 +103,18 @@ class Strategy {
 
  protected:
   /// `input_pipeline`: of one process without it.
-  Strategy(std::string name, std::vector<DeviceChoice> devices, InputPipeline input_pipeline = {})
-      : name_(std::move(name)), devices_(std::move(devices)), input_pipeline_(input_pipeline) {}
+  Strategy(std::string name, std::vector<DeviceChoice> devices, InputPipeline input_pipeline = {}, Workers workers = {})
+      : name_(std::move(name)), devices_(std::move(devices)), input_pipeline_(input_pipeline), workers_(workers) {}
 
  private:
   std::string name_;
   std::vector<DeviceChoice> devices_;
   InputPipeline input_pipeline_;
+  Workers workers_;
 };
+
+/// INVALID_ARGUMENT naming what is wrong with the devices of a process: none, one twice, of different backends.
+base::Status check_devices(const std::vector<DeviceChoice> &devices);
 
 }  // namespace tutti::impl::distribute
 

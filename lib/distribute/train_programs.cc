@@ -15,7 +15,7 @@ namespace {
 /// How many contributors each replica runs.
 Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions &options) {
   if (options.level != backend::Level::invariant) return 1;
-  const int32_t logical = options.logical_replicas, replicas = strategy.replica_count();
+  const int32_t logical = options.logical_replicas, replicas = strategy.replicas_in_all();
   if (logical < 1 || logical % replicas != 0) {
     return base::invalid_argument("level invariant runs ", logical, " logical replicas, which ", replicas,
                                   " devices do not share evenly: set the run option logical_replicas to ", replicas,
@@ -25,7 +25,7 @@ Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions
 }
 
 bool shares_weights(const Strategy &strategy, const TrainerOptions &options, int32_t contributors) {
-  if (contributors == 1 || options.lowering == Lowering::replicated) return false;
+  if (contributors == 1 || options.lowering == Lowering::replicated || strategy.workers().count > 1) return false;
   if (options.all_reduce != AllReduceChoice::automatic) return false;
   return strategy.backend()->has_host_memory();
 }
@@ -207,7 +207,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   const TrainerOptions options = settle_precision(model, strategy, asked);
   auto setup = std::make_unique<TrainSetup>();
   TUTTI_ASSIGN(setup->parts, parts_per_replica(strategy, options));
-  const int32_t contributors = setup->parts * strategy.replica_count();
+  const int32_t contributors = setup->parts * strategy.replicas_in_all();
   TUTTI_TRY(check(options));
   setup->shared_weights = shares_weights(strategy, options, contributors);
   const int32_t slices = setup->shared_weights ? contributors : 1;
@@ -227,6 +227,8 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   TUTTI_ASSIGN(setup->devices, open_devices(strategy));
   TUTTI_ASSIGN(setup->plan, plan_state(*setup, options, slices));
   TUTTI_TRY(fill_programs(*setup, options, contributors, slices));
+  setup->programs.workers = strategy.workers();
+  setup->programs.divides_input = strategy.input_pipeline().count > 1;
   return setup;
 }
 

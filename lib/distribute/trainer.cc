@@ -11,6 +11,7 @@
 #include "distribute/replica_set.h"
 #include "distribute/train_programs.h"
 #include "distribute/weight_averages.h"
+#include "distribute/worker_agreement.h"
 #include "tensor/half.h"
 
 namespace tutti::impl::distribute {
@@ -63,6 +64,11 @@ class TrainerSession : public Trainer {
   base::Json input_report() const override { return feeder_->report(); }
   Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) override;
   void request_stop() override { replicas_->request_stop(*feeder_); }
+  Status stop_workers(const base::CancelToken *cancel) override;
+  Status check_workers(std::string_view settings, const base::CancelToken *cancel) override;
+  void leave_workers(const Status &cause) override {
+    if (spans_workers()) replicas_->replica(0).group().abort(cause);
+  }
 
   int64_t step() const override { return step_; }
   void set_step(int64_t step) override { step_ = step; }
@@ -100,7 +106,13 @@ class TrainerSession : public Trainer {
   Status open_replicas();
   void connect(std::span<const std::unique_ptr<Replica>> replicas);
   Status open_device_inputs();
-  Status renew_groups();
+  Status renew_groups(const base::CancelToken *cancel);
+  /// The command of a run from here on.
+  RunCommand next_command(int64_t steps);
+  bool has_failed() const { return !replicas_->replica(0).group().error().ok(); }
+  bool spans_workers() const { return strategy_->workers().count > 1; }
+  /// Contributors that share a batch of this worker's input.
+  int32_t contributors_of_batch() const { return setup_->programs.contributors / strategy_->input_pipeline().count; }
   /// Features and labels.
   std::vector<graph::InputSpec> inputs() const {
     std::vector<graph::InputSpec> all = model_.features;
@@ -153,9 +165,10 @@ Status TrainerSession::open() {
 
 Status TrainerSession::open_device_inputs() {
   std::vector<DeviceInputs::Target> targets;
+  const int32_t contributors = contributors_of_batch();
   for (size_t r = 0; r < setup_->devices.size(); ++r)
-    targets.push_back({setup_->devices[r], replicas_->replica(r).group().rank() * setup_->parts});
-  TUTTI_ASSIGN(auto inputs, DeviceInputs::create(targets, setup_->parts, setup_->programs.contributors,
+    targets.push_back({setup_->devices[r], replicas_->replica(r).group().rank() * setup_->parts % contributors});
+  TUTTI_ASSIGN(auto inputs, DeviceInputs::create(targets, setup_->parts, contributors,
                                                  {.slots = feeder_->slots(), .batches = options_.accumulation}));
   feeder_->set_device_inputs(std::move(inputs));
   return Status();
@@ -176,7 +189,7 @@ Status TrainerSession::open_replicas() {
   }
   connect(replicas);
   TUTTI_ASSIGN(replicas_, ReplicaSet::start(std::move(replicas), history_capacity));
-  return renew_groups();
+  return renew_groups(options_.cancel);
 }
 
 /// Lets replicas see what others leave for their finish programs.
@@ -194,12 +207,13 @@ void TrainerSession::connect(std::span<const std::unique_ptr<Replica>> replicas)
   }
 }
 
-Status TrainerSession::renew_groups() {
+Status TrainerSession::renew_groups(const base::CancelToken *cancel) {
   TUTTI_ASSIGN(ReplicaGroups groups,
                strategy_->make_groups(setup_->devices, {.parts = setup_->parts,
                                                         .timeout_ms = options_.collective_timeout_ms,
                                                         .level = options_.level,
-                                                        .all_reduce = options_.all_reduce}));
+                                                         .all_reduce = options_.all_reduce,
+                                                         .cancel = cancel}));
   group_description_ = std::move(groups.description);
   for (size_t r = 0; r < replicas_->size(); ++r)
     replicas_->replica(r).set_group(std::move(groups.ranks[r]));
@@ -375,7 +389,7 @@ Result<Tensor> TrainerSession::gradient(std::string_view variable) {
 
 std::string TrainerSession::leave_map(const data::Dataset &dataset, data::IteratorContext &context) {
   if (feeder_->device_inputs() == nullptr) return std::string();
-  return maps_.leave(dataset, inputs(), setup_->programs.contributors, *setup_->devices.front(), context);
+  return maps_.leave(dataset, inputs(), contributors_of_batch(), *setup_->devices.front(), context);
 }
 
 Status TrainerSession::attach_input(std::unique_ptr<data::Iterator> iterator) {
@@ -395,15 +409,8 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   TUTTI_TRY(base::check_not_forked());
   TUTTI_TRY(base::check(cancel));
   const auto begin = std::chrono::steady_clock::now();
-  RunCommand command;
-  command.feeder_step = feeder_->next_step();
-  command.max_steps = steps < 0 ? INT64_MAX / 2 : steps;
-  command.step = step_;
-  command.batch_counter = batch_counter_;
-  command.seed = options_.seed;
-  command.loss_scale = loss_scale_;
-  command.cancel_grace_ms = options_.cancel_grace_ms;
-  command.completed_steps = options_.completed_steps;
+  if (spans_workers() && has_failed()) TUTTI_TRY(renew_groups(cancel));
+  const RunCommand command = next_command(steps);
   feeder_->allow(command.feeder_step + command.max_steps);
   RunOutcome outcome;
   const Status status = replicas_->run(command, *feeder_, cancel, outcome);
@@ -416,7 +423,8 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   skipped_steps_ += skipped;
   loss_scale_ = outcome.loss_scale;
   Status renewed;
-  if (!replicas_->replica(0).group().error().ok()) renewed = renew_groups();
+  // Other workers may be gone for good: they meet again at the next run, if there is one.
+  if (has_failed() && !spans_workers()) renewed = renew_groups(nullptr);
   TUTTI_TRY(status);
   TUTTI_TRY(renewed);
   RunReport report;
@@ -430,6 +438,43 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   report.total_ns = (std::chrono::steady_clock::now() - begin).count();
   TUTTI_ASSIGN(report.loss, replicas_->replica(0).report_value(*setup_->plan.find("report/loss")));
   return report;
+}
+
+RunCommand TrainerSession::next_command(int64_t steps) {
+  RunCommand command;
+  command.feeder_step = feeder_->next_step();
+  command.max_steps = steps < 0 ? INT64_MAX / 2 : steps;
+  command.step = step_;
+  command.batch_counter = batch_counter_;
+  command.seed = options_.seed;
+  command.loss_scale = loss_scale_;
+  command.cancel_grace_ms = options_.cancel_grace_ms;
+  command.completed_steps = options_.completed_steps;
+  return command;
+}
+
+Status TrainerSession::stop_workers(const base::CancelToken *cancel) {
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running already");
+  if (!spans_workers() || has_failed()) return Status();
+  RunCommand command = next_command(0);
+  command.stops = true;
+  RunOutcome outcome;
+  return replicas_->run(command, *feeder_, cancel, outcome);
+}
+
+Status TrainerSession::check_workers(std::string_view settings, const base::CancelToken *cancel) {
+  if (!spans_workers()) return Status();
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running");
+  if (has_failed()) TUTTI_TRY(renew_groups(cancel));
+  TUTTI_ASSIGN(const auto version, publish_weights(true));
+  TUTTI_ASSIGN(const uint64_t weights, checksum_of(*version, model_));
+  std::vector<collective::Group *> groups;
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    groups.push_back(&replicas_->replica(r).group());
+  return check_same_state(groups, strategy_->workers(), setup_->parts,
+                          {.step = step_, .weights = weights, .settings = std::string(settings)}, cancel);
 }
 
 std::vector<NamedNumber> TrainerSession::report() const {

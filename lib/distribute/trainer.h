@@ -17,6 +17,11 @@
 // error), so all of them finish at the same step. An error of one replica ends the group at once and comes back with
 // rank and step.
 //
+// Workers: with a strategy of several processes each has a trainer, and all call open, initialize or restore,
+// check_workers and run at the same points. A step begins when all are ready; any worker's limit, stop or bad input
+// ends the run of all at the same step, the end of the input when all have reached it. Rows, examples, losses and
+// metrics are those of all workers. After an error the workers meet again at the next run.
+//
 // Threads: one caller at a time; run() returns FAILED_PRECONDITION to a second one. request_stop() and the token may be
 // used from anywhere. Steady steps allocate nothing and take no lock.
 #ifndef TUTTI_DISTRIBUTE_TRAINER_H_
@@ -101,6 +106,8 @@ struct TrainerOptions {
   std::atomic<int64_t> *completed_steps = nullptr;
   /// While it is enabled, kernels and steps are traced, from one step of all replicas on. Null: never.
   base::Ref<base::Tracer> tracer;
+  /// Ends the wait for other workers in Trainer::open(), which alone uses it. Null: their limit does.
+  const base::CancelToken *cancel = nullptr;
   /// Runs the initializers; null = the strategy's. The reference backend gives the same bits on every machine.
   backend::BackendRef initializer_backend;
 };
@@ -190,7 +197,29 @@ class TrainerProgress {
   virtual base::Json describe() const = 0;
 };
 
-class Trainer : public TrainerVariables, public TrainerProgress {
+/// What a worker tells the others of its strategy; nothing for one worker alone. Between runs.
+class TrainerWorkers {
+ public:
+  virtual ~TrainerWorkers() = default;
+
+  /// Where others are in a run, or about to be: ends it at this step, with reason stopped, as had this worker begun one
+  /// and been stopped at once.
+  virtual base::Status stop_workers(const base::CancelToken *cancel) {
+    (void)cancel;
+    return base::Status();
+  }
+  /// Called by all before the first run and after weights have been set: FAILED_PRECONDITION on all, naming a worker
+  /// that differs, unless weights, slots, step and `settings`, a text, are the same everywhere. None goes on before all
+  /// have come.
+  virtual base::Status check_workers(std::string_view settings, const base::CancelToken *cancel) {
+    (void)settings, (void)cancel;
+    return base::Status();
+  }
+  /// This worker does not go on: a run of the others ends with that cause.
+  virtual void leave_workers(const base::Status &cause) { (void)cause; }
+};
+
+class Trainer : public TrainerVariables, public TrainerProgress, public TrainerWorkers {
  public:
   static base::Result<std::unique_ptr<Trainer>> open(const graph::Model &train_model, StrategyRef strategy,
                                                      const TrainerOptions &options);

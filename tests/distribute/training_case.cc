@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 
 #include "backend/lazy_backend.h"
 #include "data/pipeline.h"
@@ -166,27 +167,44 @@ std::vector<double> to_doubles(const Tensor &tensor) {
   return values;
 }
 
-static std::vector<data::NamedTensor> row_tensors(int64_t rows, int64_t features, int64_t classes, DType dtype) {
+static std::vector<data::NamedTensor> row_tensors(const std::vector<int64_t> &rows, int64_t features, int64_t classes,
+                                                  DType dtype) {
+  using Value = std::function<double(int64_t, int64_t)>;
   const auto component = [&](const char *name, DType type, const tensor::Shape &shape, data::Role role,
-                             const std::function<double(int64_t, int64_t)> &value) {
-    return data::NamedTensor{name, fill(type, shape, value), role};
+                             const Value &value) {
+    const auto of_listed = [&](int64_t r, int64_t column) { return value(rows[static_cast<size_t>(r)], column); };
+    return data::NamedTensor{name, fill(type, shape, of_listed), role};
   };
+  const auto count = static_cast<int64_t>(rows.size());
   std::vector<data::NamedTensor> tensors;
-  tensors.push_back(component("x", dtype, {rows, features}, data::Role::feature, row_feature));
-  tensors.push_back(component("y", DType::i32, {rows}, data::Role::label,
+  tensors.push_back(component("x", dtype, {count, features}, data::Role::feature, row_feature));
+  tensors.push_back(component("y", DType::i32, {count}, data::Role::label,
                               [&](int64_t r, int64_t) { return static_cast<double>(row_label(r, classes)); }));
-  tensors.push_back(component("w", dtype, {rows}, data::Role::label, [](int64_t r, int64_t) { return row_weight(r); }));
-  tensors.push_back(component("t", dtype, {rows}, data::Role::label, [](int64_t r, int64_t) { return row_target(r); }));
+  tensors.push_back(
+      component("w", dtype, {count}, data::Role::label, [](int64_t r, int64_t) { return row_weight(r); }));
+  tensors.push_back(
+      component("t", dtype, {count}, data::Role::label, [](int64_t r, int64_t) { return row_target(r); }));
   return tensors;
 }
 
-data::DatasetRef make_rows(int64_t rows, int64_t features, int64_t classes, DType dtype, int64_t batch_size) {
+static std::vector<int64_t> first_rows(int64_t count) {
+  std::vector<int64_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  return rows;
+}
+
+data::DatasetRef make_listed_rows(const std::vector<int64_t> &rows, int64_t features, int64_t classes, DType dtype,
+                                  int64_t batch_size) {
   data::Pipeline pipeline(data::from_slices(row_tensors(rows, features, classes, dtype)));
   return std::move(*pipeline.batch(batch_size).build());
 }
 
+data::DatasetRef make_rows(int64_t rows, int64_t features, int64_t classes, DType dtype, int64_t batch_size) {
+  return make_listed_rows(first_rows(rows), features, classes, dtype, batch_size);
+}
+
 data::DatasetRef make_endless_batch(int64_t rows, int64_t features, int64_t classes, DType dtype) {
-  data::Pipeline pipeline(data::from_tensors(row_tensors(rows, features, classes, dtype)));
+  data::Pipeline pipeline(data::from_tensors(row_tensors(first_rows(rows), features, classes, dtype)));
   return std::move(*pipeline.repeat().build());
 }
 

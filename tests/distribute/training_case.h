@@ -43,6 +43,9 @@ Result<StrategyRef> make_test_strategy(int32_t count);
 
 /// x: [rows, features], y: [rows] labels, w: [rows] sample weights, t: [rows] targets; a fixed pseudo-random function.
 impl::data::DatasetRef make_rows(int64_t rows, int64_t features, int64_t classes, DType dtype, int64_t batch_size);
+/// Those of these numbers, in this order.
+impl::data::DatasetRef make_listed_rows(const std::vector<int64_t> &rows, int64_t features, int64_t classes,
+                                        DType dtype, int64_t batch_size);
 /// One batch of those rows, again and again.
 impl::data::DatasetRef make_endless_batch(int64_t rows, int64_t features, int64_t classes, DType dtype);
 /// The same numbers for tests that compute by hand.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The strategy of several processes, on one machine or many, that train one model: P processes with k devices give the
+// weights of one process with P * k. Every process makes the same strategy but for its number in the cluster.
+//
+//   TUTTI_ASSIGN(Cluster cluster, Cluster::from_environment());
+//   TUTTI_ASSIGN(auto all, multi_worker(cluster, {{cpu, 0}, {cpu, 1}}, options));
+//
+// Nothing is opened before a trainer asks for groups: then the workers meet at the address of worker 0, who listens
+// there as long as its strategy lives. Trainers of one strategy are to be opened in the same order on all workers.
+//
+// Inside a process replicas add up in memory of the host; between processes an engine carries the sums, on a thread of
+// its own (collective/cluster). Devices with memory of their own get there by way of copies. Level invariant keeps its
+// promise: additions are in the order of the logical replicas, whatever the number of processes.
+#ifndef TUTTI_DISTRIBUTE_MULTI_WORKER_STRATEGY_H_
+#define TUTTI_DISTRIBUTE_MULTI_WORKER_STRATEGY_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collective/engine.h"
+#include "distribute/cluster.h"
+#include "distribute/strategy.h"
+
+namespace tutti::impl::distribute {
+
+struct MultiWorkerOptions {
+  /// What carries messages between processes; called when the workers first meet.
+  std::function<base::Result<collective::EngineRef>()> open_engine;
+  /// Workers of another build are turned away.
+  std::string build_id;
+  /// How long to wait for the other workers at the beginning.
+  int64_t connect_timeout_ms = 300000;
+  /// Every worker reads data of its own (Strategy::input_pipeline); else all read the same.
+  bool divides_input = false;
+};
+
+/// INVALID_ARGUMENT as check_devices, and for an evaluator, which does not train with the others.
+base::Result<StrategyRef> multi_worker(Cluster cluster, std::vector<DeviceChoice> devices, MultiWorkerOptions options);
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_MULTI_WORKER_STRATEGY_H_

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop over steps: what ranks agree on before one, and what becomes of one that was issued.
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "distribute/replica.h"
+
+namespace tutti::impl::distribute {
+
+using base::Result;
+using base::Status;
+
+std::vector<double> LossHistory::list() const {
+  std::vector<double> losses;
+  const size_t kept = std::min(count_, values_.size());
+  for (size_t i = count_ - kept; i < count_; ++i)
+    losses.push_back(values_[i % values_.size()]);
+  return losses;
+}
+
+/// A key of no rows: what else it says is as it was, or 1.
+static void clear_key(size_t symbols, ShapeKey &key) {
+  key.resize(symbols, 1);
+  if (!key.empty()) key.front() = 0;
+}
+
+Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
+                          RunOutcome &outcome) {
+  outcome.loss_scale = command.loss_scale;
+  Run run{command, feeder, losses, outcome};
+  TUTTI_TRY(begin_run(command));
+  for (int64_t n = command.feeder_step;;) {
+    const int64_t begin_ns = base::now_ns(), built = programs_built();
+    now_ = {.steps = 1};
+    const bool has_more_to_judge = run.in_flight() > 0 && issued_step(run.issued - 1).is_counted;
+    const bool is_last = command.stops || run.issued >= command.max_steps;
+    if (command.stops) outcome.reason = StopReason::stopped;
+    TUTTI_ASSIGN(const bool go_on, agree(n, is_last, signals, run));
+    if (!go_on) {
+      now_ = {
+          .total_ns = base::now_ns() - begin_ns, .input_ns = now_.input_ns, .communication_ns = now_.communication_ns};
+      if (has_more_to_judge) outcome.times += now_;
+      return Status();
+    }
+    IssuedStep &step = issued_step(run.issued);
+    step = {n, feeder.input(n).count > 0, rows_.step_rows(), rows_.count()};
+    if (place_ == 0 && step.has_input) feeder.start(n);
+    if (step.has_input) ++n;  // else this worker's has ended
+    TUTTI_TRY(advance(built, run));
+    if (!step.is_counted) continue;
+    now_.total_ns = base::now_ns() - begin_ns;
+    outcome.times += now_;
+    if (tracer() != nullptr) tracer()->record("step", "step", begin_ns, now_.total_ns);
+  }
+}
+
+Status Replica::advance(int64_t built, Run &run) {
+  const int64_t number = run.issued;
+  IssuedStep &step = issued_step(number);
+  step_waits_ = &stream_waits_[ring_place(number)];
+  step_waits_->drop();
+  Status status = run_step(run.feeder.input(step.feeder_step), run.feeder, run.outcome.loss_scale);
+  if (status.ok()) status = reports_.issue(number, report(), stream_);
+  if (!status.ok()) {
+    // What the step before met with on the device may have come up here.
+    const int64_t earlier = run.outcome.steps;
+    const Status judged = judge(0, run);
+    if (judged.ok()) return fail(number, std::move(status), run);
+    return status.code() == base::Code::invalid_argument ? fail(earlier, std::move(status), run) : judged;
+  }
+  step.is_counted = programs_built() == built;
+  ++run.issued;
+  ++step_;
+  batch_counter_ += step.batches;
+  return judge(tracer() == nullptr ? reports_.in_flight() - 1 : 0, run);
+}
+
+Status Replica::judge(int64_t left, Run &run) {
+  while (run.in_flight() > left) {
+    const int64_t number = run.outcome.steps;
+    if (Status status = judge_oldest(run); !status.ok()) return fail(number, std::move(status), run);
+  }
+  return Status();
+}
+
+Status Replica::judge_oldest(Run &run) {
+  const int64_t number = run.outcome.steps, in_all = run.command.step + number + 1;
+  const IssuedStep &step = issued_step(number);
+  if (tracer() != nullptr) TUTTI_TRY(stream_.synchronize());  // which tells the times of kernels
+  TUTTI_ASSIGN(const StepReport report, reports_.wait(number, stream_));
+  TUTTI_ASSIGN(const int64_t waited_ns, stream_waits_[ring_place(number)].take(*device_, stream_, tracer()));
+  if (step.is_counted) now_.communication_ns += waited_ns;
+  TUTTI_TRY(check_report(report, in_all, run.losses, run.outcome.loss_scale));
+  ++run.outcome.steps;
+  run.outcome.examples += step.rows;
+  run.outcome.batches += step.batches;
+  if (place_ == 0 && step.has_input) run.feeder.finish(step.feeder_step);
+  if (run.command.completed_steps != nullptr) run.command.completed_steps->store(in_all, std::memory_order_relaxed);
+  return Status();
+}
+
+Status Replica::fail(int64_t number, Status status, Run &run) {
+  const int64_t in_all = run.command.step + number + 1;
+  const IssuedStep &step = issued_step(number);
+  status = status.with_detail("rank", std::to_string(group_->rank())).with_detail("step", std::to_string(in_all));
+  group_->abort(status);
+  (void)stream_.synchronize();  // nothing reads the input any more
+  if (place_ == 0 && step.has_input) {
+    run.feeder.finish(step.feeder_step);
+    run.feeder.give_back(step.feeder_step + 1);
+  }
+  run.issued = run.outcome.steps;
+  return status;
+}
+
+Status Replica::fill_words(int64_t n, bool is_last, const RunSignals &signals, Run &run) {
+  StepFeeder &feeder = run.feeder;
+  RunOutcome &outcome = run.outcome;
+  std::fill(words_.begin(), words_.end(), 0);
+  bool ready = false;
+  if (is_last) {
+    words_[outcome.reason == StopReason::stopped ? word_stop : word_limit] = 1;
+  } else if (signals.stop.load(std::memory_order_seq_cst)) {
+    words_[word_stop] = 1;
+  } else {
+    // Who has to wait for input had better know first what became of its steps.
+    if (!feeder.is_ready(n)) TUTTI_TRY(judge(0, run));
+    {
+      const WaitClock clock(now_.input_ns, tracer(), "input");
+      ready = feeder.wait_ready(n);
+    }
+    outcome.input_wait_ns += now_.input_ns;
+    words_[word_stop] = ready ? 0 : 1;
+    words_[word_error] = ready && !feeder.input(n).status.ok() ? 1 : 0;
+  }
+  words_[word_trace] = programs_.tracer && programs_.tracer->enabled() ? 1 : 0;
+  if (ready) rows_.publish(words_.data() + word_count, feeder.input(n));
+  for (size_t c = 1; c < contributors_.size(); ++c)
+    std::copy_n(words_.begin(), words_per_part_, words_.begin() + static_cast<int64_t>(c) * words_per_part_);
+  return Status();
+}
+
+Result<bool> Replica::agree(int64_t n, bool is_last, const RunSignals &signals, Run &run) {
+  TUTTI_TRY(fill_words(n, is_last, signals, run));
+  Status agreed;
+  {
+    // A device that has a step to do is not kept waiting.
+    int64_t hidden_ns = 0;
+    const WaitClock clock(run.in_flight() > 0 ? hidden_ns : now_.communication_ns,
+                          group_->size() > 1 ? tracer() : nullptr, "control word");
+    agreed = group_->all_reduce(word_pointers_, words_per_part_, tensor::DType::i64, collective::Reduction::max,
+                                "control word");
+  }
+  const Result<bool> begins = agreed.ok() ? conclude(n, run) : Result<bool>(agreed);
+  if (begins.ok() && *begins) {
+    if (is_traced_ != (words_[word_trace] != 0)) TUTTI_TRY(set_traced(!is_traced_));
+    return true;
+  }
+  TUTTI_TRY(judge(0, run));
+  const bool is_over = words_[word_limit] != 0 || words_[word_stop] != 0;
+  if (agreed.ok() && !is_over && place_ == 0 && !run.feeder.input(n).status.ok()) run.feeder.failed();
+  return begins;
+}
+
+Result<bool> Replica::conclude(int64_t n, Run &run) {
+  if (words_[word_limit] != 0) {
+    run.outcome.reason = StopReason::steps_done;
+    return false;
+  }
+  if (words_[word_stop] != 0) {
+    run.outcome.reason = StopReason::stopped;
+    return false;
+  }
+  const StepInput &input = run.feeder.input(n);
+  const int64_t *const words = words_.data() + word_count;
+  if (words_[word_error] != 0)
+    return rows_.input_error(words, input).wrap(base::concat("reading the input of step ", step_ + 1, " failed"));
+  TUTTI_TRY(rows_.take(words, input, step_ + 1));
+  if (rows_.count() == 0) run.outcome.reason = StopReason::end_of_input;
+  return rows_.count() > 0;
+}
+
+Status Replica::check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale) {
+  if (place_ == 0) losses.add(report.loss);
+  if (scale_entry_ != nullptr && std::isfinite(report.loss) && judge_step(programs_.loss_scale, report.is_ok, scale))
+    return Status();
+  if (report.is_ok) return Status();
+  return base::out_of_range("step ", step, ": the loss or the gradient is not finite (loss ", report.loss,
+                            "); the weights keep the values of step ", step - 1);
+}
+
+}  // namespace tutti::impl::distribute

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workers of several processes compare where they stand before they train on: what each would go on from by itself must
+// be the same. Internal to this folder.
+#ifndef TUTTI_DISTRIBUTE_WORKER_AGREEMENT_H_
+#define TUTTI_DISTRIBUTE_WORKER_AGREEMENT_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/cancel.h"
+#include "base/status.h"
+#include "checkpoint/weight_version.h"
+#include "collective/group.h"
+#include "distribute/strategy.h"
+#include "graph/model.h"
+
+namespace tutti::impl::distribute {
+
+struct WorkerState {
+  int64_t step = 0;
+  uint64_t weights = 0;  ///< checksum_of()
+  std::string settings;  ///< of the run, in any form that is the same for equal ones
+};
+
+/// Of names, dtypes, shapes and bytes of all entries but statistics that are each replica's own.
+base::Result<uint64_t> checksum_of(const checkpoint::WeightVersion &version, const graph::Model &model);
+
+/// Called by every worker, with the groups of its replicas and on one thread. FAILED_PRECONDITION on every worker,
+/// naming one that differs from worker 0 and in what, unless all states are equal.
+base::Status check_same_state(std::span<collective::Group *const> groups, const Workers &workers, int32_t parts,
+                              const WorkerState &own, const base::CancelToken *cancel);
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_WORKER_AGREEMENT_H_
