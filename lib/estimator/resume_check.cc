@@ -79,7 +79,7 @@ std::string slot_difference(const distribute::Trainer &trainer, const WeightVers
 
 Json plan_json(const distribute::Trainer &trainer, const distribute::Strategy &strategy) {
   return base::JsonObject{{"hash", base::concat(trainer.plan().hash())},
-                          {"replicas", static_cast<int64_t>(strategy.replica_count())},
+                          {"replicas", static_cast<int64_t>(strategy.replicas_in_all())},
                           {"backend", strategy.backend() == nullptr ? std::string() : strategy.backend()->name()}};
 }
 

@@ -35,7 +35,11 @@ double loss_of(const std::vector<NamedNumber> &values) {
 
 }  // namespace
 
-TrainSession::~TrainSession() { release(failure_.ok()); }
+TrainSession::~TrainSession() {
+  if (trainer_ && begun_ && !closed_)
+    trainer_->leave_workers(base::unavailable("the training session of a worker was given up"));
+  release(failure_.ok());
+}
 
 // Running
 
@@ -51,10 +55,14 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
   const int64_t begin = step(), waited = input_wait_ns_;
   const int64_t end = limit.steps < 0 || limit.steps > INT64_MAX - begin ? INT64_MAX : begin + limit.steps;
   for (bool paused = false; !reason_ && !paused;) {
-    TUTTI_TRY(pump());
+    if (const Status status = pump(); !status.ok()) {
+      if (!base::check(request_.cancel.get()).ok()) (void)stop_others();
+      return status;
+    }
     if (goal_step_ && step() >= *goal_step_) {
       reason_ = EndReason::max_steps;
     } else if (stop_wanted()) {
+      TUTTI_TRY(stop_others());
       reason_ = EndReason::stopped;
     } else if (step() >= end) {
       paused = true;
@@ -185,6 +193,12 @@ int64_t TrainSession::expected_end() const {
   return pass_begin + passes * steps_of_pass();
 }
 
+// Other workers hear of a stop between runs, too.
+Status TrainSession::stop_others() {
+  const auto turn = state_->live.take_turn();
+  return trainer_->stop_workers(request_.cancel.get());
+}
+
 bool TrainSession::stop_wanted() const { return hook_stop_ || (request_.cancel && request_.cancel->stop_requested()); }
 
 Status TrainSession::send_evaluated(const EvaluateResult &result) {
@@ -306,6 +320,7 @@ Status TrainSession::fail(Status status) {
   failure_ = status;
   const bool given_up = request_.cancel && !request_.cancel->check().ok();
   input_cancel_->cancel();  // a read in progress may be one that never ends
+  if (trainer_) trainer_->leave_workers(status);
   if (!given_up && saver_ && saver_->status().ok()) {
     Status saved = save(false);
     if (saved.ok()) saved = saver_->close(nullptr);

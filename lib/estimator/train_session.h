@@ -13,6 +13,10 @@
 // A run that fails writes the final checkpoint (of the last complete step) and sends `error` before it returns; after a
 // CANCEL neither waits for the disk. A session that is destroyed without close writes nothing more.
 //
+// With a strategy of several workers each has a session, opened with the same request; all restore the same checkpoint,
+// the first worker writes the next ones, and a goal, a stop or an end of input ends the runs of all at the same step. A
+// session that fails takes the others' runs with it, which tell the cause.
+//
 // Threads: one at a time. Hooks and the model function run on the calling thread.
 #ifndef TUTTI_ESTIMATOR_TRAIN_SESSION_H_
 #define TUTTI_ESTIMATOR_TRAIN_SESSION_H_
@@ -76,6 +80,10 @@ class TrainSession : private RunControl {
 
   // Opening
   base::Status start();
+  /// Whether this process writes what is on disk: the first of the strategy's workers, or the only one.
+  bool leads() const { return state_->strategy->workers().index == 0; }
+  bool saves() const { return leads() && state_->config.saves_checkpoints(); }
+  std::string settings() const;
   base::Status prepare_trainer();
   base::Status restore_newest(bool *has_state);
   base::Status overwrite(const checkpoint::WeightVersion &version);
@@ -95,6 +103,7 @@ class TrainSession : private RunControl {
   void account(const distribute::RunReport *report);
   base::Status end_pass();
   base::Status pump();
+  base::Status stop_others();
   base::Status send(Event event);
   Event event_of(EventKind kind) const;
   /// Steps that a whole pass takes; -1 when the dataset does not tell.

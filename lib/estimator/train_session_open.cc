@@ -56,12 +56,13 @@ Result<std::unique_ptr<TrainSession>> TrainSession::open(Ref<EstimatorState> sta
 
 Status TrainSession::start() {
   TUTTI_ASSIGN(hooks_, HookList::make(joined(state_->standing_hooks, request_.hooks)));
-  if (state_->config.saves_checkpoints()) {
+  if (saves()) {
     TUTTI_ASSIGN(lock_, ModelDirLock::take(state_->config.model_dir));
     TUTTI_TRY(checkpoint::remove_unfinished(state_->config.model_dir));
   }
   TUTTI_TRY(prepare_trainer());
   TUTTI_TRY(set_goal());
+  TUTTI_TRY(trainer_->check_workers(settings(), request_.cancel.get()));
   TUTTI_TRY(prepare_hooks());
   TUTTI_TRY(publish());
   if (reason_) {
@@ -75,6 +76,16 @@ Status TrainSession::start() {
   begun_ = true;
   TUTTI_TRY(send(event_of(EventKind::begin)));
   return saved_step_ == step() ? Status() : save(false);
+}
+
+// What all workers must have asked for.
+std::string TrainSession::settings() const {
+  Json all = state_->config.to_json();
+  all.set("goal_step", goal_step_.value_or(-1));
+  all.set("goal_epoch", run_.goal_epoch);
+  all.set("epoch", run_.epoch);
+  if (state_->strategy->input_pipeline().count == 1) all.set("dataset", dataset_signature(*request_.dataset));
+  return all.dump();
 }
 
 Status TrainSession::prepare_trainer() {
@@ -93,6 +104,7 @@ Status TrainSession::prepare_trainer() {
     options.threads_per_replica = state_->thread_shares().per_device;
     options.completed_steps = &state_->completed_steps;
     options.tracer = state_->environment.tracer;
+    options.cancel = request_.cancel.get();
     const int64_t batch_size = request_.dataset->spec().batch_size;
     if (batch_size > 0) options.typical_rows = batch_size;
     TUTTI_ASSIGN(trainer_, distribute::Trainer::open(*model, state_->strategy, options));
@@ -151,6 +163,11 @@ Status TrainSession::restore_newest(bool *has_state) {
   if (status.ok()) status = take_up(*newest.state, *run);
   if (!status.ok()) return status.wrap(base::concat("cannot continue from checkpoint '", newest.path, "'"));
   *has_state = true;
+  if (state_->strategy->input_pipeline().count > 1 && !run_.input.is_null()) {
+    state_->logger().warning("the input begins a new pass: the checkpoint knows the position of worker 0 alone");
+    run_.input = Json();
+    ++run_.epoch;
+  }
   if (run_.seed != state_->config.seed) {
     state_->logger().warning("the checkpoint was trained with seed ", run_.seed, ", now the seed is ",
                              state_->config.seed, ": the run cannot be repeated exactly");
@@ -236,7 +253,7 @@ Status TrainSession::attach_pass() {
 }
 
 Status TrainSession::start_saver() {
-  if (!state_->config.saves_checkpoints()) return Status();
+  if (!saves()) return Status();
   checkpoint::BackgroundSaver::Options options;
   options.directory = state_->config.model_dir;
   options.keep_max = state_->config.keep_checkpoint_max;
@@ -257,10 +274,14 @@ Status TrainSession::start_saver() {
 
 void TrainSession::log_start() {
   const int64_t batch_size = request_.dataset->spec().batch_size;
-  const int32_t replicas = state_->strategy->replica_count();
+  const distribute::Strategy &strategy = *state_->strategy;
+  const int32_t inputs = strategy.input_pipeline().count, replicas = strategy.replicas_in_all();
+  const int64_t sharing = replicas / inputs;
+  const std::string of_workers =
+      strategy.workers().count == 1 ? "" : base::concat(" of ", strategy.workers().count, " workers");
   state_->logger().info("training from step ", step(), " on ", replicas, replicas == 1 ? " replica" : " replicas",
-                        ": global batch size ", batch_size, ", at most ", (batch_size + replicas - 1) / replicas,
-                        " rows per replica");
+                        of_workers, ": global batch size ", batch_size * inputs, ", at most ",
+                        (batch_size + sharing - 1) / sharing, " rows per replica");
   const base::Json how = trainer_->describe();
   const base::Json *gradients = how.is_object() ? how.find("gradients") : nullptr;
   if (replicas > 1 && gradients != nullptr) {
