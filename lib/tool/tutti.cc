@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The `tutti` command: looks into what tutti reads and wrote. Exit status 0 = done, 1 = it failed, 2 = wrong arguments.
+// The `tutti` command: looks into what tutti reads and wrote, and starts workers. Exit status 0 = done, 1 = it failed,
+// 2 = wrong arguments.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,14 +11,15 @@
 
 #include "tool/dataset_command.h"
 #include "tool/inspect_plan.h"
+#include "tool/run_workers.h"
 
 namespace {
 
 constexpr int kWrongArguments = 2;
 
 void print_usage(std::FILE *to) {
-  std::fprintf(to, "usage: tutti COMMAND\n\n%s%s  tutti version\n  tutti help\n", tutti::tool::dataset_usage().c_str(),
-               tutti::tool::kInspectPlanUsage);
+  std::fprintf(to, "usage: tutti COMMAND\n\n%s%s%s  tutti version\n  tutti help\n",
+               tutti::tool::dataset_usage().c_str(), tutti::tool::kInspectPlanUsage, tutti::tool::kRunWorkersUsage);
 }
 
 // In any place, as people ask for it.
@@ -28,6 +30,9 @@ bool asks_for_help(const std::vector<std::string> &arguments) {
 
 int run(const std::vector<std::string> &arguments) {
   const auto is = [&](size_t index, const char *word) { return index < arguments.size() && arguments[index] == word; };
+  // What follows is another program's.
+  if (is(0, "run") && !is(1, "--help") && !is(1, "-h"))
+    return tutti::tool::run_workers({arguments.begin() + 1, arguments.end()});
   if (is(0, "help") || asks_for_help(arguments)) {
     print_usage(stdout);
     return EXIT_SUCCESS;

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/run_workers.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+extern char **environ;
+
+namespace tutti::tool {
+
+const char *const kRunWorkersUsage =
+    "  tutti run -n N PROGRAM [ARGUMENT...]\n"
+    "      starts PROGRAM N times on this machine, as workers that train together: with MASTER_ADDR, MASTER_PORT,\n"
+    "      WORLD_SIZE and RANK in the environment. Signals go to all of them. When one fails the others have 10 "
+    "seconds\n"
+    "      to end by themselves. The exit status is that of the first that failed\n";
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kMostWorkers = 1024;
+constexpr std::chrono::seconds kGrace{10}, kLastGrace{5};
+
+struct Request {
+  int64_t workers = 0;
+  std::vector<std::string> program;
+};
+
+Request parse(const std::vector<std::string> &words) {
+  Request request;
+  Arguments arguments(words);
+  while (!arguments.done() && request.program.empty()) {
+    const std::string word = arguments.take();
+    if (word == "-n") {
+      request.workers = arguments.number_after(word);
+    } else if (word == "--") {
+      break;
+    } else if (word[0] == '-') {
+      throw UsageError{"unknown argument '" + word + "'"};
+    } else {
+      request.program.push_back(word);
+    }
+  }
+  while (!arguments.done())
+    request.program.push_back(arguments.take());
+  if (request.workers < 1 || request.workers > kMostWorkers) throw UsageError{"run takes -n with 1 to 1024 workers"};
+  if (request.program.empty()) throw UsageError{"run takes a program"};
+  return request;
+}
+
+/// A port of the loopback that nobody listens at.
+int free_port() {
+  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  const bool is_bound = bind(descriptor, reinterpret_cast<sockaddr *>(&address), length) == 0 &&
+                        getsockname(descriptor, reinterpret_cast<sockaddr *>(&address), &length) == 0;
+  close(descriptor);
+  if (!is_bound) throw std::runtime_error("there is no free port on the loopback");
+  return ntohs(address.sin_port);
+}
+
+/// The environment of this process but for what tells workers who they are.
+std::vector<std::string> own_environment() {
+  const char *const told[] = {
+      "TF_CONFIG=", "MASTER_ADDR=", "MASTER_PORT=", "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE="};
+  std::vector<std::string> variables;
+  for (char **next = environ; *next != nullptr; ++next) {
+    const bool is_told = std::any_of(std::begin(told), std::end(told), [&](const char *name) {
+      return std::strncmp(*next, name, std::strlen(name)) == 0;
+    });
+    if (!is_told) variables.emplace_back(*next);
+  }
+  return variables;
+}
+
+std::vector<char *> pointers_to(std::vector<std::string> &texts) {
+  std::vector<char *> pointers;
+  for (std::string &text : texts)
+    pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+class Workers {
+ public:
+  /// `signals`: what the workers are to block, which is what this process blocked before.
+  Workers(Request request, const sigset_t &signals) : request_(std::move(request)), signals_(signals) {}
+  ~Workers() { signal_all(SIGKILL); }
+
+  void start() {
+    const std::string port = std::to_string(free_port());
+    for (int64_t rank = 0; rank < request_.workers; ++rank)
+      start_one(rank, port);
+  }
+
+  /// Takes in who has ended.
+  void reap() {
+    for (size_t rank = 0; rank < children_.size(); ++rank) {
+      int status = 0;
+      if (children_[rank] > 0 && waitpid(children_[rank], &status, WNOHANG) == children_[rank]) end_one(rank, status);
+    }
+  }
+  /// Those who are left, once one has failed, do not go on for ever.
+  void press() {
+    if (code_ == 0 || Clock::now() < deadline_) return;
+    signal_all(was_pressed_ ? SIGKILL : SIGTERM);
+    was_pressed_ = true;
+    deadline_ = Clock::now() + kLastGrace;
+  }
+  void signal_all(int number) const {
+    for (const pid_t child : children_) {
+      if (child > 0) kill(child, number);
+    }
+  }
+  bool any_left() const {
+    return std::any_of(children_.begin(), children_.end(), [](pid_t child) { return child > 0; });
+  }
+  int code() const { return code_; }
+
+ private:
+  void start_one(int64_t rank, const std::string &port) {
+    std::vector<std::string> variables = own_environment();
+    const std::string count = std::to_string(request_.workers), number = std::to_string(rank);
+    for (const std::string &variable :
+         {"MASTER_ADDR=127.0.0.1" + std::string(), "MASTER_PORT=" + port, "WORLD_SIZE=" + count, "RANK=" + number,
+          "LOCAL_WORLD_SIZE=" + count, "LOCAL_RANK=" + number})
+      variables.push_back(variable);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &signals_);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    pid_t child = 0;
+    const int failure = posix_spawnp(&child, request_.program[0].c_str(), nullptr, &attributes,
+                                     pointers_to(request_.program).data(), pointers_to(variables).data());
+    posix_spawnattr_destroy(&attributes);
+    if (failure != 0)
+      throw std::runtime_error("'" + request_.program[0] + "' cannot be started: " + std::strerror(failure));
+    children_.push_back(child);
+  }
+
+  void end_one(size_t rank, int status) {
+    children_[rank] = 0;
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (code == 0) return;
+    if (WIFEXITED(status)) std::fprintf(stderr, "tutti: worker %zu has ended with status %d\n", rank, code);
+    if (WIFSIGNALED(status)) std::fprintf(stderr, "tutti: worker %zu was ended by signal %d\n", rank, WTERMSIG(status));
+    if (code_ != 0) return;
+    code_ = code;
+    deadline_ = Clock::now() + kGrace;
+  }
+
+  Request request_;
+  const sigset_t signals_;
+  std::vector<pid_t> children_;  // 0: has ended
+  int code_ = 0;                 // of the first that failed
+  bool was_pressed_ = false;
+  Clock::time_point deadline_;
+};
+
+}  // namespace
+
+int run_workers(const std::vector<std::string> &arguments) {
+  Request request = parse(arguments);
+  sigset_t awaited, before;
+  sigemptyset(&awaited);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
+    sigaddset(&awaited, number);
+  sigprocmask(SIG_BLOCK, &awaited, &before);
+  Workers workers(std::move(request), before);
+  workers.start();
+  while (workers.any_left()) {
+    siginfo_t info{};
+    const timespec limit{0, 200'000'000};
+    const int number = sigtimedwait(&awaited, &info, &limit);
+    // What the terminal sends, it sends to the workers too.
+    if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL) workers.signal_all(number);
+    workers.reap();
+    workers.press();
+  }
+  return workers.code();
+}
+
+}  // namespace tutti::tool
