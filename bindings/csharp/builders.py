@@ -202,7 +202,8 @@ class Builder:
 
 
 SCHEMAS = {'context': ('ContextOptions', 'The options of a context'), 'run': ('RunOptions', 'The options of an estimator'),
-           'train': ('TrainOptions', 'The options of one training'), 'predictor': ('PredictorOptions', 'The options of a predictor')}
+           'train': ('TrainOptions', 'The options of one training'), 'predictor': ('PredictorOptions', 'The options of a predictor'),
+           'cluster': ('ClusterOptions', 'The options of a strategy of several processes')}
 EXTRA_PROPERTIES = {'train': tag('summary', 'Ends training politely: the step is finished, the checkpoint written, and the reason is Stopped.') +
                     'public System.Threading.CancellationToken Stop { get; set; }\n'}
 

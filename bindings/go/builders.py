@@ -184,7 +184,8 @@ class Builder:
 EXTRA_FIELDS = {'train': comment('Stop ends training politely when it is closed: the step is finished, the checkpoint '
                                  'written, and the reason is Stopped.', '\t') + '\tStop <-chan struct{}\n'}
 SCHEMAS = {'context': ('ContextOptions', 'of a context'), 'run': ('RunOptions', 'of an estimator'),
-           'train': ('TrainOptions', 'of one training'), 'predictor': ('PredictorOptions', 'of a predictor')}
+           'train': ('TrainOptions', 'of one training'), 'predictor': ('PredictorOptions', 'of a predictor'),
+           'cluster': ('ClusterOptions', 'of a strategy of several processes')}
 
 
 def option_choices(schemas):

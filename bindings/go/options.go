@@ -44,6 +44,14 @@ const (
 	GradientDtypeBf16 GradientDtype = "bf16"
 )
 
+// WorkerInput is a choice of the option worker_input.
+type WorkerInput string
+
+const (
+	WorkerInputWhole WorkerInput = "whole"
+	WorkerInputOwn   WorkerInput = "own"
+)
+
 // ContextOptions are the options of a context; the zero value means the defaults.
 type ContextOptions struct {
 	// The backend whose devices the context has: cuda, hip, cpu, reference; empty = the GPUs, where a backend for
@@ -166,6 +174,9 @@ type RunOptions struct {
 	RawWeights bool
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool
+	// How long a replica waits for another one, or a worker for another process, before the training is given up
+	// with an error that names whom it waits for. Default: 600000.
+	CollectiveTimeoutMs int64
 }
 
 func (o RunOptions) schema() string { return "run" }
@@ -218,6 +229,44 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.KeepGradients {
 		raw.Options_set_bool(handle, "keep_gradients", o.KeepGradients)
+	}
+	if o.CollectiveTimeoutMs != 0 {
+		raw.Options_set_i64(handle, "collective_timeout_ms", o.CollectiveTimeoutMs)
+	}
+}
+
+// ClusterOptions are the options of a strategy of several processes; the zero value means the defaults.
+type ClusterOptions struct {
+	// The address of each worker, host:port, with commas between them; the first is where all meet.
+	Workers string
+	// The number of this worker in that list.
+	Worker int64
+	// Devices of this worker, with commas between them, such as cpu:0,cpu:1; empty = every device of the context.
+	Devices string
+	// whole: every worker is given the same data and computes its rows of each batch. own: every worker is given
+	// data of its own, and its batches are parts of the global ones. Default: whole.
+	WorkerInput WorkerInput
+	// How long a worker waits for the others when training starts. Default: 300000.
+	ConnectTimeoutMs int64
+}
+
+func (o ClusterOptions) schema() string { return "cluster" }
+
+func (o ClusterOptions) fill(handle uintptr) {
+	if o.Workers != "" {
+		raw.Options_set_string(handle, "workers", o.Workers)
+	}
+	if o.Worker != 0 {
+		raw.Options_set_i64(handle, "worker", o.Worker)
+	}
+	if o.Devices != "" {
+		raw.Options_set_string(handle, "devices", o.Devices)
+	}
+	if o.WorkerInput != "" {
+		raw.Options_set_string(handle, "worker_input", string(o.WorkerInput))
+	}
+	if o.ConnectTimeoutMs != 0 {
+		raw.Options_set_i64(handle, "connect_timeout_ms", o.ConnectTimeoutMs)
 	}
 }
 

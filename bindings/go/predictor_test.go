@@ -183,6 +183,21 @@ func TestContextsAndStrategies(t *testing.T) {
 	if count, id := strategy.InputPipelineCount(), strategy.InputPipelineID(); count != 1 || id != 0 {
 		t.Error(count, id)
 	}
+	workers := must[*Strategy](t)(MultiWorker(c, ClusterOptions{Workers: "a.invalid:1,b.invalid:1", Worker: 1,
+		Devices: "reference:1", WorkerInput: WorkerInputOwn}))
+	closed(t, workers)
+	if got := fmt.Sprint(workers.ReplicaCount(), workers.WorkerCount(), workers.WorkerIndex(), workers.Devices(),
+		workers.InputPipelineCount(), workers.InputPipelineID()); got != "2 2 1 [reference:1] 2 1" {
+		t.Error(got)
+	}
+	if _, err := MultiWorker(c, ClusterOptions{Workers: "a.invalid:1", Worker: 1}); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	t.Setenv("TF_CONFIG", `{"cluster": {"worker": ["a.invalid:1"]}, "task": {"type": "boss", "index": 0}}`)
+	if _, err := MultiWorkerFromEnvironment(c, ClusterOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "TF_CONFIG.task.type") {
+		t.Error(err)
+	}
 	if got := fmt.Sprint(strategy.Devices()); got != "[reference:2 reference:0]" {
 		t.Error(got)
 	}

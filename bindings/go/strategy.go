@@ -46,6 +46,29 @@ func Mirrored(context *Context, devices ...string) (*Strategy, error) {
 	})
 }
 
+// MultiWorker trains in several processes: P workers with k devices each give the weights that one process gives with
+// P * k. Each worker makes the same strategy, with its own number; tutti/strategy.h says what all must have in common.
+func MultiWorker(context *Context, options ClusterOptions) (*Strategy, error) {
+	return makeMultiWorker(context, options, raw.Strategy_create_multi_worker)
+}
+
+// MultiWorkerFromEnvironment is MultiWorker where the launcher (TF_CONFIG, torchrun, mpirun, srun) says who they are.
+func MultiWorkerFromEnvironment(context *Context, options ClusterOptions) (*Strategy, error) {
+	return makeMultiWorker(context, options, raw.Strategy_create_multi_worker_from_environment)
+}
+
+func makeMultiWorker(context *Context, options ClusterOptions,
+	create func(number, options uintptr, out, failure *uintptr) int32) (*Strategy, error) {
+	o, err := newOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Options_unref(o)
+	return makeStrategy(context, func(number uintptr, out, failure *uintptr) int32 {
+		return create(number, o, out, failure)
+	})
+}
+
 // joined is a list of texts as the C layer takes it: a zero byte ends each. One inside a text becomes SUBSTITUTE, as in
 // all text that goes to C.
 func joined(texts []string) []byte {
@@ -56,22 +79,44 @@ func joined(texts []string) []byte {
 	return bytes
 }
 
-// Devices are the devices of the replicas; nil when the strategy is closed.
+// Devices are the devices of the replicas of this process; nil when the strategy is closed.
 func (s *Strategy) Devices() []string {
 	var use uses
 	defer use.leave()
 	number := use.of(s.ref())
 	var devices []string
-	for i := int64(0); i < raw.Strategy_get_replica_count(number); i++ {
+	for i := int64(0); i*raw.Strategy_get_worker_count(number) < raw.Strategy_get_replica_count(number); i++ {
 		devices = append(devices, raw.Strategy_get_device(number, i))
 	}
 	return devices
 }
 
+// ReplicaCount is the number of replicas of all workers; -1 when the strategy is closed.
+func (s *Strategy) ReplicaCount() int64 {
+	var use uses
+	defer use.leave()
+	return raw.Strategy_get_replica_count(use.of(s.ref()))
+}
+
+// WorkerCount is the number of processes that train together, 1 unless the strategy is one of several; -1 when it is
+// closed.
+func (s *Strategy) WorkerCount() int64 {
+	var use uses
+	defer use.leave()
+	return raw.Strategy_get_worker_count(use.of(s.ref()))
+}
+
+// WorkerIndex is the number of this process among the workers.
+func (s *Strategy) WorkerIndex() int64 {
+	var use uses
+	defer use.leave()
+	return raw.Strategy_get_worker_index(use.of(s.ref()))
+}
+
 // InputPipelineCount tells how many inputs the run reads, and InputPipelineID which of them this process reads; -1 when
 // the strategy is closed. What a process reads is shared among all of its replicas: Pipeline.Shard by these two, before
 // shuffle and batch, gives each element to exactly one process. Sharding by the number of replicas would lose elements.
-// The strategies of this version run in one process: 1 and 0.
+// 1 and 0 unless workers have input of their own.
 func (s *Strategy) InputPipelineCount() int64 {
 	var use uses
 	defer use.leave()

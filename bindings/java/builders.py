@@ -214,7 +214,7 @@ def builder_class(kind, builders):
 
 
 SCHEMAS = {'context': 'Options of a context.', 'run': 'Options of an estimator.', 'train': 'Options of one training.',
-           'predictor': 'Options of a predictor.'}
+           'predictor': 'Options of a predictor.', 'cluster': 'Options of a strategy of several processes.'}
 
 
 def option_files():

@@ -9,6 +9,7 @@
 #define TUTTI_STRATEGY_H_
 
 #include <tutti/context.h>
+#include <tutti/options.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,21 +25,62 @@ TUTTI_API int32_t tutti_strategy_create_one_device(tutti_context *context, const
 TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const char *const *devices, int64_t count,
                                                  tutti_strategy **out, tutti_error **err);
 
+/* Several processes ("workers"), on one machine or many, train one model: P workers with k devices each give the
+ * weights that one process gives with P * k. Each makes the same strategy, with its own number. All need the same
+ * number of devices, the same build of the library, and the engine that carries messages between processes (the plug-in
+ * tutti-gloo). `options`, of the schema "cluster":
+ *   workers             "host:port,host:port": the address of each worker, the same list on all
+ *   worker              the number of this one in the list, from 0 on
+ *   devices             "cpu:0,cpu:1": of this worker; empty = every device of the context
+ *   worker_input        "whole": every worker is given the same dataset, with GLOBAL batch sizes, and computes its rows
+ *                       of each batch; a program then needs no change. "own": every worker is given data of its own
+ *                       (see tutti_strategy_get_input_pipeline_count), and a global batch is the rows of all workers'
+ *                       batches: give each batches of its part of the global size. Rows may be uneven, and a worker
+ *                       without data goes on until all are through
+ *   connect_timeout_ms  how long to wait for the other workers
+ * The function opens nothing. When a training starts, worker 0 listens at its address, and the others meet there; who
+ * does not come, cannot be reached or does not belong is named in the error. The network must be trusted: messages are
+ * neither encrypted nor signed.
+ *
+ * Training: every worker calls the same functions with the same model, options and, for "whole", data and seeds. All
+ * begin from the same checkpoint, in a model_dir that all can read, or from the same seed; worker 0 alone writes
+ * checkpoints. A goal, a stop or a cancel on one worker, and an error of its data, end the training of all at the same
+ * step. A worker that dies, or does not answer for as long as the run's option collective_timeout_ms says, is named in
+ * the error that the others return; when all are started again, they go on from the last checkpoint. With worker_input
+ * "own" they begin a new pass over it then.
+ *
+ * Not in this version: GPUs that are connected across machines (sums go by way of the host), and evaluation and
+ * prediction over several workers (each does all of it on its own devices). */
+TUTTI_API int32_t tutti_strategy_create_multi_worker(tutti_context *context, const tutti_options *options,
+                                                     tutti_strategy **out, tutti_error **err);
+
+/* The same, where the launcher says who the workers are: by TF_CONFIG, by MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE
+ * (torchrun), by OMPI_COMM_WORLD_RANK and _SIZE (mpirun; MASTER_ADDR too unless all run on one machine), or by
+ * SLURM_PROCID and the step's node list (srun), the first of these that is set. `options` as above, without workers and
+ * worker; NULL = as they are by default. NOT_FOUND where nothing is set, else an error that names variable and key. */
+TUTTI_API int32_t tutti_strategy_create_multi_worker_from_environment(tutti_context *context,
+                                                                      const tutti_options *options,
+                                                                      tutti_strategy **out, tutti_error **err);
+
 TUTTI_API void tutti_strategy_ref(tutti_strategy *strategy);
 TUTTI_API void tutti_strategy_unref(tutti_strategy *strategy);
 
-/* The number of replicas; -1 when `strategy` is not a strategy handle. */
+/* The number of replicas, of all workers; -1 when `strategy` is not a strategy handle. */
 TUTTI_API int64_t tutti_strategy_get_replica_count(const tutti_strategy *strategy);
+/* The number of workers, 1 for a strategy of one process, and of this process among them; -1 when `strategy` is not a
+ * strategy handle. */
+TUTTI_API int64_t tutti_strategy_get_worker_count(const tutti_strategy *strategy);
+TUTTI_API int64_t tutti_strategy_get_worker_index(const tutti_strategy *strategy);
 /* For input that is divided among processes: how many inputs the run reads, and the number of the one that this process
  * reads; -1 when `strategy` is not a strategy handle. What a process reads is shared among all of its replicas, so
  *   tutti_pipeline_shard(pipeline, tutti_strategy_get_input_pipeline_count(strategy),
  *                        tutti_strategy_get_input_pipeline_id(strategy));
  * before shuffle and batch gives each element to exactly one process, for any number of devices. Do not shard by the
- * number of replicas: with several of them in a process, elements would be lost. The strategies of this version run in
- * one process: 1 and 0. */
+ * number of replicas: with several of them in a process, elements would be lost. 1 and 0 but for strategies of several
+ * workers whose option worker_input is "own": there the number of workers, and of this one. */
 TUTTI_API int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy);
 TUTTI_API int64_t tutti_strategy_get_input_pipeline_id(const tutti_strategy *strategy);
-/* The device of a replica; NULL when out of range. */
+/* The device of a replica of this process; NULL when out of range. */
 TUTTI_API const char *tutti_strategy_get_device(const tutti_strategy *strategy, int64_t replica);
 
 /* A context, lent, whose default strategy is this one: what is made from it uses the strategy without being told. */

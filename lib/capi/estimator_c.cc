@@ -61,6 +61,7 @@ Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
   config.device_prefetch = options.i64("device_prefetch");
   config.logical_replicas = options.i64("logical_replicas");
   config.threads_per_replica = options.i64("threads_per_replica");
+  config.collective_timeout_ms = options.i64("collective_timeout_ms");
   config.keep_gradients = options.flag("keep_gradients");
   config.raw_weights = options.flag("raw_weights");
   TUTTI_ASSIGN(config.all_reduce, distribute::all_reduce_choice(options.text("all_reduce")));

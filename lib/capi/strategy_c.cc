@@ -3,6 +3,9 @@
 
 #include "base/text.h"
 #include "capi/guard.h"
+#include "capi/options_c.h"
+#include "distribute/multi_worker_strategy.h"
+#include "runtime/engine_list.h"
 
 namespace tutti::impl::capi {
 
@@ -43,6 +46,49 @@ Result<int32_t> find_device(const ContextCore &core, const char *name) {
 
 Status emit_strategy(const ContextObject &context, distribute::StrategyRef strategy, tutti_strategy **out) {
   return emit(base::make_ref<StrategyObject>(context.core(), std::move(strategy)), strategy_handles, out);
+}
+
+/// The devices of a list, or all.
+Result<std::vector<distribute::DeviceChoice>> listed_devices(const ContextCore &core, const std::string &list) {
+  std::vector<distribute::DeviceChoice> chosen;
+  for (int32_t i = 0; list.empty() && i < core.backend->device_count(); ++i)
+    chosen.push_back({core.backend, i});
+  for (const std::string &part : list.empty() ? std::vector<std::string>() : base::split(list, ',')) {
+    TUTTI_ASSIGN(const int32_t index, find_device(core, std::string(base::trim(part)).c_str()));
+    chosen.push_back({core.backend, index});
+  }
+  return chosen;
+}
+
+Result<distribute::Cluster> listed_workers(const ResolvedOptions &options) {
+  std::vector<std::string> addresses;
+  for (const std::string &part : base::split(options.text("workers"), ','))
+    addresses.emplace_back(base::trim(part));
+  if (options.text("workers").empty()) return base::invalid_argument("the option workers lists no worker");
+  return distribute::Cluster::make(std::move(addresses), static_cast<int32_t>(options.i64("worker")));
+}
+
+Result<distribute::Cluster> workers_from_environment(const ResolvedOptions &options) {
+  for (const char *key : {"workers", "worker"}) {
+    if (options.was_set(key))
+      return base::invalid_argument("the option ", key, " is set, and so the environment is not asked");
+  }
+  return distribute::Cluster::from_environment();
+}
+
+Status create_multi_worker(tutti_context *context, const tutti_options *options,
+                           Result<distribute::Cluster> (*find_workers)(const ResolvedOptions &), tutti_strategy **out) {
+  TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
+  TUTTI_ASSIGN(const ResolvedOptions resolved, resolve(options, "cluster"));
+  TUTTI_ASSIGN(auto devices, listed_devices(*owner->core(), resolved.text("devices")));
+  TUTTI_ASSIGN(distribute::Cluster cluster, find_workers(resolved));
+  distribute::MultiWorkerOptions with;
+  with.open_engine = [] { return runtime::open_engine("gloo"); };
+  with.build_id = backend::build_id();
+  with.connect_timeout_ms = resolved.i64("connect_timeout_ms");
+  with.divides_input = resolved.text("worker_input") == "own";
+  TUTTI_ASSIGN(auto strategy, distribute::multi_worker(std::move(cluster), std::move(devices), std::move(with)));
+  return emit_strategy(*owner, std::move(strategy), out);
 }
 
 }  // namespace
@@ -86,11 +132,37 @@ int32_t tutti_strategy_create_mirrored(tutti_context *context, const char *const
   });
 }
 
+int32_t tutti_strategy_create_multi_worker(tutti_context *context, const tutti_options *options, tutti_strategy **out,
+                                           tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    return create_multi_worker(context, options, listed_workers, out);
+  });
+}
+
+int32_t tutti_strategy_create_multi_worker_from_environment(tutti_context *context, const tutti_options *options,
+                                                            tutti_strategy **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    return create_multi_worker(context, options, workers_from_environment, out);
+  });
+}
+
 TUTTI_DEFINE_COUNTING(strategy, strategy_handles)
 
 int64_t tutti_strategy_get_replica_count(const tutti_strategy *strategy) {
   const Ref<StrategyObject> object = peek(strategy, strategy_handles);
-  return object ? object->strategy()->replica_count() : -1;
+  return object ? object->strategy()->replicas_in_all() : -1;
+}
+
+int64_t tutti_strategy_get_worker_count(const tutti_strategy *strategy) {
+  const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+  return object ? object->strategy()->workers().count : -1;
+}
+
+int64_t tutti_strategy_get_worker_index(const tutti_strategy *strategy) {
+  const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+  return object ? object->strategy()->workers().index : -1;
 }
 
 int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy) {

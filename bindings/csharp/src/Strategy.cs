@@ -39,7 +39,66 @@ namespace Tutti
             }
         }
 
-        /// <summary>The devices of the replicas.</summary>
+        /// <summary>Several processes, each with the same strategy but for its number: P workers with k devices each
+        /// give the weights that one process gives with P * k. See tutti/strategy.h for what all must have in
+        /// common.</summary>
+        public static Strategy MultiWorker(ClusterOptions options, Context context = null)
+        {
+            using (var use = new Uses())
+            using (var native = new NativeOptions(options))
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.strategy_create_multi_worker(use.Of(context), native.Number, out number, out failure),
+                    failure);
+                return new Strategy(number);
+            }
+        }
+
+        /// <summary>The same where the launcher (TF_CONFIG, torchrun, mpirun, srun) says who the workers
+        /// are.</summary>
+        public static Strategy MultiWorkerFromEnvironment(ClusterOptions options = null, Context context = null)
+        {
+            using (var use = new Uses())
+            using (var native = new NativeOptions(options ?? new ClusterOptions()))
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.strategy_create_multi_worker_from_environment(use.Of(context), native.Number,
+                    out number, out failure), failure);
+                return new Strategy(number);
+            }
+        }
+
+        /// <summary>The number of replicas of all workers.</summary>
+        public long ReplicaCount
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.strategy_get_replica_count(use.Of(this));
+            }
+        }
+
+        /// <summary>The number of processes that train together; 1 unless the strategy is one of several.</summary>
+        public long WorkerCount
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.strategy_get_worker_count(use.Of(this));
+            }
+        }
+
+        /// <summary>The number of this process among the workers.</summary>
+        public long WorkerIndex
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return Raw.strategy_get_worker_index(use.Of(this));
+            }
+        }
+
+        /// <summary>The devices of the replicas of this process.</summary>
         public IReadOnlyList<string> Devices
         {
             get
@@ -48,7 +107,8 @@ namespace Tutti
                 {
                     IntPtr number = use.Of(this);
                     var devices = new List<string>();
-                    for (long i = 0; i < Raw.strategy_get_replica_count(number); i++)
+                    long count = Raw.strategy_get_replica_count(number) / Raw.strategy_get_worker_count(number);
+                    for (long i = 0; i < count; i++)
                         devices.Add(Raw.strategy_get_device(number, i));
                     return devices;
                 }
@@ -57,8 +117,8 @@ namespace Tutti
 
         /// <summary>How many inputs the run reads. What a process reads is shared among all of its replicas:
         /// <see cref="Pipeline.Shard"/> by this number and <see cref="InputPipelineId"/>, before shuffle and batch,
-        /// gives each element to exactly one process. Sharding by the number of replicas would lose elements. The
-        /// strategies of this version run in one process: 1 and 0.</summary>
+        /// gives each element to exactly one process. Sharding by the number of replicas would lose elements. 1 unless
+        /// workers have input of their own.</summary>
         public long InputPipelineCount
         {
             get

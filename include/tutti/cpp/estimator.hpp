@@ -35,7 +35,22 @@ class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti
     return detail::make<Strategy>(
         [&](auto **out, auto **err) { return tutti_strategy_create_mirrored(context, names.data(), count, out, err); });
   }
+  /// Over several processes; `options` of the schema "cluster".
+  static Strategy multi_worker(const Options &options, tutti_context *context = nullptr) {
+    return detail::make<Strategy>(
+        [&](auto **out, auto **err) { return tutti_strategy_create_multi_worker(context, options.get(), out, err); });
+  }
+  /// The same as the launcher has said in the environment; `options` may be null.
+  static Strategy multi_worker_from_environment(const tutti_options *options = nullptr,
+                                                tutti_context *context = nullptr) {
+    return detail::make<Strategy>([&](auto **out, auto **err) {
+      return tutti_strategy_create_multi_worker_from_environment(context, options, out, err);
+    });
+  }
+  /// Of all workers.
   int64_t replica_count() const { return tutti_strategy_get_replica_count(get()); }
+  int64_t worker_count() const { return tutti_strategy_get_worker_count(get()); }
+  int64_t worker_index() const { return tutti_strategy_get_worker_index(get()); }
   /// What to divide input by where several processes train together; never by replicas.
   int64_t input_pipeline_count() const { return tutti_strategy_get_input_pipeline_count(get()); }
   int64_t input_pipeline_id() const { return tutti_strategy_get_input_pipeline_id(get()); }

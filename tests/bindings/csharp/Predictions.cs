@@ -159,6 +159,19 @@ namespace Tutti.Tests
                 Check.Same(new[] { "reference:2", "reference:0" }, two.Devices);
                 Check.Equal("1 0", two.InputPipelineCount + " " + two.InputPipelineId);
                 Check.Equal(1, first.Devices.Count);
+                var cluster = new ClusterOptions
+                {
+                    Workers = "a.invalid:1,b.invalid:1", Worker = 1, Devices = "reference:1",
+                    WorkerInput = WorkerInput.Own
+                };
+                using (Strategy workers = Strategy.MultiWorker(cluster, context))
+                {
+                    Check.Equal("2 2 1", workers.ReplicaCount + " " + workers.WorkerCount + " " + workers.WorkerIndex);
+                    Check.Equal("2 1", workers.InputPipelineCount + " " + workers.InputPipelineId);
+                    Check.Same(new[] { "reference:1" }, workers.Devices);
+                }
+                // The launcher says it, so the options may not.
+                Check.Fails(ErrorCode.InvalidArgument, () => Strategy.MultiWorkerFromEnvironment(cluster, context));
                 Check.Equal(3, scope.DescribeDevices().Count);
                 context.StartProfile();
                 Check.Fails(ErrorCode.FailedPrecondition, () => scope.StartProfile());

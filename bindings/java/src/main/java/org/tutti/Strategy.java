@@ -49,7 +49,70 @@ public final class Strategy extends NativeObject {
         }
     }
 
-    /** The devices of the replicas.
+    /** Several processes, each with the same strategy but for its number: P workers with k devices each give the
+     * weights that one process gives with P * k. See tutti/strategy.h for what all must have in common.
+     *
+     * @param context whose devices; null = the default context
+     * @param options who the workers are
+     * @return the strategy
+     */
+    public static Strategy multiWorker(Context context, ClusterOptions options) {
+        try (Use use = new Use(); Options.Native cluster = new Options.Native(options)) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_create_multi_worker(use.of(context), cluster.number, out, failure),
+                failure);
+            return new Strategy(out[0]);
+        }
+    }
+
+    /** The same where the launcher (TF_CONFIG, torchrun, mpirun, srun) says who the workers are.
+     *
+     * @param context whose devices; null = the default context
+     * @param options null = the defaults
+     * @return the strategy
+     */
+    public static Strategy multiWorkerFromEnvironment(Context context, ClusterOptions options) {
+        try (Use use = new Use(); Options.Native cluster = new Options.Native(options)) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_create_multi_worker_from_environment(use.of(context), cluster.number, out,
+                failure), failure);
+            return new Strategy(out[0]);
+        }
+    }
+
+    /** The number of replicas of all workers.
+     *
+     * @return their number
+     */
+    public long replicaCount() {
+        try (Use use = new Use()) {
+            return Raw.strategy_get_replica_count(use.of(this));
+        }
+    }
+
+    /** The number of processes that train together.
+     *
+     * @return their number, 1 unless the strategy is one of several
+     */
+    public long workerCount() {
+        try (Use use = new Use()) {
+            return Raw.strategy_get_worker_count(use.of(this));
+        }
+    }
+
+    /** The number of this process among the workers.
+     *
+     * @return its number, from 0 on
+     */
+    public long workerIndex() {
+        try (Use use = new Use()) {
+            return Raw.strategy_get_worker_index(use.of(this));
+        }
+    }
+
+    /** The devices of the replicas of this process.
      *
      * @return their names
      */
@@ -57,7 +120,8 @@ public final class Strategy extends NativeObject {
         try (Use use = new Use()) {
             long number = use.of(this);
             List<String> devices = new ArrayList<>();
-            for (long i = 0; i < Raw.strategy_get_replica_count(number); i++) {
+            long count = Raw.strategy_get_replica_count(number) / Raw.strategy_get_worker_count(number);
+            for (long i = 0; i < count; i++) {
                 devices.add(Raw.strategy_get_device(number, i));
             }
             return devices;
@@ -66,9 +130,9 @@ public final class Strategy extends NativeObject {
 
     /** How many inputs the run reads. What a process reads is shared among all of its replicas: {@link Pipeline#shard}
      * by this number and {@link #inputPipelineId}, before shuffle and batch, gives each element to exactly one process.
-     * Sharding by the number of replicas would lose elements. The strategies of this version run in one process.
+     * Sharding by the number of replicas would lose elements.
      *
-     * @return their number: 1
+     * @return their number, 1 unless workers have input of their own
      */
     public long inputPipelineCount() {
         try (Use use = new Use()) {

@@ -416,6 +416,19 @@ public class DataTest {
             assertTrue(scope.stopProfile().contains("\"devices\":[]"));
             assertEquals(Code.FAILED_PRECONDITION, Toy.failure(context::stopProfile).code());
             assertEquals(1, first.devices().size());
+            ClusterOptions cluster = new ClusterOptions().workers("a.invalid:1,b.invalid:1").worker(1)
+                .devices("reference:1").workerInput(WorkerInput.OWN);
+            try (Strategy workers = Strategy.multiWorker(context, cluster)) {
+                assertEquals(2, workers.replicaCount());
+                assertEquals(2, workers.workerCount());
+                assertEquals(1, workers.workerIndex());
+                assertEquals(2, workers.inputPipelineCount());
+                assertEquals(1, workers.inputPipelineId());
+                assertEquals(List.of("reference:1"), workers.devices());
+            }
+            // The launcher says it, so the options may not.
+            assertEquals(Code.INVALID_ARGUMENT,
+                Toy.failure(() -> Strategy.multiWorkerFromEnvironment(context, cluster)).code());
         }
         assertTrue(new RunOptions().seed(1L << 40).toJson().contains(String.valueOf(1L << 40)));
         assertEquals(3, Options.keys("train").size());

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Estimators on several processes: the program starts itself as workers, with the environment that a launcher gives. */
+#include <arpa/inet.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capi_testing.h"
+
+extern char **environ;
+
+enum { MOST_WORKERS = 3, ROWS = 61, BATCH = 8, EPOCHS = 3, LIMIT_SECONDS = 90 };
+
+/* ---- a worker: multi_worker_test SCENARIO DIRECTORY ---- */
+
+/* What a worker leaves in DIRECTORY/<number>, and what one process leaves in memory. */
+struct trained {
+  int32_t code, reason;
+  int64_t step, examples, replicas, workers, worker;
+  float kernel[4 * 8];
+  char error[400];
+};
+
+struct watch {
+  const char *scenario;
+  int64_t worker;
+};
+
+static int32_t at_step(void *user, const tutti_hook_event *event, tutti_error **err) {
+  const struct watch *watch = user;
+  if (tutti_hook_event_get_kind(event) != TUTTI_EVENT_STEP || watch->worker != 1) return TUTTI_OK;
+  if (tutti_hook_event_get_step(event) != 10) return TUTTI_OK;
+  if (strcmp(watch->scenario, "kill") == 0) raise(SIGKILL);
+  if (strcmp(watch->scenario, "hang") == 0) sleep(9);
+  if (strcmp(watch->scenario, "stop") == 0) return TUTTI_HOOK_STOP;
+  if (strcmp(watch->scenario, "hook_error") == 0)
+    return tutti_error_set(err, TUTTI_DATA_LOSS, "the hook is broken"), TUTTI_DATA_LOSS;
+  return TUTTI_OK;
+}
+
+static void keep_error(struct trained *trained, tutti_error *err) {
+  if (err == NULL) return;
+  snprintf(trained->error, sizeof trained->error, "%s", tutti_error_get_text(err));
+  tutti_error_unref(err);
+}
+
+static int32_t train_on(tutti_strategy *strategy, const char *scenario, const char *model_dir,
+                        struct trained *trained) {
+  struct watch watch = {scenario, tutti_strategy_get_worker_index(strategy)};
+  char json[200];
+  snprintf(json, sizeof json,
+           "{\"seed\": 5, \"model_dir\": \"%s\", \"save_checkpoints_steps\": %d, \"collective_timeout_ms\": %d}",
+           model_dir, model_dir[0] != '\0' ? 4 : 0, strcmp(scenario, "hang") == 0 ? 4000 : 60000);
+  tutti_options *run = make_options("run", json);
+  snprintf(json, sizeof json, "{\"epochs\": %d}", EPOCHS);
+  tutti_options *options = make_options("train", json);
+  tutti_hooks *hooks = NULL;
+  tutti_error *err = NULL;
+  tutti_estimator *estimator = NULL;
+  tutti_result *result = NULL;
+  tutti_tensor *kernel = NULL;
+  tutti_context *context = tutti_strategy_get_context(strategy);
+  tutti_pipeline *pipeline = toy_rows(context, ROWS);
+  tutti_dataset *dataset = NULL;
+  trained->replicas = tutti_strategy_get_replica_count(strategy);
+  trained->workers = tutti_strategy_get_worker_count(strategy);
+  trained->worker = watch.worker;
+  tutti_pipeline_batch(pipeline, BATCH, NULL);
+  int32_t code = tutti_pipeline_build(pipeline, &dataset, &err);
+  if (code == TUTTI_OK) code = tutti_hooks_create(&hooks, &err);
+  if (code == TUTTI_OK) code = tutti_hooks_add(hooks, at_step, &watch, NULL, 1, &err);
+  if (code == TUTTI_OK) code = tutti_estimator_create(context, toy_model, NULL, NULL, strategy, run, &estimator, &err);
+  if (code == TUTTI_OK) code = tutti_estimator_train(estimator, dataset, options, hooks, NULL, &result, &err);
+  if (code == TUTTI_OK) {
+    trained->reason = tutti_result_get_reason(result);
+    trained->step = tutti_result_get_step(result);
+    trained->examples = tutti_result_get_examples(result);
+    code = tutti_estimator_read_variable(estimator, "dense/kernel", &kernel, &err);
+  }
+  if (code == TUTTI_OK) {
+    const int64_t bytes = tutti_tensor_get_size_bytes(kernel);
+    memcpy(trained->kernel, tutti_tensor_get_data(kernel), (size_t)(bytes < 128 ? bytes : 128));
+  }
+  trained->code = code;
+  keep_error(trained, err);
+  tutti_tensor_unref(kernel);
+  tutti_result_unref(result);
+  tutti_estimator_unref(estimator);
+  tutti_hooks_unref(hooks);
+  tutti_options_unref(run);
+  tutti_options_unref(options);
+  tutti_dataset_unref(dataset);
+  tutti_pipeline_unref(pipeline);
+  return code;
+}
+
+static int worker_main(const char *scenario, const char *directory) {
+  struct trained trained = {.worker = atoi(getenv("WORKER_TESTED"))};
+  tutti_options *devices = make_options("context", "{\"logical_devices\": 2, \"backend\": \"reference\"}");
+  tutti_options *cluster = make_options("cluster", "{\"connect_timeout_ms\": 60000}");
+  tutti_context *context = NULL;
+  tutti_strategy *strategy = NULL;
+  tutti_error *err = NULL;
+  char path[200];
+  snprintf(path, sizeof path, "%s/model", directory);
+  const char *model_dir = strcmp(scenario, "plain") == 0 ? "" : path;
+  int32_t code = tutti_context_create(devices, &context, &err);
+  if (code == TUTTI_OK) code = tutti_strategy_create_multi_worker_from_environment(context, cluster, &strategy, &err);
+  trained.code = code;
+  keep_error(&trained, err);
+  if (code == TUTTI_OK) code = train_on(strategy, scenario, model_dir, &trained);
+  tutti_strategy_unref(strategy);
+  tutti_context_unref(context);
+  tutti_options_unref(devices);
+  tutti_options_unref(cluster);
+  snprintf(path, sizeof path, "%s/%s", directory, getenv("WORKER_TESTED"));
+  FILE *file = fopen(path, "wb");
+  if (file == NULL || fwrite(&trained, sizeof trained, 1, file) != 1 || fclose(file) != 0) return 3;
+  return code == TUTTI_OK ? 0 : 1;
+}
+
+/* ---- starting workers ---- */
+
+static int free_port(void) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof address;
+  int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(bind(descriptor, (struct sockaddr *)&address, length), 0);
+  assert_int_equal(getsockname(descriptor, (struct sockaddr *)&address, &length), 0);
+  close(descriptor);
+  return ntohs(address.sin_port);
+}
+
+/* Kills whoever is not through at the limit. The exit codes, 128 + the signal for the killed. */
+static void wait_for(const pid_t *children, int count, int *codes) {
+  const time_t end = time(NULL) + LIMIT_SECONDS;
+  for (int w = 0; w < count; w++) {
+    int status = 0;
+    while (waitpid(children[w], &status, WNOHANG) == 0) {
+      sleep_microseconds(2000);
+      if (time(NULL) > end) kill(children[w], SIGKILL);
+    }
+    codes[w] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+}
+
+/* Runs the scenario on `count` workers and reads what they left. */
+static void run_workers(const char *scenario, const char *directory, int count, int *codes, struct trained *all) {
+  pid_t children[MOST_WORKERS];
+  char config[300], addresses[120] = "", number[16];
+  for (int w = 0; w < count; w++)
+    snprintf(addresses + strlen(addresses), sizeof addresses - strlen(addresses), "%s\"127.0.0.1:%d\"",
+             w > 0 ? ", " : "", free_port());
+  for (int w = 0; w < count; w++) {
+    snprintf(config, sizeof config,
+             "{\"cluster\": {\"worker\": [%s]}, \"task\": {\"type\": \"worker\", \"index\": %d}}", addresses, w);
+    snprintf(number, sizeof number, "%d", w);
+    setenv("TF_CONFIG", config, 1);
+    setenv("WORKER_TESTED", number, 1);
+    char *arguments[] = {(char *)"multi_worker_test", (char *)scenario, (char *)directory, NULL};
+    assert_int_equal(posix_spawn(&children[w], "/proc/self/exe", NULL, NULL, arguments, environ), 0);
+  }
+  unsetenv("TF_CONFIG");
+  wait_for(children, count, codes);
+  for (int w = 0; w < count; w++) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/%d", directory, w);
+    memset(&all[w], 0, sizeof all[w]);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) continue;
+    assert_int_equal(fread(&all[w], sizeof all[w], 1, file), 1);
+    fclose(file);
+    remove(path);
+  }
+}
+
+static struct trained train_alone(int replicas) {
+  char json[80];
+  snprintf(json, sizeof json, "{\"logical_devices\": %d, \"backend\": \"reference\"}", replicas);
+  tutti_options *devices = make_options("context", json);
+  tutti_context *context = NULL;
+  tutti_strategy *strategy = NULL;
+  struct trained trained = {0};
+  assert_ok(tutti_context_create(devices, &context, &err));
+  assert_ok(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err));
+  assert_int_equal(train_on(strategy, "plain", "", &trained), TUTTI_OK);
+  tutti_strategy_unref(strategy);
+  tutti_context_unref(context);
+  tutti_options_unref(devices);
+  return trained;
+}
+
+static void assert_same_training(const struct trained *got, const struct trained *expected) {
+  assert_string_equal(got->error, "");
+  assert_int_equal(got->reason, expected->reason);
+  assert_int_equal(got->step, expected->step);
+  assert_int_equal(got->replicas, expected->replicas);
+  for (int i = 0; i < 32; i++)
+    assert_true(fabsf(got->kernel[i] - expected->kernel[i]) <= 1e-4f * (1 + fabsf(expected->kernel[i])));
+}
+
+/* ---- tests ---- */
+
+static void test_processes_train_as_one(void **state) {
+  (void)state;
+  for (int count = 2; count <= 3; count++) {
+    char directory[64];
+    make_directory(directory);
+    struct trained all[MOST_WORKERS], alone = train_alone(2 * count);
+    int codes[MOST_WORKERS];
+    run_workers("plain", directory, count, codes, all);
+    for (int w = 0; w < count; w++) {
+      assert_same_training(&all[w], &alone);
+      assert_int_equal(codes[w], 0);
+      assert_int_equal(all[w].examples, alone.examples);
+      assert_int_equal(all[w].workers, count);
+      assert_int_equal(all[w].worker, w);
+      assert_memory_equal(all[w].kernel, all[0].kernel, sizeof all[0].kernel);
+    }
+    remove_directory(directory);
+  }
+}
+
+/* Worker 1 is killed at step 10; the others name it, and all go on from the checkpoint when they are started again. */
+static void test_a_killed_worker_and_a_restart(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS], alone = train_alone(4);
+  int codes[MOST_WORKERS];
+  run_workers("kill", directory, 2, codes, all);
+  assert_int_equal(codes[1], 128 + SIGKILL);
+  assert_int_equal(codes[0], 1);
+  assert_contains(all[0].error, "worker 1 (127.0.0.1:");
+  run_workers("go_on", directory, 2, codes, all);
+  for (int w = 0; w < 2; w++) {
+    assert_same_training(&all[w], &alone);
+    assert_memory_equal(all[w].kernel, all[0].kernel, sizeof all[0].kernel);
+    /* Not from the beginning. */
+    assert_true(all[w].examples < alone.examples);
+  }
+  remove_directory(directory);
+}
+
+static void test_a_worker_that_hangs_is_named(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS];
+  int codes[MOST_WORKERS];
+  run_workers("hang", directory, 2, codes, all);
+  assert_int_equal(all[0].code, TUTTI_DEADLINE_EXCEEDED);
+  assert_contains(all[0].error, "worker 0 waited 4000 ms for worker 1 (127.0.0.1:");
+  remove_directory(directory);
+}
+
+static void test_a_stop_of_one_stops_all(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS];
+  int codes[MOST_WORKERS];
+  run_workers("stop", directory, 3, codes, all);
+  for (int w = 0; w < 3; w++) {
+    assert_string_equal(all[w].error, "");
+    assert_int_equal(all[w].reason, TUTTI_REASON_STOPPED);
+    assert_int_equal(all[w].step, 10);
+  }
+  remove_directory(directory);
+}
+
+static void test_an_error_of_one_reaches_all(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS];
+  int codes[MOST_WORKERS];
+  run_workers("hook_error", directory, 2, codes, all);
+  assert_contains(all[1].error, "the hook is broken");
+  assert_contains(all[0].error, "worker 1 (127.0.0.1:");
+  assert_contains(all[0].error, "the hook is broken");
+  remove_directory(directory);
+}
+
+static void expect_refusal(const char *json, int32_t code, const char *needle) {
+  tutti_options *options = make_options("cluster", json);
+  tutti_strategy *strategy = NULL;
+  assert_error(code, needle, tutti_strategy_create_multi_worker(NULL, options, &strategy, &err));
+  assert_null(strategy);
+  tutti_options_unref(options);
+}
+
+static void test_mistakes(void **state) {
+  (void)state;
+  expect_refusal("{}", TUTTI_INVALID_ARGUMENT, "lists no worker");
+  expect_refusal("{\"workers\": \"a:1,a:1\"}", TUTTI_INVALID_ARGUMENT, "listed twice");
+  expect_refusal("{\"workers\": \"a\"}", TUTTI_INVALID_ARGUMENT, "host:port");
+  expect_refusal("{\"workers\": \"a:1\", \"worker\": 1}", TUTTI_INVALID_ARGUMENT, "is 1, expected 0 to 0");
+  expect_refusal("{\"workers\": \"a:1\", \"devices\": \"tpu:0\"}", TUTTI_NOT_FOUND, "no device 'tpu:0'");
+  tutti_strategy *strategy = NULL;
+  unsetenv("TF_CONFIG");
+  assert_error(TUTTI_NOT_FOUND, "describes no cluster",
+               tutti_strategy_create_multi_worker_from_environment(NULL, NULL, &strategy, &err));
+  setenv("TF_CONFIG", "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\"}}", 1);
+  assert_error(TUTTI_INVALID_ARGUMENT, "TF_CONFIG.task.index is missing",
+               tutti_strategy_create_multi_worker_from_environment(NULL, NULL, &strategy, &err));
+  tutti_options *options = make_options("cluster", "{\"worker\": 0}");
+  assert_error(TUTTI_INVALID_ARGUMENT, "the option worker is set",
+               tutti_strategy_create_multi_worker_from_environment(NULL, options, &strategy, &err));
+  tutti_options_unref(options);
+  unsetenv("TF_CONFIG");
+}
+
+/* The others never come: who they are, and within the time that was given. */
+static void test_unreachable_workers_are_named(void **state) {
+  (void)state;
+  char json[160];
+  snprintf(json, sizeof json, "{\"workers\": \"127.0.0.1:%d,host2.invalid:2222\", \"connect_timeout_ms\": 200}",
+           free_port());
+  tutti_options *options = make_options("cluster", json);
+  tutti_strategy *strategy = NULL;
+  assert_ok(tutti_strategy_create_multi_worker(NULL, options, &strategy, &err));
+  assert_int_equal(tutti_strategy_get_worker_count(strategy), 2);
+  assert_int_equal(tutti_strategy_get_worker_index(strategy), 0);
+  struct trained trained = {0};
+  assert_int_equal(train_on(strategy, "plain", "", &trained), TUTTI_DEADLINE_EXCEEDED);
+  assert_contains(trained.error, "waited in vain for worker 1 (host2.invalid:2222)");
+  tutti_strategy_unref(strategy);
+  tutti_options_unref(options);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_processes_train_as_one),        cmocka_unit_test(test_a_killed_worker_and_a_restart),
+    cmocka_unit_test(test_a_worker_that_hangs_is_named),  cmocka_unit_test(test_a_stop_of_one_stops_all),
+    cmocka_unit_test(test_an_error_of_one_reaches_all),   cmocka_unit_test(test_mistakes),
+    cmocka_unit_test(test_unreachable_workers_are_named),
+};
+
+int main(int count, char **arguments) {
+  if (count == 3) return worker_main(arguments[1], arguments[2]);
+  return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
+}
