@@ -212,8 +212,8 @@ Status TrainerSession::renew_groups(const base::CancelToken *cancel) {
                strategy_->make_groups(setup_->devices, {.parts = setup_->parts,
                                                         .timeout_ms = options_.collective_timeout_ms,
                                                         .level = options_.level,
-                                                         .all_reduce = options_.all_reduce,
-                                                         .cancel = cancel}));
+                                                        .all_reduce = options_.all_reduce,
+                                                        .cancel = cancel}));
   group_description_ = std::move(groups.description);
   for (size_t r = 0; r < replicas_->size(); ++r)
     replicas_->replica(r).set_group(std::move(groups.ranks[r]));

@@ -269,14 +269,10 @@ void what_cannot_be_told_is_said(void **) {
 int main() {
   using namespace tutti::testing;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(estimates_are_what_is_taken),
-      cmocka_unit_test(accumulated_gradients_are_counted),
-      cmocka_unit_test(logical_replicas_are_counted),
-      cmocka_unit_test(steps_ahead_are_counted),
-      cmocka_unit_test(maps_on_devices_are_counted),
-      cmocka_unit_test(the_largest_batch_fits_a_budget),
-      cmocka_unit_test(what_cannot_be_told_is_said),
-      cmocka_unit_test(averages_are_counted),
+      cmocka_unit_test(estimates_are_what_is_taken),  cmocka_unit_test(accumulated_gradients_are_counted),
+      cmocka_unit_test(logical_replicas_are_counted), cmocka_unit_test(steps_ahead_are_counted),
+      cmocka_unit_test(maps_on_devices_are_counted),  cmocka_unit_test(the_largest_batch_fits_a_budget),
+      cmocka_unit_test(what_cannot_be_told_is_said),  cmocka_unit_test(averages_are_counted),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

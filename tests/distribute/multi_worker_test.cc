@@ -371,6 +371,17 @@ static void test_a_worker_that_gives_up_tells_why(void **) {
   assert_contains(workers.output(0).c_str(), "the disk is gone");
 }
 
+static void test_ways_to_add_up_that_workers_have_not_are_refused(void **) {
+  const Model model = assert_ok_value(build_network({}));
+  for (const auto choice : {distribute::AllReduceChoice::ring, distribute::AllReduceChoice::device}) {
+    TrainerOptions options;
+    options.all_reduce = choice;
+    const StrategyRef strategy =
+        assert_ok_value(strategy_of({.worker = 0, .workers = 1, .address = "127.0.0.1:0"}, 2, false, 1000));
+    assert_error_contains(Trainer::open(model, strategy, options), "automatic or host");
+  }
+}
+
 static void test_what_does_not_fit_is_refused(void **) {
   const struct {
     const char *scenario, *expected;
@@ -402,6 +413,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_stop_takes_effect_everywhere),
     cmocka_unit_test(tutti::testing::test_a_cancel_takes_effect_everywhere),
     cmocka_unit_test(tutti::testing::test_a_worker_that_gives_up_tells_why),
+    cmocka_unit_test(tutti::testing::test_ways_to_add_up_that_workers_have_not_are_refused),
     cmocka_unit_test(tutti::testing::test_what_does_not_fit_is_refused),
 };
 
