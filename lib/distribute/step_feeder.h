@@ -134,8 +134,8 @@ class StepFeeder {
   std::unique_lock<std::mutex> interrupt_reading();
   /// On a replica's thread: takes and looks ahead where it need not wait; whether it has looked.
   bool advance_here();
-  /// Takes the steps that are finished, looks ahead to one more; whether it has. The caller holds the iterator, like that
-  /// of the others.
+  /// Takes the steps that are finished, looks ahead to one more; whether it has. The caller holds the iterator, like
+  /// that of the others.
   bool advance(Reading how);
   /// At step ready_, or what is left of it. False when state() interrupted it, or it had to wait and may not.
   bool look_ahead(Reading how);

@@ -132,7 +132,6 @@ typedef struct tutti_buffer_table {
   void *(*device_pointer)(tutti_device_buffer *buffer);
   /// First byte as the host may read and write it, or NULL where it may not.
   void *(*host_pointer)(tutti_device_buffer *buffer);
-
   int32_t (*read)(tutti_device_buffer *buffer, uint64_t offset, void *destination, uint64_t bytes, tutti_stream *stream,
                   tutti_error_sink *sink);
   int32_t (*write)(tutti_device_buffer *buffer, uint64_t offset, const void *source, uint64_t bytes,
@@ -150,7 +149,6 @@ typedef struct tutti_stream_table {
   int32_t (*synchronize)(tutti_stream *stream, tutti_error_sink *sink);
   /// Later work on `stream` starts after `event`.
   int32_t (*wait_event)(tutti_stream *stream, tutti_event *event, tutti_error_sink *sink);
-
   int32_t (*event_create)(tutti_device *device, tutti_event **event, tutti_error_sink *sink);
   void (*event_release)(tutti_event *event);
   /// The event now stands for what has been issued on `stream` so far.
@@ -163,8 +161,7 @@ typedef struct tutti_stream_table {
   int32_t (*event_create_timed)(tutti_device *device, tutti_event **event, tutti_error_sink *sink);
   /// (optional) Nanoseconds of the device's clock between two such events, which have been reached.
   int32_t (*event_elapsed)(tutti_event *begin, tutti_event *end, int64_t *nanoseconds, tutti_error_sink *sink);
-  /// (optional) 1 when work that the stream has passed is known to have gone wrong, which synchronize() will tell, else
-  /// 0. Waits for nothing.
+  /// (optional) 1 when what synchronize() will tell is known to be an error already, else 0. Waits for nothing.
   int32_t (*has_failed)(tutti_stream *stream);
 } tutti_stream_table;
 
