@@ -100,7 +100,7 @@ Result<std::vector<std::unique_ptr<collective::Group>>> MultiWorkerStrategy::mak
 Result<ReplicaGroups> MultiWorkerStrategy::make_groups(std::span<const backend::DeviceRef> devices,
                                                        const GroupOptions &options) const {
   if (options.all_reduce != AllReduceChoice::automatic && options.all_reduce != AllReduceChoice::host) {
-    return base::invalid_argument("all_reduce is ", name(options.all_reduce),
+    return base::invalid_argument("all_reduce is ", distribute::name(options.all_reduce),
                                   "; several workers add up in the host's memory and by messages: automatic or host");
   }
   ReplicaGroups groups;

@@ -15,6 +15,12 @@ using base::Result;
 using base::Status;
 using collective::Operation;
 
+/// A key of no rows: what else it says is as it was, or 1.
+static void clear_key(size_t symbols, ShapeKey &key) {
+  key.resize(symbols, 1);
+  if (!key.empty()) key.front() = 0;
+}
+
 /// One logical replica: its partial sums, its programs and what they run with.
 struct Replica::Contributor {
   int32_t index = 0;                              // among all contributors

@@ -20,12 +20,6 @@ std::vector<double> LossHistory::list() const {
   return losses;
 }
 
-/// A key of no rows: what else it says is as it was, or 1.
-static void clear_key(size_t symbols, ShapeKey &key) {
-  key.resize(symbols, 1);
-  if (!key.empty()) key.front() = 0;
-}
-
 Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
                           RunOutcome &outcome) {
   outcome.loss_scale = command.loss_scale;
