@@ -377,7 +377,7 @@ static void test_ways_to_add_up_that_workers_have_not_are_refused(void **) {
     TrainerOptions options;
     options.all_reduce = choice;
     const StrategyRef strategy =
-        assert_ok_value(strategy_of({.worker = 0, .workers = 1, .address = "127.0.0.1:0"}, 2, false, 1000));
+        assert_ok_value(strategy_of({.worker = 0, .workers = 1, .address = "127.0.0.1:1"}, 2, false, 1000));
     assert_error_contains(Trainer::open(model, strategy, options), "automatic or host");
   }
 }
