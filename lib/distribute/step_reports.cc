@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "base/memory.h"
 
@@ -41,7 +42,8 @@ Status StepReports::open(const StatePlan &plan, backend::Device &device, int32_t
   return Status();
 }
 
-Status StepReports::begin(backend::Buffer &report) const {
+Status StepReports::begin(backend::Buffer &report) {
+  failure_ = Status();
   const std::byte yes{1};
   return report.write(ok_->offset, &yes, sizeof(yes));
 }
@@ -51,6 +53,7 @@ std::byte *StepReports::copy_of(int64_t step) {
 }
 
 Status StepReports::issue(int64_t step, const backend::Buffer &report, backend::Stream &stream) {
+  last_issued_ = step;
   TUTTI_TRY(report.read(offset_, copy_of(step), bytes_, &stream));
   return in_flight_ == 1 ? Status() : copied_[place_of(step)].record(stream);
 }
@@ -58,10 +61,18 @@ Status StepReports::issue(int64_t step, const backend::Buffer &report, backend::
 Result<StepReport> StepReports::wait(int64_t step, backend::Stream &stream) {
   if (in_flight_ == 1) {
     TUTTI_TRY(stream.synchronize());
-  } else {
-    TUTTI_TRY(copied_[place_of(step)].synchronize());
-    if (stream.has_failed()) TUTTI_TRY(stream.synchronize());
+    return read(step);
   }
+  TUTTI_TRY(copied_[place_of(step)].synchronize());
+  if (failure_.ok() && stream.has_failed()) failure_ = stream.synchronize();
+  const StepReport report = read(step);
+  // The step behind may be that far; then it is not ok.
+  const bool is_of_the_next = report.is_ok && last_issued_ > step && !read(last_issued_).is_ok;
+  if (!failure_.ok() && !is_of_the_next) return std::exchange(failure_, Status());
+  return report;
+}
+
+StepReport StepReports::read(int64_t step) {
   const std::byte *const copy = copy_of(step) - offset_;
   return StepReport{number_at(copy + loss_->offset, loss_->dtype), number_at(copy + ok_->offset, ok_->dtype) != 0};
 }

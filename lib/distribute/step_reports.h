@@ -41,18 +41,22 @@ class StepReports {
   int32_t in_flight() const { return in_flight_; }
 
   /// Lets steps go on from now, whatever those before reported; nothing is under way. `report`: that arena.
-  base::Status begin(backend::Buffer &report) const;
+  base::Status begin(backend::Buffer &report);
   base::Status issue(int64_t step, const backend::Buffer &report, backend::Stream &stream);
-  /// Also the error that a step's work has met with on the device, which may be that of the step behind.
+  /// Or the error that its work has met with on the device.
   base::Result<StepReport> wait(int64_t step, backend::Stream &stream);
 
  private:
   size_t place_of(int64_t step) const { return static_cast<size_t>(step % in_flight_); }
   std::byte *copy_of(int64_t step);
+  /// What has been copied.
+  StepReport read(int64_t step);
 
   const backend::StateEntry *loss_ = nullptr, *ok_ = nullptr;
   int64_t offset_ = 0, bytes_ = 0;  // of what is copied
   int32_t in_flight_ = 1;
+  int64_t last_issued_ = -1;
+  base::Status failure_;          // of the last step issued, which is not waited for yet
   std::vector<std::byte> alone_;  // with one in flight; else a piece of page_locked_ each
   backend::HostMemory page_locked_;
   std::array<backend::Event, kMostInFlight> copied_;
