@@ -291,4 +291,15 @@ bool LazyBackend::wait_issued(int64_t count) {
   return shared().changed.wait_for(lock, std::chrono::seconds(10), [&] { return shared().issued >= count; });
 }
 
+impl::base::Result<std::vector<impl::backend::DeviceRef>> open_lazy_devices(int32_t count, LazySettings settings) {
+  LazyBackend::begin(std::move(settings));
+  const std::string options = "{\"logical_devices\": " + std::to_string(count) + "}";
+  TUTTI_ASSIGN(const impl::backend::BackendRef made, impl::backend::Backend::create(LazyBackend::entry, options, {}));
+  std::vector<impl::backend::DeviceRef> devices(static_cast<size_t>(count));
+  for (int32_t d = 0; d < count; ++d) {
+    TUTTI_ASSIGN(devices[static_cast<size_t>(d)], made->open_device(d));
+  }
+  return devices;
+}
+
 }  // namespace tutti::testing

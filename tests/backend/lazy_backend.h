@@ -15,6 +15,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
+
+#include "backend/backend.h"
 
 namespace tutti::testing {
 
@@ -47,6 +50,9 @@ class LazyBackend {
   /// Waits until `count` copies have been issued; false after ten seconds.
   static bool wait_issued(int64_t count);
 };
+
+/// Devices of a backend with these settings, from the first on.
+impl::base::Result<std::vector<impl::backend::DeviceRef>> open_lazy_devices(int32_t count, LazySettings settings);
 
 }  // namespace tutti::testing
 

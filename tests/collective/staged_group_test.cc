@@ -23,14 +23,7 @@ static Result<std::vector<backend::DeviceRef>> lazy_devices(int32_t count, bool 
   settings.has_host_memory = false;
   settings.late = Late::everything;
   settings.has_transfers = has_transfers;
-  LazyBackend::begin(std::move(settings));
-  const std::string options = "{\"logical_devices\": " + std::to_string(count) + "}";
-  TUTTI_ASSIGN(const backend::BackendRef made, backend::Backend::create(LazyBackend::entry, options, {}));
-  std::vector<backend::DeviceRef> devices(static_cast<size_t>(count));
-  for (int32_t d = 0; d < count; ++d) {
-    TUTTI_ASSIGN(devices[static_cast<size_t>(d)], made->open_device(d));
-  }
-  return devices;
+  return open_lazy_devices(count, std::move(settings));
 }
 
 const GroupFactory &group_factory() {

@@ -30,20 +30,13 @@ using tutti::testing::host_cublaslt;
 using tutti::testing::host_cudnn;
 using tutti::testing::host_runtime;
 using tutti::testing::lower;
+using tutti::testing::numbers;
 
 namespace {
 
 // ---- a graph of one node ----
 
 using Values = std::vector<float>;
-
-/// Small whole numbers: sums are exact in any order.
-Values numbers(int64_t count, int seed) {
-  Values made(static_cast<size_t>(count));
-  for (size_t i = 0; i < made.size(); ++i)
-    made[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed)) % 11) - 5;
-  return made;
-}
 
 struct Outcome {
   std::string kernel;  // empty: the library has nothing

@@ -26,18 +26,11 @@ using tensor::DType;
 using tutti::testing::host_cublaslt;
 using tutti::testing::host_runtime;
 using tutti::testing::lower;
+using tutti::testing::numbers;
 
 namespace {
 
 using Values = std::vector<float>;
-
-/// Small whole numbers: sums are exact in any order.
-Values numbers(int64_t count, int seed) {
-  Values made(static_cast<size_t>(count));
-  for (size_t i = 0; i < made.size(); ++i)
-    made[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed)) % 11) - 5;
-  return made;
-}
 
 /// The kernels of a graph as GPUs compute it, with what follows the first product as its tail.
 struct TailOutcome {

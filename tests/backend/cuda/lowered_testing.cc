@@ -62,6 +62,13 @@ void fail_for(const std::string &line) { fail_msg("%s", line.c_str()); }
 
 }  // namespace
 
+std::vector<float> numbers(int64_t count, int seed) {
+  std::vector<float> made(static_cast<size_t>(count));
+  for (size_t i = 0; i < made.size(); ++i)
+    made[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed)) % 11) - 5;
+  return made;
+}
+
 HostTrials::HostTrials() : trials(no_cache(), host_memory(), fail_for) {}
 
 HostProbes::HostProbes() : probes(no_cache(), host_memory(), fail_for) {}

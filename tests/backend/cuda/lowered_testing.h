@@ -24,6 +24,9 @@ impl::backend::LoweredGraph lower(impl::graph::GraphBuilder &builder, int32_t le
 /// With reads that widen (mixed_graph.h).
 impl::backend::LoweredGraph lower_halves(impl::graph::GraphBuilder &builder);
 
+/// Small whole numbers: sums are exact in any order.
+std::vector<float> numbers(int64_t count, int seed);
+
 /// Trials without a plan cache, whose times are those that the stand-ins tell. A line for the log fails the test.
 struct HostTrials {
   impl::backend::gpu::AlgorithmTrials trials;
