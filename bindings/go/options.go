@@ -174,8 +174,8 @@ type RunOptions struct {
 	RawWeights bool
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool
-	// How long a replica waits for another one, or a worker for another process, before the training is given up
-	// with an error that names whom it waits for. Default: 600000.
+	// How long a replica waits for another one, or a worker for another process, before the training or evaluation
+	// is given up with an error that names whom it waits for. Default: 600000.
 	CollectiveTimeoutMs int64
 }
 
@@ -246,7 +246,7 @@ type ClusterOptions struct {
 	// whole: every worker is given the same data and computes its rows of each batch. own: every worker is given
 	// data of its own, and its batches are parts of the global ones. Default: whole.
 	WorkerInput WorkerInput
-	// How long a worker waits for the others when training starts. Default: 300000.
+	// How long a worker waits for the others when a training or an evaluation starts. Default: 300000.
 	ConnectTimeoutMs int64
 }
 

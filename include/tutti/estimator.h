@@ -47,8 +47,8 @@ TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_
 
 /* Metrics, loss (the mean over examples), step and examples over the dataset, or over its first
  * `steps` batches (0 = all). Where the optimizer keeps moving averages of the weights (average_decay) it is they that
- * are evaluated, unless the run option raw_weights is set. TUTTI_FAILED_PRECONDITION when there are no trained
- * weights. */
+ * are evaluated, unless the run option raw_weights is set. With a strategy of several workers each of them calls it
+ * (strategy.h). TUTTI_FAILED_PRECONDITION when there are no trained weights. */
 TUTTI_API int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
                                            tutti_cancel *cancel, tutti_result **result, tutti_error **err);
 

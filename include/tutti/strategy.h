@@ -49,8 +49,17 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * the error that the others return; when all are started again, they go on from the last checkpoint. With worker_input
  * "own" they begin a new pass over it then.
  *
- * Not in this version: GPUs that are connected across machines (sums go by way of the host), and evaluation and
- * prediction over several workers (each does all of it on its own devices). */
+ * Evaluating, also within tutti_estimator_train_and_evaluate: every worker calls it with the same arguments but, for
+ * "own", its own data, and gets the report of one process over all of it. With "whole" all read the data, and each
+ * computes one of as many batches as there are workers; with "own" `steps` counts the batches of each. The workers meet
+ * anew, as for a training, and are held to the same weights and options; who does not come in time, dies, does not
+ * answer for as long as collective_timeout_ms says, or has read something else, is named in the error of the others.
+ * What a cluster's evaluator (TF_CONFIG) does it does alone, with a strategy of its own machine.
+ *
+ * Several trainings and evaluations of one strategy are begun in the same order on all workers, one after the other.
+ *
+ * Not in this version: GPUs that are connected across machines (sums go by way of the host), and prediction over
+ * several workers (each does all of it on its own devices). */
 TUTTI_API int32_t tutti_strategy_create_multi_worker(tutti_context *context, const tutti_options *options,
                                                      tutti_strategy **out, tutti_error **err);
 

@@ -6,6 +6,7 @@
 #include "collective/reduction.h"
 #include "distribute/device_map.h"
 #include "distribute/device_pool.h"
+#include "distribute/evaluation_rounds.h"
 #include "distribute/input_binding.h"
 #include "distribute/loaded_weights.h"
 #include "distribute/predict_engine.h"
@@ -59,12 +60,20 @@ class EvaluatorSession : public Evaluator {
     all.insert(all.end(), model_.labels.begin(), model_.labels.end());
     return all;
   }
+  /// Meets the other workers, if there are any: they evaluate the same.
+  Result<EvaluationRounds> meet(const checkpoint::WeightVersion &weights, int64_t max_batches,
+                                const base::CancelToken *cancel) const;
+  Result<EvaluateReport> evaluate(const checkpoint::WeightVersion &weights, data::Iterator &iterator,
+                                  EvaluationRounds &rounds, const base::CancelToken *cancel);
+  /// One round; false where it was the last.
+  Result<bool> run_round(const std::shared_ptr<Evaluation> &evaluation, data::Iterator &iterator,
+                         EvaluationRounds &rounds, const base::CancelToken *cancel);
   Result<std::shared_ptr<Evaluation>> prepare(const checkpoint::WeightVersion &weights, const data::Iterator &iterator);
   /// The next batch with its rows; false at the end.
   Result<bool> read(const Evaluation &evaluation, data::Iterator &iterator, EvaluatedBatch &batch, int64_t &rows) const;
   void submit(const std::shared_ptr<Evaluation> &evaluation, const EvaluatedBatch &batch, int64_t rows, int64_t number);
   Status run_rows(Evaluation &evaluation, const EvaluatedBatch &batch, RowRange rows, int64_t number, int32_t device);
-  Status add_up(Evaluation &evaluation) const;
+  Status add_up(Evaluation &evaluation, EvaluationRounds &rounds) const;
   Status finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report);
 
   const graph::Model model_;
@@ -73,7 +82,8 @@ class EvaluatorSession : public Evaluator {
   std::vector<backend::DeviceRef> devices_;
   StatePlan plan_;
   GraphSource write_, add_, finish_;
-  std::vector<std::string> metrics_;
+  std::vector<std::string> metrics_, known_;
+  std::vector<const backend::StateEntry *> sums_;  // of the plan's partials
   ExecutableCache executables_;
   DeviceMaps maps_;
   std::unique_ptr<DevicePool> pool_;  // last: its jobs use the rest
@@ -96,6 +106,10 @@ Status EvaluatorSession::open() {
   add_ = source(*graphs.accumulate_add);
   finish_ = source(*graphs.finish);
   metrics_ = graphs.metrics;
+  known_ = graphs.known;
+  for (const backend::StateEntry &entry : plan_.entries()) {
+    if (entry.arena == static_cast<int32_t>(Arena::partials)) sums_.push_back(&entry);
+  }
   TUTTI_ASSIGN(pool_, DevicePool::create(static_cast<int32_t>(devices_.size())));
   return Status();
 }
@@ -118,31 +132,64 @@ Result<std::shared_ptr<Evaluation>> EvaluatorSession::prepare(const checkpoint::
   return evaluation;
 }
 
+Result<EvaluationRounds> EvaluatorSession::meet(const checkpoint::WeightVersion &weights, int64_t max_batches,
+                                                const base::CancelToken *cancel) const {
+  WorkerState state{.act = "evaluates", .step = weights.step()};
+  if (strategy_->workers().count > 1) {
+    TUTTI_ASSIGN(state.weights, checksum_of(weights, model_, false));
+    state.settings = base::concat("evaluate ", max_batches, " ", strategy_->input_pipeline().count, " ",
+                                  static_cast<int32_t>(options_.level), " ", static_cast<int32_t>(options_.precision));
+    for (const backend::StateEntry *sum : sums_)
+      state.settings += base::concat(" ", sum->name, " ", sum->dtype, " ", sum->storage_elements());
+  }
+  return EvaluationRounds::begin(
+      *strategy_, state, {.max_batches = max_batches, .timeout_ms = options_.collective_timeout_ms, .cancel = cancel});
+}
+
 Result<EvaluateReport> EvaluatorSession::run(const checkpoint::WeightVersion &weights, data::Iterator &iterator,
                                              int64_t max_batches, const base::CancelToken *cancel) {
   TUTTI_TRY(base::check_not_forked());
+  TUTTI_ASSIGN(EvaluationRounds rounds, meet(weights, max_batches, cancel));
+  Result<EvaluateReport> report = evaluate(weights, iterator, rounds, cancel);
+  if (!report.ok()) rounds.leave(report.status());
+  return report;
+}
+
+Result<EvaluateReport> EvaluatorSession::evaluate(const checkpoint::WeightVersion &weights, data::Iterator &iterator,
+                                                  EvaluationRounds &rounds, const base::CancelToken *cancel) {
   TUTTI_ASSIGN(const std::shared_ptr<Evaluation> evaluation, prepare(weights, iterator));
+  for (bool more = true; more;) {
+    TUTTI_ASSIGN(more, run_round(evaluation, iterator, rounds, cancel));
+  }
+  TUTTI_TRY(evaluation->jobs.wait(cancel));
+  if (rounds.rows() == 0) return base::invalid_argument("there is not one row to evaluate");
+  TUTTI_TRY(add_up(*evaluation, rounds));
   EvaluateReport report;
   report.names = metrics_;
   report.step = weights.step();
-  while (max_batches < 0 || report.batches < max_batches) {
+  report.batches = rounds.batches();
+  report.examples = rounds.rows();
+  TUTTI_TRY(finish(*evaluation, report.examples, report));
+  return report;
+}
+
+Result<bool> EvaluatorSession::run_round(const std::shared_ptr<Evaluation> &evaluation, data::Iterator &iterator,
+                                         EvaluationRounds &rounds, const base::CancelToken *cancel) {
+  RoundRead round;
+  while (round.batches < rounds.batches_to_read()) {
     TUTTI_TRY(base::check(cancel));
     EvaluatedBatch batch;
     int64_t rows = 0;
     TUTTI_ASSIGN(const bool more, read(*evaluation, iterator, batch, rows));
     if (!more) break;
     if (rows == 0) continue;
-    submit(evaluation, batch, rows, report.batches);
-    report.examples += rows;
-    ++report.batches;
-    // Two batches per device may be under way.
-    TUTTI_TRY(evaluation->jobs.wait_below(2 * static_cast<int32_t>(devices_.size()), cancel));
+    if (rounds.is_own(round.batches)) submit(evaluation, batch, rows, rounds.number_of(round.batches));
+    round.rows += rows;
+    ++round.batches;
   }
-  TUTTI_TRY(evaluation->jobs.wait(cancel));
-  if (report.examples == 0) return base::invalid_argument("there is not one row to evaluate");
-  TUTTI_TRY(add_up(*evaluation));
-  TUTTI_TRY(finish(*evaluation, report.examples, report));
-  return report;
+  // Two batches per device may be under way.
+  TUTTI_TRY(evaluation->jobs.wait_below(2 * static_cast<int32_t>(devices_.size()), cancel));
+  return rounds.finish_round(round);
 }
 
 Result<bool> EvaluatorSession::read(const Evaluation &evaluation, data::Iterator &iterator, EvaluatedBatch &batch,
@@ -204,23 +251,23 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const EvaluatedBatch &
   return Status();
 }
 
-/// The sums of all devices, in order, into the first device's arena.
-Status EvaluatorSession::add_up(Evaluation &evaluation) const {
-  if (evaluation.devices.size() == 1) return Status();
+/// The sums of all devices, in order, and then of all workers, into the first device's arena.
+Status EvaluatorSession::add_up(Evaluation &evaluation, EvaluationRounds &rounds) const {
+  if (evaluation.devices.size() == 1 && strategy_->workers().count == 1) return Status();
   const int64_t bytes = plan_.arena_bytes(Arena::partials);
   std::vector<std::vector<std::byte>> sums(evaluation.devices.size());
   for (size_t d = 0; d < sums.size(); ++d) {
     sums[d].resize(static_cast<size_t>(bytes));
     TUTTI_TRY(evaluation.devices[d]->buffers->partials.read(0, sums[d].data(), bytes));
   }
-  for (const backend::StateEntry &entry : plan_.entries()) {
-    if (entry.arena != static_cast<int32_t>(Arena::partials)) continue;
+  for (const backend::StateEntry *entry : sums_) {
     std::vector<void *> sources;
     for (std::vector<std::byte> &of_device : sums)
-      sources.push_back(of_device.data() + entry.offset);
-    collective::reduce_range(entry.dtype, collective::Reduction::sum, sources.data(),
-                             static_cast<int32_t>(sources.size()), 0, entry.storage_elements(), sources.front());
+      sources.push_back(of_device.data() + entry->offset);
+    collective::reduce_range(entry->dtype, collective::Reduction::sum, sources.data(),
+                             static_cast<int32_t>(sources.size()), 0, entry->storage_elements(), sources.front());
   }
+  TUTTI_TRY(rounds.add_up(sums_, known_, sums.front().data()));
   return evaluation.devices.front()->buffers->partials.write(0, sums.front().data(), bytes);
 }
 

@@ -104,7 +104,10 @@ Result<EvaluateGraphs> make_evaluate_graphs(const Model &model, const StepGraphO
   std::vector<StepWrite> writes;
   for (size_t i = 0; i < frontier.values.size(); ++i) {
     ValueId value = cloner.mapped(frontier.values[i].value);
-    if (!frontier.values[i].is_sum) value = step.mul(value, step.run_scalar("first_flag", step.dtype(value)));
+    if (!frontier.values[i].is_sum) {
+      value = step.mul(value, step.run_scalar("first_flag", step.dtype(value)));
+      result.known.push_back(sum_entry(i));
+    }
     writes.push_back({value, sum_entry(i), ""});
   }
   if (const graph::Node *node = find_scalar(step.graph(), "step_rows")) {

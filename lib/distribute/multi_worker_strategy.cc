@@ -33,6 +33,7 @@ class MultiWorkerStrategy : public Strategy {
 
   Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
                                     const GroupOptions &options) const override;
+  Result<std::unique_ptr<collective::Group>> make_worker_group(const GroupOptions &options) const override;
 
  private:
   static InputPipeline pipeline_of(const Cluster &cluster, const MultiWorkerOptions &options) {
@@ -41,6 +42,8 @@ class MultiWorkerStrategy : public Strategy {
   }
   Status meet(const GroupOptions &options, collective::cluster::ClusterGroupOptions &group) const;
   Result<std::vector<std::unique_ptr<collective::Group>>> make_ranks(const GroupOptions &options) const;
+  /// Meets the others: a group with so many ranks of each worker.
+  Result<std::vector<std::unique_ptr<collective::Group>>> connect(int32_t ranks, const GroupOptions &options) const;
 
   const Cluster cluster_;
   const MultiWorkerOptions options_;
@@ -86,15 +89,25 @@ Result<std::vector<std::unique_ptr<collective::Group>>> MultiWorkerStrategy::mak
     on_host.timeout_ms = options.timeout_ms;
     return collective::local::LocalGroup::create(replica_count(), options.parts, on_host);
   }
+  return connect(replica_count(), options);
+}
+
+Result<std::vector<std::unique_ptr<collective::Group>>> MultiWorkerStrategy::connect(
+    int32_t ranks, const GroupOptions &options) const {
   collective::cluster::ClusterGroupOptions group;
   TUTTI_ASSIGN(group.engine, options_.open_engine());
   TUTTI_TRY(meet(options, group));
   group.worker = workers().index;
-  group.replicas = replica_count();
+  group.replicas = ranks;
   group.parts = options.parts;
   group.timeout_ms = options.timeout_ms;
   group.in_order = options.level == backend::Level::invariant;
   return collective::cluster::ClusterGroup::create(std::move(group));
+}
+
+Result<std::unique_ptr<collective::Group>> MultiWorkerStrategy::make_worker_group(const GroupOptions &options) const {
+  TUTTI_ASSIGN(std::vector<std::unique_ptr<collective::Group>> own, connect(1, options));
+  return std::move(own.front());
 }
 
 Result<ReplicaGroups> MultiWorkerStrategy::make_groups(std::span<const backend::DeviceRef> devices,

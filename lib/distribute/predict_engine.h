@@ -47,6 +47,8 @@ struct PredictOptions {
   int32_t stream_depth = 0;
   /// While it is enabled, kernels and calls are traced. Null: never.
   base::Ref<base::Tracer> tracer = nullptr;
+  /// With several workers: how long one waits for another.
+  int64_t collective_timeout_ms = 600000;
 };
 
 /// One batch of results: outputs by position of PredictEngine::output_names().
@@ -113,6 +115,10 @@ struct EvaluateReport {
 
 /// Loss and metrics over a whole data set: sums over all batches and devices, the last formula once at the end, so the
 /// loss is weighted by examples whatever the sizes of the batches.
+///
+/// With a strategy of several workers each has an evaluator, and all call run() with the same weights and numbers. They
+/// meet for each run; each computes its batches (worker_rounds.h) and gets the report of all. An error of one ends the
+/// run of all, and names it.
 class Evaluator {
  public:
   static base::Result<std::unique_ptr<Evaluator>> open(const graph::Model &evaluate_model, StrategyRef strategy,
@@ -122,7 +128,8 @@ class Evaluator {
   /// Before a walk over `dataset` is made with `context` for run(): lets it leave the dataset's last map to the
   /// devices, as Trainer::leave_map() does.
   virtual std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) = 0;
-  /// Up to `max_batches` batches (negative = all). INVALID_ARGUMENT when there is not one row.
+  /// Up to `max_batches` batches of the input, or of each worker's own (negative = all). INVALID_ARGUMENT when there is
+  /// not one row.
   virtual base::Result<EvaluateReport> run(const checkpoint::WeightVersion &weights, data::Iterator &iterator,
                                            int64_t max_batches, const base::CancelToken *cancel) = 0;
 };

@@ -93,6 +93,7 @@ struct EvaluateGraphs {
   graph::SealedGraph finish;
   std::vector<StateSpec> state;
   std::vector<std::string> metrics;  ///< names; "loss" first when the model has one
+  std::vector<std::string> known;    ///< entries that are no sums: whoever has rows finds all of them
 };
 
 struct PredictGraph {

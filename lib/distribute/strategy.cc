@@ -147,6 +147,10 @@ Result<StrategyRef> Strategy::mirrored_all(const backend::BackendRef &backend) {
   return make_strategy("mirrored", std::move(devices));
 }
 
+base::Result<std::unique_ptr<collective::Group>> Strategy::make_worker_group(const GroupOptions &) const {
+  return base::unimplemented("strategy ", name_, " has one process");
+}
+
 base::Json Strategy::describe() const {
   base::JsonArray names;
   for (const DeviceChoice &device : devices_)

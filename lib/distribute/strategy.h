@@ -100,6 +100,9 @@ class Strategy {
   /// be connected.
   virtual base::Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
                                                   const GroupOptions &options) const = 0;
+  /// A new group of the processes, one rank for each, over memory of the host: for what they tell each other while they
+  /// evaluate or predict. All of them call it. UNIMPLEMENTED for a strategy of one process.
+  virtual base::Result<std::unique_ptr<collective::Group>> make_worker_group(const GroupOptions &options) const;
 
  protected:
   /// `input_pipeline`: of one process without it.

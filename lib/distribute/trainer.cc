@@ -469,7 +469,7 @@ Status TrainerSession::check_workers(std::string_view settings, const base::Canc
   if (!busy.taken()) return base::failed_precondition("the trainer is running");
   if (has_failed()) TUTTI_TRY(renew_groups(cancel));
   TUTTI_ASSIGN(const auto version, publish_weights(true));
-  TUTTI_ASSIGN(const uint64_t weights, checksum_of(*version, model_));
+  TUTTI_ASSIGN(const uint64_t weights, checksum_of(*version, model_, true));
   std::vector<collective::Group *> groups;
   for (size_t r = 0; r < replicas_->size(); ++r)
     groups.push_back(&replicas_->replica(r).group());

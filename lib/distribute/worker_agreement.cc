@@ -50,29 +50,30 @@ Status exchange(std::span<collective::Group *const> groups, int32_t parts, std::
   return Status();
 }
 
-Status differs(int32_t worker, const int64_t *first, const int64_t *other) {
+Status differs(std::string_view act, int32_t worker, const int64_t *first, const int64_t *other) {
   const int64_t step = joined(first[word_step_high], first[word_step_low]);
   const int64_t other_step = joined(other[word_step_high], other[word_step_low]);
   std::string what = "other weights or optimizer slots";
   if (other[word_settings] != first[word_settings]) what = "other settings of the run";
   if (other_step != step) what = base::concat("step ", other_step);
-  return base::failed_precondition("worker ", worker, " begins with ", what, " and worker 0 at step ", step,
-                                   ": all workers must begin from the same checkpoint, in storage that all can read, ",
-                                   "or from the same seed, with the same settings")
+  return base::failed_precondition("worker ", worker, " ", act, " with ", what, " and worker 0 at step ", step,
+                                   ": all workers need the same checkpoint, in storage that all can read, or the same ",
+                                   "seed, and the same settings")
       .with_detail("worker", std::to_string(worker));
 }
 
 }  // namespace
 
-Result<uint64_t> checksum_of(const checkpoint::WeightVersion &version, const graph::Model &model) {
-  uint64_t sum = base::kFnvStart;
+Result<uint64_t> checksum_of(const checkpoint::WeightVersion &version, const graph::Model &model, bool with_slots) {
+  uint64_t sum = 0;
   for (size_t i = 0; i < version.entries().size(); ++i) {
     const checkpoint::StateEntry &entry = version.entries()[i];
+    if (!with_slots && entry.role != checkpoint::StateRole::weight) continue;
     const graph::VariableSpec *const variable = model.find_variable(entry.name);
     if (variable != nullptr && variable->aggregation == graph::Aggregation::per_replica) continue;
-    sum = base::fnv1a64(base::concat(entry.name, " ", tensor::name(entry.dtype), " ", entry.shape), sum);
+    const uint64_t what = base::fnv1a64(base::concat(entry.name, " ", tensor::name(entry.dtype), " ", entry.shape));
     TUTTI_ASSIGN(const tensor::Tensor value, version.read(i));
-    sum = base::fnv1a64(base::crc32c(value.data(), static_cast<size_t>(value.size_bytes())), sum);
+    sum += base::fnv1a64(base::crc32c(value.data(), static_cast<size_t>(value.size_bytes())), what);
   }
   return sum;
 }
@@ -94,7 +95,7 @@ Status check_same_state(std::span<collective::Group *const> groups, const Worker
   TUTTI_TRY(exchanged);
   for (int32_t w = 1; w < workers.count; ++w) {
     const int64_t *const other = words.data() + static_cast<size_t>(w) * word_count;
-    if (!std::equal(other, other + word_count, words.data())) return differs(w, words.data(), other);
+    if (!std::equal(other, other + word_count, words.data())) return differs(own.act, w, words.data(), other);
   }
   return Status();
 }

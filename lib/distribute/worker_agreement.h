@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers of several processes compare where they stand before they train on: what each would go on from by itself must
-// be the same. Internal to this folder.
+// Workers of several processes compare where they stand before they train, evaluate or predict together: what each
+// would go on from by itself must be the same. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_WORKER_AGREEMENT_H_
 #define TUTTI_DISTRIBUTE_WORKER_AGREEMENT_H_
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/cancel.h"
 #include "base/status.h"
@@ -19,13 +20,16 @@
 namespace tutti::impl::distribute {
 
 struct WorkerState {
+  std::string_view act = "begins";  ///< for messages: "evaluates", "predicts"
   int64_t step = 0;
-  uint64_t weights = 0;  ///< checksum_of()
-  std::string settings;  ///< of the run, in any form that is the same for equal ones
+  uint64_t weights = 0;       ///< checksum_of()
+  std::string settings = {};  ///< of the run, in any form that is the same for equal ones
 };
 
-/// Of names, dtypes, shapes and bytes of all entries but statistics that are each replica's own.
-base::Result<uint64_t> checksum_of(const checkpoint::WeightVersion &version, const graph::Model &model);
+/// Of names, dtypes, shapes and bytes of all weights, and slots if they are wanted, in whatever order. Statistics that
+/// are each replica's own do not count.
+base::Result<uint64_t> checksum_of(const checkpoint::WeightVersion &version, const graph::Model &model,
+                                   bool with_slots);
 
 /// Called by every worker, with the groups of its replicas and on one thread. FAILED_PRECONDITION on every worker,
 /// naming one that differs from worker 0 and in what, unless all states are equal.

@@ -38,6 +38,7 @@ distribute::PredictOptions EstimatorState::predict_options() const {
   options.precision = config.precision;
   options.program_cache_size = static_cast<int32_t>(config.program_cache_size);
   options.tracer = environment.tracer;
+  options.collective_timeout_ms = config.collective_timeout_ms;
   return options;
 }
 

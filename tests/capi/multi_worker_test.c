@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Estimators on several processes: the program starts itself as workers, with the environment that a launcher gives. */
-#include <arpa/inet.h>
 #include <math.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "capi_testing.h"
+#include "worker_fixtures.h"
 
-extern char **environ;
-
-enum { MOST_WORKERS = 3, ROWS = 61, BATCH = 8, EPOCHS = 3, LIMIT_SECONDS = 90 };
+enum { ROWS = 61, BATCH = 8, EPOCHS = 3 };
 
 /* ---- a worker: multi_worker_test SCENARIO DIRECTORY ---- */
 
@@ -102,83 +94,26 @@ static int32_t train_on(tutti_strategy *strategy, const char *scenario, const ch
 }
 
 static int worker_main(const char *scenario, const char *directory) {
-  struct trained trained = {.worker = atoi(getenv("WORKER_TESTED"))};
-  tutti_options *devices = make_options("context", "{\"logical_devices\": 2, \"backend\": \"reference\"}");
-  tutti_options *cluster = make_options("cluster", "{\"connect_timeout_ms\": 60000}");
+  struct trained trained = {.worker = worker_tested()};
   tutti_context *context = NULL;
   tutti_strategy *strategy = NULL;
   tutti_error *err = NULL;
   char path[200];
   snprintf(path, sizeof path, "%s/model", directory);
   const char *model_dir = strcmp(scenario, "plain") == 0 ? "" : path;
-  int32_t code = tutti_context_create(devices, &context, &err);
-  if (code == TUTTI_OK) code = tutti_strategy_create_multi_worker_from_environment(context, cluster, &strategy, &err);
+  int32_t code = join_workers("{\"connect_timeout_ms\": 60000}", &context, &strategy, &err);
   trained.code = code;
   keep_error(&trained, err);
   if (code == TUTTI_OK) code = train_on(strategy, scenario, model_dir, &trained);
   tutti_strategy_unref(strategy);
   tutti_context_unref(context);
-  tutti_options_unref(devices);
-  tutti_options_unref(cluster);
-  snprintf(path, sizeof path, "%s/%s", directory, getenv("WORKER_TESTED"));
-  FILE *file = fopen(path, "wb");
-  if (file == NULL || fwrite(&trained, sizeof trained, 1, file) != 1 || fclose(file) != 0) return 3;
-  return code == TUTTI_OK ? 0 : 1;
+  return leave_answer(directory, &trained, sizeof trained, code);
 }
 
-/* ---- starting workers ---- */
+/* ---- the test ---- */
 
-static int free_port(void) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t length = sizeof address;
-  int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-  assert_int_equal(bind(descriptor, (struct sockaddr *)&address, length), 0);
-  assert_int_equal(getsockname(descriptor, (struct sockaddr *)&address, &length), 0);
-  close(descriptor);
-  return ntohs(address.sin_port);
-}
-
-/* Kills whoever is not through at the limit. The exit codes, 128 + the signal for the killed. */
-static void wait_for(const pid_t *children, int count, int *codes) {
-  const time_t end = time(NULL) + LIMIT_SECONDS;
-  for (int w = 0; w < count; w++) {
-    int status = 0;
-    while (waitpid(children[w], &status, WNOHANG) == 0) {
-      sleep_microseconds(2000);
-      if (time(NULL) > end) kill(children[w], SIGKILL);
-    }
-    codes[w] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-}
-
-/* Runs the scenario on `count` workers and reads what they left. */
-static void run_workers(const char *scenario, const char *directory, int count, int *codes, struct trained *all) {
-  pid_t children[MOST_WORKERS];
-  char config[300], addresses[120] = "", number[16];
-  for (int w = 0; w < count; w++)
-    snprintf(addresses + strlen(addresses), sizeof addresses - strlen(addresses), "%s\"127.0.0.1:%d\"",
-             w > 0 ? ", " : "", free_port());
-  for (int w = 0; w < count; w++) {
-    snprintf(config, sizeof config,
-             "{\"cluster\": {\"worker\": [%s]}, \"task\": {\"type\": \"worker\", \"index\": %d}}", addresses, w);
-    snprintf(number, sizeof number, "%d", w);
-    setenv("TF_CONFIG", config, 1);
-    setenv("WORKER_TESTED", number, 1);
-    char *arguments[] = {(char *)"multi_worker_test", (char *)scenario, (char *)directory, NULL};
-    assert_int_equal(posix_spawn(&children[w], "/proc/self/exe", NULL, NULL, arguments, environ), 0);
-  }
-  unsetenv("TF_CONFIG");
-  wait_for(children, count, codes);
-  for (int w = 0; w < count; w++) {
-    char path[200];
-    snprintf(path, sizeof path, "%s/%d", directory, w);
-    memset(&all[w], 0, sizeof all[w]);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) continue;
-    assert_int_equal(fread(&all[w], sizeof all[w], 1, file), 1);
-    fclose(file);
-    remove(path);
-  }
+static void run(const char *scenario, const char *directory, int count, int *codes, struct trained *all) {
+  run_workers(scenario, directory, count, 2, codes, all, sizeof *all);
 }
 
 static struct trained train_alone(int replicas) {
@@ -215,7 +150,7 @@ static void test_processes_train_as_one(void **state) {
     make_directory(directory);
     struct trained all[MOST_WORKERS], alone = train_alone(2 * count);
     int codes[MOST_WORKERS];
-    run_workers("plain", directory, count, codes, all);
+    run("plain", directory, count, codes, all);
     for (int w = 0; w < count; w++) {
       assert_same_training(&all[w], &alone);
       assert_int_equal(codes[w], 0);
@@ -235,11 +170,11 @@ static void test_a_killed_worker_and_a_restart(void **state) {
   make_directory(directory);
   struct trained all[MOST_WORKERS], alone = train_alone(4);
   int codes[MOST_WORKERS];
-  run_workers("kill", directory, 2, codes, all);
+  run("kill", directory, 2, codes, all);
   assert_int_equal(codes[1], 128 + SIGKILL);
   assert_int_equal(codes[0], 1);
   assert_contains(all[0].error, "worker 1 (127.0.0.1:");
-  run_workers("go_on", directory, 2, codes, all);
+  run("go_on", directory, 2, codes, all);
   for (int w = 0; w < 2; w++) {
     assert_same_training(&all[w], &alone);
     assert_memory_equal(all[w].kernel, all[0].kernel, sizeof all[0].kernel);
@@ -255,7 +190,7 @@ static void test_a_worker_that_hangs_is_named(void **state) {
   make_directory(directory);
   struct trained all[MOST_WORKERS];
   int codes[MOST_WORKERS];
-  run_workers("hang", directory, 2, codes, all);
+  run("hang", directory, 2, codes, all);
   assert_int_equal(all[0].code, TUTTI_DEADLINE_EXCEEDED);
   assert_contains(all[0].error, "worker 0 waited 4000 ms for worker 1 (127.0.0.1:");
   remove_directory(directory);
@@ -267,7 +202,7 @@ static void test_a_stop_of_one_stops_all(void **state) {
   make_directory(directory);
   struct trained all[MOST_WORKERS];
   int codes[MOST_WORKERS];
-  run_workers("stop", directory, 3, codes, all);
+  run("stop", directory, 3, codes, all);
   for (int w = 0; w < 3; w++) {
     assert_string_equal(all[w].error, "");
     assert_int_equal(all[w].reason, TUTTI_REASON_STOPPED);
@@ -282,7 +217,7 @@ static void test_an_error_of_one_reaches_all(void **state) {
   make_directory(directory);
   struct trained all[MOST_WORKERS];
   int codes[MOST_WORKERS];
-  run_workers("hook_error", directory, 2, codes, all);
+  run("hook_error", directory, 2, codes, all);
   assert_contains(all[1].error, "the hook is broken");
   assert_contains(all[0].error, "worker 1 (127.0.0.1:");
   assert_contains(all[0].error, "the hook is broken");
@@ -344,6 +279,6 @@ static const struct CMUnitTest tests[] = {
 };
 
 int main(int count, char **arguments) {
-  if (count == 3) return worker_main(arguments[1], arguments[2]);
+  if (count == WORKER_ARGUMENTS) return worker_main(arguments[1], arguments[2]);
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
 }

@@ -12,13 +12,11 @@
 #include "base/text.h"
 #include "distribute/training_case.h"
 #include "distribute/worker_processes.h"
-#include "runtime/engine_list.h"
+#include "distribute/worker_strategy.h"
 #include "testing.h"
 
 namespace tutti::testing {
 
-namespace base = impl::base;
-namespace distribute = impl::distribute;
 using impl::backend::Level;
 
 struct Case {
@@ -87,30 +85,7 @@ static TrainerOptions options_of(const Case &c, int32_t replicas) {
   return options;
 }
 
-/// The rows of a worker that has its own: 23 of the first, 9, 0, so that some end first and one has none.
-static std::vector<int64_t> own_rows(int worker) {
-  const int64_t counts[] = {23, 9, 0}, begins[] = {0, 23, 32};
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < counts[worker]; ++i)
-    rows.push_back(begins[worker] + i);
-  return rows;
-}
-
 // ---- workers ----
-
-static Result<StrategyRef> strategy_of(const WorkerCall &call, int devices, bool own_input, int64_t timeout_ms) {
-  TUTTI_ASSIGN(const impl::backend::BackendRef backend, open_test_backend(devices));
-  TUTTI_ASSIGN(auto cluster, distribute::Cluster::with_leader(call.address, call.workers, call.worker));
-  std::vector<distribute::DeviceChoice> chosen;
-  for (int32_t i = 0; i < devices; ++i)
-    chosen.push_back({backend, i});
-  distribute::MultiWorkerOptions options;
-  options.open_engine = [] { return impl::runtime::open_engine(getenv("TUTTI_TEST_ENGINE")); };
-  options.build_id = impl::backend::build_id();
-  options.connect_timeout_ms = timeout_ms;
-  options.divides_input = own_input;
-  return distribute::multi_worker(std::move(cluster), std::move(chosen), std::move(options));
-}
 
 /// Every number of the model to the last bit.
 static Result<std::string> numbers_of(Trainer &trainer) {
@@ -131,7 +106,7 @@ static Result<std::string> numbers_of(Trainer &trainer) {
 
 static Result<std::string> train_case(const WorkerCall &call, const Case &c) {
   TUTTI_ASSIGN(const Model model, build_network(c.network));
-  TUTTI_ASSIGN(const StrategyRef strategy, strategy_of(call, c.devices, c.own_input, 60000));
+  TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(call, c.devices, c.own_input, 60000));
   TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options_of(c, strategy->replicas_in_all())));
   TUTTI_TRY(trainer->initialize());
   TUTTI_TRY(trainer->check_workers("case", nullptr));
@@ -167,7 +142,7 @@ static Result<std::string> train_on(const WorkerCall &call) {
   NetworkCase built = network;
   if (call.scenario == "other_model" && call.worker == 1) built.hidden = 9;
   TUTTI_ASSIGN(const Model model, build_network(built));
-  TUTTI_ASSIGN(const StrategyRef strategy, strategy_of(told, 2, false, call.scenario == "misfit" ? 6000 : 60000));
+  TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(told, 2, false, call.scenario == "misfit" ? 6000 : 60000));
   TrainerOptions options;
   options.seed = call.scenario == "other_seed" ? call.worker : 0;
   options.collective_timeout_ms = call.scenario == "hang" ? 4000 : 60000;
@@ -377,7 +352,7 @@ static void test_ways_to_add_up_that_workers_have_not_are_refused(void **) {
     TrainerOptions options;
     options.all_reduce = choice;
     const StrategyRef strategy =
-        assert_ok_value(strategy_of({.worker = 0, .workers = 1, .address = "127.0.0.1:1"}, 2, false, 1000));
+        assert_ok_value(worker_strategy({.worker = 0, .workers = 1, .address = "127.0.0.1:1"}, 2, false, 1000));
     assert_error_contains(Trainer::open(model, strategy, options), "automatic or host");
   }
 }

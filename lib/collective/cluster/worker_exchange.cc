@@ -95,7 +95,7 @@ Status WorkerExchange::check_heads(const Head &head) const {
     if (same(head, other)) continue;
     return base::invalid_argument(names_[static_cast<size_t>(worker_)], " called ", head.describe(), " where ",
                                   names_[static_cast<size_t>(w)], " called ", other.describe(),
-                                  ": all workers must train the same model with the same options");
+                                  ": all workers must make the same calls, with the same model and options");
   }
   return Status();
 }

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Evaluation on several processes gives every one of them the report of one process; and what happens when one of them
+ * dies, hangs, fails, or evaluates something else. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "estimator_fixtures.h"
+#include "worker_fixtures.h"
+
+enum { ROWS = 61, BATCH = 8 };
+
+/* ---- a worker ---- */
+
+struct evaluated {
+  int32_t code;
+  int64_t step, examples;
+  double loss, accuracy, seconds;
+  char error[500];
+};
+
+static void keep(struct evaluated *evaluated, tutti_result *result) {
+  const struct outcome outcome = take(result);
+  evaluated->step = outcome.step;
+  evaluated->examples = outcome.examples;
+  evaluated->loss = outcome.loss;
+  evaluated->accuracy = outcome.accuracy;
+}
+
+struct watch {
+  const char *scenario;
+  tutti_cancel *cancel;
+  int rows;
+};
+
+static int is(const char *scenario, const char *name) { return strcmp(scenario, name) == 0; }
+
+/* In the pipeline of worker 1: what its scenario says happens at row 20. */
+static int32_t at_row(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
+                      tutti_error **err) {
+  struct watch *watch = user;
+  for (int64_t i = 0; i < count; i++) {
+    tutti_tensor_ref(inputs[i]);
+    outputs[i] = inputs[i];
+  }
+  if (worker_tested() != 1 || ++watch->rows != 20) return TUTTI_OK;
+  if (is(watch->scenario, "kill")) raise(SIGKILL);
+  if (is(watch->scenario, "hang")) sleep(8);
+  if (is(watch->scenario, "cancel")) tutti_cancel_request(watch->cancel, TUTTI_CANCEL_CANCEL, NULL);
+  if (!is(watch->scenario, "data_error")) return TUTTI_OK;
+  for (int64_t i = 0; i < count; i++)
+    tutti_tensor_unref(outputs[i]);
+  return tutti_error_set(err, TUTTI_DATA_LOSS, "row 20 cannot be read");
+}
+
+/* The rows that a worker is given. */
+static tutti_dataset *rows_of(tutti_context *context, const char *scenario, tutti_strategy *strategy,
+                              struct watch *watch) {
+  const int64_t count = is(scenario, "few") ? 5 : is(scenario, "no_rows") ? 0 : ROWS;
+  tutti_pipeline *pipeline = toy_rows(context, is(scenario, "other_data") && worker_tested() == 1 ? ROWS - 1 : count);
+  if (is(scenario, "own"))
+    tutti_pipeline_shard(pipeline, tutti_strategy_get_input_pipeline_count(strategy),
+                         tutti_strategy_get_input_pipeline_id(strategy));
+  if (is(scenario, "own_of_last") && worker_tested() + 1 != tutti_strategy_get_worker_count(strategy))
+    tutti_pipeline_take(pipeline, 0);
+  tutti_pipeline_map(pipeline, at_row, watch, NULL, 1);
+  tutti_pipeline_batch(pipeline, BATCH, NULL);
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline);
+  return dataset;
+}
+
+static int32_t evaluate_on(tutti_strategy *strategy, const char *scenario, const char *model_dir,
+                           struct evaluated *evaluated, tutti_error **err) {
+  char json[300];
+  snprintf(json, sizeof json, "{\"model_dir\": \"%s%s\", \"collective_timeout_ms\": %d}", model_dir,
+           is(scenario, "other_weights") && worker_tested() == 1 ? "-other" : "", is(scenario, "hang") ? 3000 : 60000);
+  struct watch watch = {scenario, NULL, 0};
+  assert_ok(tutti_cancel_create(&watch.cancel, &err));
+  tutti_context *context = tutti_strategy_get_context(strategy);
+  tutti_dataset *dataset = rows_of(context, scenario, strategy, &watch);
+  tutti_options *run = make_options("run", json);
+  tutti_estimator *estimator = NULL;
+  tutti_result *result = NULL;
+  const time_t begin = time(NULL);
+  int32_t code = tutti_estimator_create(context, toy_model, NULL, NULL, strategy, run, &estimator, err);
+  /* Twice: workers meet again for each. */
+  for (int turn = 0; code == TUTTI_OK && turn < 2; turn++) {
+    tutti_result_unref(result);
+    code = tutti_estimator_evaluate(estimator, dataset, is(scenario, "steps") ? 5 : 0, watch.cancel, &result, err);
+  }
+  if (code == TUTTI_OK) keep(evaluated, result);
+  evaluated->seconds = difftime(time(NULL), begin);
+  tutti_estimator_unref(estimator);
+  tutti_options_unref(run);
+  tutti_dataset_unref(dataset);
+  tutti_cancel_unref(watch.cancel);
+  return code;
+}
+
+/* Evaluates while it trains, and once more afterwards: worker 0, which writes checkpoints, has other things in memory
+ * then than the others. */
+static int32_t train_and_evaluate_on(tutti_strategy *strategy, const char *model_dir, struct evaluated evaluated[2],
+                                     tutti_error **err) {
+  char json[300];
+  snprintf(json, sizeof json, "{\"seed\": 5, \"model_dir\": \"%s\"}", model_dir);
+  tutti_context *context = tutti_strategy_get_context(strategy);
+  tutti_pipeline *pipeline = toy_rows(context, ROWS);
+  tutti_dataset *dataset = NULL;
+  tutti_options *run = make_options("run", json), *options = make_options("train", "{\"epochs\": 2}");
+  tutti_estimator *estimator = NULL;
+  tutti_result *result = NULL;
+  tutti_pipeline_batch(pipeline, BATCH, NULL);
+  int32_t code = tutti_pipeline_build(pipeline, &dataset, err);
+  if (code == TUTTI_OK) code = tutti_estimator_create(context, toy_model, NULL, NULL, strategy, run, &estimator, err);
+  if (code == TUTTI_OK)
+    code = tutti_estimator_train_and_evaluate(estimator, dataset, dataset, 3, options, NULL, NULL, &result, err);
+  if (code == TUTTI_OK) {
+    keep(&evaluated[0], result);
+    code = tutti_estimator_evaluate(estimator, dataset, 0, NULL, &result, err);
+  }
+  if (code == TUTTI_OK) keep(&evaluated[1], result);
+  tutti_estimator_unref(estimator);
+  tutti_options_unref(run);
+  tutti_options_unref(options);
+  tutti_dataset_unref(dataset);
+  tutti_pipeline_unref(pipeline);
+  return code;
+}
+
+static int worker_main(const char *scenario, const char *directory) {
+  struct evaluated evaluated = {0}, both[2] = {{0}};
+  tutti_context *context = NULL;
+  tutti_strategy *strategy = NULL;
+  tutti_error *err = NULL;
+  char model_dir[200];
+  snprintf(model_dir, sizeof model_dir, "%s/model", directory);
+  const char *cluster = strncmp(scenario, "own", 3) == 0 ? "{\"worker_input\": \"own\"}" : "{}";
+  int32_t code = join_workers(cluster, &context, &strategy, &err);
+  if (code == TUTTI_OK && strncmp(scenario, "train", 5) != 0) {
+    code = evaluate_on(strategy, scenario, model_dir, &evaluated, &err);
+  } else if (code == TUTTI_OK) {
+    code = train_and_evaluate_on(strategy, model_dir, both, &err);
+    evaluated = both[is(scenario, "train_then_evaluate")];
+  }
+  evaluated.code = code;
+  if (err != NULL) snprintf(evaluated.error, sizeof evaluated.error, "%s", tutti_error_get_text(err));
+  tutti_error_unref(err);
+  tutti_strategy_unref(strategy);
+  tutti_context_unref(context);
+  return leave_answer(directory, &evaluated, sizeof evaluated, code);
+}
+
+/* ---- the test ---- */
+
+static void run(const char *scenario, const char *directory, int count, int devices, int *codes,
+                struct evaluated *all) {
+  run_workers(scenario, directory, count, devices, codes, all, sizeof *all);
+}
+
+/* A model in directory/model, trained for so many steps, and what one process says of it. */
+static struct outcome train_alone(const char *directory, const char *name, int steps, int64_t rows, int64_t batches) {
+  char json[300];
+  snprintf(json, sizeof json, "{\"seed\": 5, \"model_dir\": \"%s/%s\"}", directory, name);
+  tutti_estimator *estimator = toy_estimator(json);
+  tutti_dataset *all = toy_dataset(ROWS, BATCH, 0), *evaluation = toy_dataset(rows, BATCH, 1);
+  snprintf(json, sizeof json, "{\"max_steps\": %d}", steps);
+  train(estimator, all, json);
+  const struct outcome outcome = evaluate(estimator, evaluation, batches);
+  tutti_dataset_unref(all);
+  tutti_dataset_unref(evaluation);
+  tutti_estimator_unref(estimator);
+  return outcome;
+}
+
+static void assert_same(const struct evaluated *got, const struct outcome *expected) {
+  assert_string_equal(got->error, "");
+  assert_int_equal(got->step, expected->step);
+  assert_int_equal(got->examples, expected->examples);
+  assert_close(got->loss, expected->loss);
+  assert_true(fabs(got->accuracy - expected->accuracy) < 1e-9);
+}
+
+static void test_processes_evaluate_as_one(void **state) {
+  (void)state;
+  const struct {
+    const char *name;
+    int64_t rows, batches;
+  } cases[] = {{"whole", ROWS, 0}, {"few", 5, 0}, {"steps", ROWS, 5}, {"own", ROWS, 0}, {"own_of_last", ROWS, 0}};
+  char directory[64];
+  make_directory(directory);
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    const struct outcome alone = train_alone(directory, "model", 12, cases[c].rows, cases[c].batches);
+    for (int count = 2; count <= 3; count++) {
+      for (int devices = 1; devices <= 2; devices++) {
+        struct evaluated all[MOST_WORKERS];
+        int codes[MOST_WORKERS];
+        run(cases[c].name, directory, count, devices, codes, all);
+        for (int w = 0; w < count; w++) {
+          assert_same(&all[w], &alone);
+          assert_true(all[w].loss == all[0].loss);
+          assert_int_equal(codes[w], 0);
+        }
+      }
+    }
+  }
+  remove_directory(directory);
+}
+
+static void test_evaluations_of_processes_that_train(void **state) {
+  (void)state;
+  char directory[64];
+  tutti_options *options = make_options("context", "{\"logical_devices\": 1, \"backend\": \"reference\"}");
+  tutti_context *context = NULL;
+  tutti_strategy *strategy = NULL;
+  struct evaluated alone[2] = {{0}};
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_ok(tutti_strategy_create_one_device(context, NULL, &strategy, &err));
+  assert_ok(train_and_evaluate_on(strategy, "", alone, &err));
+  for (int then = 0; then < 2; then++) {
+    const struct outcome expected = {0, alone[then].step, alone[then].examples, alone[then].loss, alone[then].accuracy};
+    struct evaluated all[MOST_WORKERS];
+    int codes[MOST_WORKERS];
+    make_directory(directory);
+    run(then ? "train_then_evaluate" : "train_and_evaluate", directory, 2, 2, codes, all);
+    for (int w = 0; w < 2; w++)
+      assert_same(&all[w], &expected);
+    remove_directory(directory);
+  }
+  tutti_strategy_unref(strategy);
+  tutti_context_unref(context);
+  tutti_options_unref(options);
+}
+
+/* One worker is in trouble at its row 20: the others say who, and why where that can be known. */
+static void test_a_worker_in_trouble_is_named(void **state) {
+  (void)state;
+  const struct {
+    const char *scenario, *expected[2];
+  } cases[] = {{"kill", {"worker 1 (127.0.0.1:", "has gone"}},
+               {"hang", {"worker 0 waited 3000 ms for worker 1 (127.0.0.1:", "DEADLINE_EXCEEDED"}},
+               {"cancel", {"worker 1 (127.0.0.1:", "cancelled"}},
+               {"data_error", {"worker 1 (127.0.0.1:", "row 20 cannot be read"}}};
+  char directory[64];
+  make_directory(directory);
+  train_alone(directory, "model", 4, ROWS, 0);
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    struct evaluated all[MOST_WORKERS];
+    int codes[MOST_WORKERS];
+    run(cases[c].scenario, directory, 2, 2, codes, all);
+    assert_int_equal(codes[0], 1);
+    assert_contains(all[0].error, cases[c].expected[0]);
+    assert_contains(all[0].error, cases[c].expected[1]);
+    assert_true(all[0].seconds < 7);
+    if (is(cases[c].scenario, "kill")) assert_int_equal(codes[1], 128 + SIGKILL);
+    if (is(cases[c].scenario, "cancel")) assert_int_equal(all[1].code, TUTTI_CANCELLED);
+    if (is(cases[c].scenario, "data_error")) assert_int_equal(all[1].code, TUTTI_DATA_LOSS);
+  }
+  remove_directory(directory);
+}
+
+static void test_what_differs_is_refused_by_all(void **state) {
+  (void)state;
+  const struct {
+    const char *scenario, *expected;
+  } cases[] = {
+      {"other_weights", "worker 1 evaluates with step 9 and worker 0 at step 4"},
+      {"other_data", "worker 1 has read 2 batches with 12 rows behind batch 6 where worker 0 has read 2 with 13"},
+      {"no_rows", "there is not one row to evaluate"}};
+  char directory[64];
+  make_directory(directory);
+  train_alone(directory, "model", 4, ROWS, 0);
+  train_alone(directory, "model-other", 9, ROWS, 0);
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    struct evaluated all[MOST_WORKERS];
+    int codes[MOST_WORKERS];
+    run(cases[c].scenario, directory, 2, 1, codes, all);
+    for (int w = 0; w < 2; w++)
+      assert_contains(all[w].error, cases[c].expected);
+  }
+  remove_directory(directory);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_processes_evaluate_as_one),
+    cmocka_unit_test(test_evaluations_of_processes_that_train),
+    cmocka_unit_test(test_a_worker_in_trouble_is_named),
+    cmocka_unit_test(test_what_differs_is_refused_by_all),
+};
+
+int main(int count, char **arguments) {
+  if (count == WORKER_ARGUMENTS) return worker_main(arguments[1], arguments[2]);
+  return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
+}

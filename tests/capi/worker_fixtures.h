@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tests of several processes share: a test program starts itself as workers, "<program> SCENARIO DIRECTORY",
+ * with the environment that a launcher gives, and reads what each of them left in the directory. */
+#ifndef TUTTI_TESTS_CAPI_WORKER_FIXTURES_H_
+#define TUTTI_TESTS_CAPI_WORKER_FIXTURES_H_
+
+#include "capi_testing.h"
+
+enum { MOST_WORKERS = 3, WORKER_ARGUMENTS = 3, WORKER_LIMIT_SECONDS = 90 };
+
+/* A port of the loopback that nobody listens at just now. */
+int free_port(void);
+
+/* --- in a worker --- */
+
+/* The number of this worker, and how many devices it is told to have. */
+int worker_tested(void);
+int devices_tested(void);
+/* A context with so many devices of the reference backend, and the strategy of the environment on all of them.
+ * `cluster`: options of that schema as JSON. */
+int32_t join_workers(const char *cluster, tutti_context **context, tutti_strategy **strategy, tutti_error **err);
+/* Leaves the answer for the test; the exit status of the worker. */
+int leave_answer(const char *directory, const void *answer, size_t size, int32_t code);
+
+/* --- in the test --- */
+
+/* Runs the scenario on `count` workers with `devices` devices each; whoever is not through at the limit is killed.
+ * `codes`: exit statuses, 128 + the signal for the killed. `answers`: of each worker `size` bytes, 0 where it left
+ * none. */
+void run_workers(const char *scenario, const char *directory, int count, int devices, int *codes, void *answers,
+                 size_t size);
+
+#endif /* TUTTI_TESTS_CAPI_WORKER_FIXTURES_H_ */
