@@ -52,6 +52,14 @@ const (
 	WorkerInputOwn   WorkerInput = "own"
 )
 
+// WorkerRows is a choice of the option worker_rows.
+type WorkerRows string
+
+const (
+	WorkerRowsAll WorkerRows = "all"
+	WorkerRowsOwn WorkerRows = "own"
+)
+
 // ContextOptions are the options of a context; the zero value means the defaults.
 type ContextOptions struct {
 	// The backend whose devices the context has: cuda, hip, cpu, reference; empty = the GPUs, where a backend for
@@ -246,7 +254,8 @@ type ClusterOptions struct {
 	// whole: every worker is given the same data and computes its rows of each batch. own: every worker is given
 	// data of its own, and its batches are parts of the global ones. Default: whole.
 	WorkerInput WorkerInput
-	// How long a worker waits for the others when a training or an evaluation starts. Default: 300000.
+	// How long a worker waits for the others when a training, an evaluation or a stream of predictions starts.
+	// Default: 300000.
 	ConnectTimeoutMs int64
 }
 
@@ -307,6 +316,13 @@ type PredictorOptions struct {
 	ThreadsPerReplica int64
 	// As for run: an estimator's run that has it decides for its predictors, too.
 	RawWeights bool
+	// With several workers: which rows streams give each of them. all: those of all workers, in order. own: those
+	// that it has computed itself, which are not sent; tutti_batch_get_first_row tells where they belong among all
+	// rows, or, where workers have input of their own, among its own. Default: all.
+	WorkerRows WorkerRows
+	// With several workers: how long one waits for another in a stream before that ends with an error that names
+	// whom it waits for. Not set, the predictor of an estimator has what its run has. Default: 600000.
+	CollectiveTimeoutMs int64
 }
 
 func (o PredictorOptions) schema() string { return "predictor" }
@@ -323,5 +339,11 @@ func (o PredictorOptions) fill(handle uintptr) {
 	}
 	if o.RawWeights {
 		raw.Options_set_bool(handle, "raw_weights", o.RawWeights)
+	}
+	if o.WorkerRows != "" {
+		raw.Options_set_string(handle, "worker_rows", string(o.WorkerRows))
+	}
+	if o.CollectiveTimeoutMs != 0 {
+		raw.Options_set_i64(handle, "collective_timeout_ms", o.CollectiveTimeoutMs)
 	}
 }

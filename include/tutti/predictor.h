@@ -3,6 +3,16 @@
  * Predictors: a trained model that answers. Weights are read once and never change under a call; every device of the
  * strategy works on every call; rows come back in the order in which they went in, each exactly once.
  *
+ * With a strategy of several workers (strategy.h) streams and tutti_predictor_run_all are of all of them: every worker
+ * makes the same calls in the same order, with the same weights and options and, where worker_input is "whole", the
+ * same dataset. All read it, and each computes one of as many batches as there are workers. With "own" each predicts
+ * its data, and a batch is made of one of each worker, a row of each in turn: after tutti_pipeline_shard before batch
+ * that is the order of the undivided data. Every worker gets all rows, in order; with the option worker_rows "own"
+ * those that it has computed itself, with their positions. The workers go through their streams together, none more
+ * than a few batches ahead, so all read to the end. One that leaves its stream before the end, fails, dies, or does not
+ * ask for its next batch for as long as collective_timeout_ms says, ends the streams of the others: they get an error
+ * that names it, and what they had before stands. tutti_predictor_run needs no other worker.
+ *
  * Threads: any number of threads may call one predictor at the same time. Streams and batches serve one thread each.
  */
 #ifndef TUTTI_PREDICTOR_H_
@@ -47,7 +57,7 @@ TUTTI_API int32_t tutti_predictor_describe_plan(tutti_predictor *predictor, int6
 /* Predicts the rows of named tensors, which share their first dimension. */
 TUTTI_API int32_t tutti_predictor_run(tutti_predictor *predictor, const char *const *names, tutti_tensor *const *inputs,
                                       int64_t count, tutti_cancel *cancel, tutti_batch **out, tutti_error **err);
-/* Predicts a whole dataset into one batch. */
+/* Predicts a whole dataset into one batch, of all workers where there are several. */
 TUTTI_API int32_t tutti_predictor_run_all(tutti_predictor *predictor, const tutti_dataset *dataset,
                                           tutti_cancel *cancel, tutti_batch **out, tutti_error **err);
 
@@ -67,7 +77,8 @@ TUTTI_API void tutti_prediction_stream_unref(tutti_prediction_stream *stream);
 /* A batch of results: named tensors with the same number of rows. Immutable. */
 TUTTI_API void tutti_batch_ref(tutti_batch *batch);
 TUTTI_API void tutti_batch_unref(tutti_batch *batch);
-/* The position of the first row in the dataset, and the number of rows; -1 when `batch` is not a batch handle. */
+/* The position of the first row in the dataset (of all workers' rows, where there are several; among the own ones with
+ * both worker_input and worker_rows "own"), and the number of rows; -1 when `batch` is not a batch handle. */
 TUTTI_API int64_t tutti_batch_get_first_row(const tutti_batch *batch);
 TUTTI_API int64_t tutti_batch_get_row_count(const tutti_batch *batch);
 TUTTI_API int64_t tutti_batch_get_output_count(const tutti_batch *batch);

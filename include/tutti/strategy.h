@@ -54,12 +54,16 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * computes one of as many batches as there are workers; with "own" `steps` counts the batches of each. The workers meet
  * anew, as for a training, and are held to the same weights and options; who does not come in time, dies, does not
  * answer for as long as collective_timeout_ms says, or has read something else, is named in the error of the others.
- * What a cluster's evaluator (TF_CONFIG) does it does alone, with a strategy of its own machine.
+ * Statistics that are each replica's own are each worker's own here. What a cluster's evaluator (TF_CONFIG) does it
+ * does alone, with a strategy of its own machine.
  *
- * Several trainings and evaluations of one strategy are begun in the same order on all workers, one after the other.
+ * Predicting a dataset, in a stream or at once, likewise: every worker opens the same stream, and each computes its
+ * share (predictor.h). Requests of single batches (tutti_predictor_run) are answered by this process alone.
  *
- * Not in this version: GPUs that are connected across machines (sums go by way of the host), and prediction over
- * several workers (each does all of it on its own devices). */
+ * Several trainings, evaluations and predictions of one strategy are begun in the same order on all workers, one after
+ * the other.
+ *
+ * Not in this version: GPUs that are connected across machines (sums go by way of the host). */
 TUTTI_API int32_t tutti_strategy_create_multi_worker(tutti_context *context, const tutti_options *options,
                                                      tutti_strategy **out, tutti_error **err);
 

@@ -40,6 +40,8 @@ Result<prediction::PredictorOptions> predictor_options(const tutti_options *opti
   result.precision = backend::precision_of(resolved.text("precision"));
   result.threads_per_device = resolved.i64("threads_per_replica");
   result.raw_weights = resolved.flag("raw_weights");
+  if (resolved.text("worker_rows") == "own") result.worker_rows = distribute::WorkerRows::own;
+  if (resolved.was_set("collective_timeout_ms")) result.collective_timeout_ms = resolved.i64("collective_timeout_ms");
   return result;
 }
 

@@ -7,8 +7,8 @@
 //   TUTTI_ASSIGN(auto all, multi_worker(cluster, {{cpu, 0}, {cpu, 1}}, options));
 //
 // Nothing is opened before a trainer asks for groups: then the workers meet at the address of worker 0, who listens
-// there as long as its strategy lives. They meet again for each evaluation. All of these are to be begun in the same
-// order on all workers.
+// there as long as its strategy lives. They meet again for each evaluation and stream of predictions. All of these are
+// to be begun in the same order on all workers.
 //
 // Inside a process replicas add up in memory of the host; between processes an engine carries the sums, on a thread of
 // its own (collective/cluster). Devices with memory of their own get there by way of copies. Level invariant keeps its

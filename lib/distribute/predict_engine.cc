@@ -14,6 +14,7 @@
 #include "distribute/predict_plan.h"
 #include "distribute/step_graphs.h"
 #include "distribute/train_programs.h"
+#include "distribute/worker_predict_stream.h"
 #include "graph/serialize.h"
 
 namespace tutti::impl::distribute {
@@ -26,6 +27,7 @@ using tensor::Tensor;
 /// One version on all devices. Immutable but for the programs, which belong to the lanes' threads.
 struct LoadedVersion {
   int64_t step = 0;
+  uint64_t checksum = 0;  ///< with several workers
   std::vector<std::shared_ptr<LoadedWeights>>
       lanes;  ///< as DevicePool counts them: the first ones of all devices first
 };
@@ -50,12 +52,7 @@ struct StreamInput {
   std::shared_ptr<const InputBinding> binding;
   std::shared_ptr<const DeviceMap> map;  ///< null: elements are batches
   int64_t seed = 0;                      ///< of the map
-};
-
-struct OutputSpec {
-  std::string name;
-  tensor::DType dtype;
-  graph::Dims dims;
+  std::shared_ptr<InputTurns> turns;     ///< null: every element is predicted here
 };
 
 class Engine : public PredictEngine {
@@ -174,6 +171,7 @@ class Stream : public PredictStream {
         ended_ = true;
         break;
       }
+      if (input_.turns != nullptr && !input_.turns->take(element)) continue;
       TUTTI_ASSIGN(std::shared_ptr<Call> call, engine_->start(version_, std::move(element), input_, 1, reading_));
       calls_.push_back(std::move(call));
     }
@@ -238,6 +236,9 @@ Status Engine::set_weights(const base::Ref<checkpoint::WeightVersion> &version) 
   TUTTI_TRY(check_weights(plan_, *version));
   auto loaded = std::make_shared<LoadedVersion>();
   loaded->step = version->step();
+  if (strategy_->workers().count > 1) {
+    TUTTI_ASSIGN(loaded->checksum, checksum_of(*version, model_, false));
+  }
   const auto cache_size = static_cast<size_t>(options_.program_cache_size);
   for (const backend::DeviceRef &device : devices_) {
     TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> weights,
@@ -382,13 +383,17 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   TUTTI_TRY(base::check_not_forked());
   TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
   TUTTI_ASSIGN(InputBinding made, InputBinding::make(model_.features, iterator->spec()));
-  StreamInput input{std::make_shared<const InputBinding>(std::move(made)), nullptr, iterator->seed()};
+  StreamInput input{std::make_shared<const InputBinding>(std::move(made)), nullptr, iterator->seed(),
+                    input_turns(*strategy_)};
   TUTTI_ASSIGN(input.map, maps_.find(*iterator));
   const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * lane_count() + 2;
   auto self = std::static_pointer_cast<Engine>(shared_from_this());
-  return std::unique_ptr<PredictStream>(std::make_unique<Stream>(std::move(self), std::move(version),
-                                                                 std::move(iterator), std::move(input),
-                                                                 std::move(cancel), static_cast<size_t>(depth)));
+  const std::shared_ptr<InputTurns> turns = input.turns;
+  std::unique_ptr<PredictStream> own = std::make_unique<Stream>(std::move(self), version, std::move(iterator),
+                                                                std::move(input), cancel, static_cast<size_t>(depth));
+  if (strategy_->workers().count == 1) return own;
+  return join_workers(*strategy_, options_, {.step = version->step, .weights = version->checksum}, outputs_,
+                      {std::move(own), turns, cancel});
 }
 
 Result<base::Json> Engine::plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) {

@@ -36,6 +36,12 @@
 
 namespace tutti::impl::distribute {
 
+/// With several workers: which rows a stream gives each of them.
+enum class WorkerRows : int32_t {
+  all = 1,  ///< those of all, in order
+  own = 2   ///< those that it has computed itself; with input of its own, counted among these
+};
+
 struct PredictOptions {
   backend::Level level = backend::Level::fast;
   int32_t threads_per_replica = 1;
@@ -49,6 +55,7 @@ struct PredictOptions {
   base::Ref<base::Tracer> tracer = nullptr;
   /// With several workers: how long one waits for another.
   int64_t collective_timeout_ms = 600000;
+  WorkerRows worker_rows = WorkerRows::all;
 };
 
 /// One batch of results: outputs by position of PredictEngine::output_names().
@@ -95,7 +102,8 @@ class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
   /// devices, as Trainer::leave_map() does.
   virtual std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) = 0;
   /// Predicts every element of `iterator`, whose labels and weights are left out. The whole stream uses the version
-  /// that is current now. `cancel` (nullable) is the token in the iterator's context.
+  /// that is current now. `cancel` (nullable) is the token in the iterator's context. With a strategy of several
+  /// workers all call it, with the same weights, and read their streams to the end (worker_predict_stream.h).
   virtual base::Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
                                                               base::Ref<base::CancelToken> cancel) = 0;
   virtual PredictCounters counters() const = 0;

@@ -103,6 +103,9 @@ Status PredictorOptions::check() const {
   if (look_ahead < 0 || look_ahead > (1 << 20)) {
     return invalid_argument("look_ahead is ", look_ahead, ", expected 0 to ", 1 << 20);
   }
+  if (collective_timeout_ms.value_or(1) < 1) {
+    return invalid_argument("collective_timeout_ms is ", *collective_timeout_ms, ", expected at least 1");
+  }
   return Status();
 }
 
@@ -151,6 +154,7 @@ Result<Ref<Predictor>> Predictor::from_estimator(Estimator &estimator, const dat
   TUTTI_ASSIGN(const ModelRef model, state.models.get(Mode::predict, spec));
   PredictorOptions resolved = options;
   resolved.raw_weights |= state.config.raw_weights;
+  if (!resolved.collective_timeout_ms) resolved.collective_timeout_ms = state.config.collective_timeout_ms;
   Ref<Predictor> predictor = base::make_ref<Predictor>(state.strategy, std::move(resolved), state.environment);
   predictor->estimator_ = Ref<EstimatorState>::share(&state);
   TUTTI_ASSIGN(predictor->loaded_, predictor->load(*model, "", std::move(version)));
@@ -171,6 +175,8 @@ Result<Predictor::LoadedRef> Predictor::load(graph::Model model, std::string gra
   options.program_cache_size = static_cast<int32_t>(options_.program_cache_size);
   options.stream_depth = static_cast<int32_t>(options_.look_ahead);
   options.tracer = environment_.tracer;
+  options.worker_rows = options_.worker_rows;
+  options.collective_timeout_ms = options_.collective_timeout_ms.value_or(options.collective_timeout_ms);
   Loaded loaded;
   TUTTI_ASSIGN(loaded.engine, distribute::PredictEngine::open(selected, strategy_, options));
   TUTTI_TRY(loaded.engine->set_weights(used_of(version)));
@@ -248,6 +254,10 @@ Result<std::unique_ptr<ResultStream>> Predictor::stream(const data::DatasetRef &
 Result<ResultBatch> Predictor::run_all(const data::DatasetRef &dataset, Ref<base::CancelToken> cancel) const {
   if (dataset && dataset->cardinality().is_infinite()) {
     return invalid_argument("the dataset to predict never ends: use a stream");
+  }
+  const bool has_gaps = strategy_->workers().count > strategy_->input_pipeline().count;
+  if (has_gaps && options_.worker_rows == distribute::WorkerRows::own) {
+    return invalid_argument("rows of one worker of several have gaps between them: use a stream, or worker_rows all");
   }
   TUTTI_ASSIGN(const std::unique_ptr<ResultStream> results, stream(dataset, cancel));
   std::vector<ResultBatch> batches;

@@ -11,6 +11,9 @@
 // Every input row gives exactly one output row, in input order. A call, and a whole stream, computes with one version
 // of the weights: reload() takes effect for those that start after it; those under way keep theirs.
 //
+// With a strategy of several workers streams are of all of them (worker_predict_stream.h), and so is run_all(); run()
+// works on this process alone.
+//
 // Threads: all functions may be called from any number of threads. The threads that compute belong to the predictor,
 // one per device, however many callers there are; weights are packed once per device and version.
 #ifndef TUTTI_ESTIMATOR_PREDICTOR_PREDICTOR_H_
@@ -19,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +53,10 @@ struct PredictorOptions {
   int64_t program_cache_size = 16;
   /// Batches of a stream that may be under way or wait to be taken; 0 = two per device and two more.
   int64_t look_ahead = 0;
+  /// With several workers: which rows a stream gives each of them, and how long one waits for another; without a
+  /// number as an estimator's run has it, else 600 s.
+  distribute::WorkerRows worker_rows = distribute::WorkerRows::all;
+  std::optional<int64_t> collective_timeout_ms;
   /// Outputs that are wanted; empty = all. An unknown one is an error.
   std::vector<std::string> outputs;
 
@@ -86,7 +94,7 @@ class Predictor : public base::Object {
 
   /// One batch: every feature of the model by name, with equal numbers of rows (zero is legal).
   base::Result<ResultBatch> run(const std::vector<data::NamedTensor> &features, const base::CancelToken *cancel) const;
-  /// Every element of a batched dataset; labels and weights are left out.
+  /// Every element of a batched dataset; labels and weights are left out. Workers open their streams in the same order.
   base::Result<std::unique_ptr<ResultStream>> stream(const data::DatasetRef &dataset,
                                                      base::Ref<base::CancelToken> cancel) const;
   /// The same at once. A dataset without rows gives outputs without rows.
