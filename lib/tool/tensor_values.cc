@@ -153,8 +153,12 @@ std::string exact_text(const Tensor &tensor) {
   if (!is_floating(tensor.dtype())) return value_text(tensor, 0);
   std::vector<double> numbers;
   read_numbers(tensor, numbers);
+  return exact_number(numbers[0], tensor.dtype());
+}
+
+std::string exact_number(double number, int32_t dtype) {
   char text[40];
-  std::snprintf(text, sizeof text, tensor.dtype() == TUTTI_DTYPE_F64 ? "%.17g" : "%.9g", numbers[0]);
+  std::snprintf(text, sizeof text, dtype == TUTTI_DTYPE_F64 ? "%.17g" : "%.9g", number);
   return text;
 }
 

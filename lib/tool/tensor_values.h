@@ -32,6 +32,8 @@ const char *image_kind(std::string_view bytes);
 std::string value_text(const Tensor &tensor, int64_t index);
 /// The one number of a tensor, with as many digits as tell it from all others of its type.
 std::string exact_text(const Tensor &tensor);
+/// The same of a number of a floating type.
+std::string exact_number(double number, int32_t dtype);
 /// The first elements: `0.5 1 -3 ...`, `"a text"`, `JPEG of 12.3 kB`.
 std::string preview(const Tensor &tensor);
 /// A text in quotes, cut where it is long; of bytes that are no text, how many they are.

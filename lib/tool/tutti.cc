@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The `tutti` command: looks into what tutti reads and wrote, and starts workers. Exit status 0 = done, 1 = it failed,
-// 2 = wrong arguments.
+// The `tutti` command: looks into what tutti reads and wrote, predicts, and starts workers. Exit status 0 = done,
+// 1 = it failed, 2 = wrong arguments.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +11,7 @@
 
 #include "tool/dataset_command.h"
 #include "tool/inspect_plan.h"
+#include "tool/predict_dataset.h"
 #include "tool/run_workers.h"
 
 namespace {
@@ -18,8 +19,9 @@ namespace {
 constexpr int kWrongArguments = 2;
 
 void print_usage(std::FILE *to) {
-  std::fprintf(to, "usage: tutti COMMAND\n\n%s%s%s  tutti version\n  tutti help\n",
-               tutti::tool::dataset_usage().c_str(), tutti::tool::kInspectPlanUsage, tutti::tool::kRunWorkersUsage);
+  std::fprintf(to, "usage: tutti COMMAND\n\n%s%s%s%s  tutti version\n  tutti help\n",
+               tutti::tool::dataset_usage().c_str(), tutti::tool::kInspectPlanUsage, tutti::tool::kPredictUsage,
+               tutti::tool::kRunWorkersUsage);
 }
 
 // In any place, as people ask for it.
@@ -39,6 +41,7 @@ int run(const std::vector<std::string> &arguments) {
   }
   if (is(0, "inspect") && is(1, "plan")) return tutti::tool::inspect_plan({arguments.begin() + 2, arguments.end()});
   if (is(0, "dataset")) return tutti::tool::dataset_command({arguments.begin() + 1, arguments.end()});
+  if (is(0, "predict")) return tutti::tool::predict_dataset({arguments.begin() + 1, arguments.end()});
   if (is(0, "version") || is(0, "--version")) {
     std::printf("%s\n", tutti_version());
     return EXIT_SUCCESS;

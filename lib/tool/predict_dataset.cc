@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/predict_dataset.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <tutti/tutti.hpp>
+
+#include "tool/dataset_source.h"
+#include "tool/preparation.h"
+#include "tool/progress.h"
+#include "tool/table.h"
+#include "tool/tensor_values.h"
+#include "tool/text_file.h"
+
+namespace tutti::tool {
+
+const char *const kPredictUsage =
+    "  tutti predict MODEL SOURCE... TARGET.csv [--batch N] [--devices N] [--first N]\n"
+    "                     writes the model's outputs, a line for each example in the order of the source\n"
+    "      MODEL         a checkpoint, or a directory of them (the newest)\n"
+    "      SOURCE        as for dataset; components that --map and --select leave are the model's features by name\n"
+    "      TARGET.csv    a column for each output, NAME_0, NAME_1, ... for one of several numbers\n"
+    "      --batch       examples of a batch (64)\n"
+    "      --devices     logical devices of each process (as many as cores, or GPUs)\n"
+    "      --first       examples that are read (all)\n"
+    "      Under `tutti run` and other launchers processes share the batches, and the first one writes the file.\n";
+
+namespace {
+
+struct Request {
+  std::string model, target;
+  SourceRequest source;
+  Preparation preparation;
+  int64_t batch = 64, devices = 0, first = -1;
+};
+
+Request parse(const std::vector<std::string> &words) {
+  Request request;
+  std::vector<std::string> &paths = request.source.paths;
+  for (Arguments arguments(words); !arguments.done();) {
+    const std::string word = arguments.take();
+    if (request.source.take(word, arguments) || request.preparation.take(word, arguments)) continue;
+    if (word == "--batch") {
+      request.batch = arguments.number_after(word);
+    } else if (word == "--devices") {
+      request.devices = arguments.number_after(word);
+    } else if (word == "--first") {
+      request.first = arguments.number_after(word);
+    } else if (is_option(word)) {
+      throw UsageError{"unknown argument '" + word + "'"};
+    } else {
+      paths.push_back(word);
+    }
+  }
+  if (paths.size() < 3) throw UsageError{"predict takes a model, a source and a target"};
+  if (request.batch == 0) throw UsageError{"--batch takes a number above 0"};
+  request.model = paths.front();
+  request.target = paths.back();
+  paths.erase(paths.begin());
+  paths.pop_back();
+  const std::string &target = request.target;
+  if (target.size() < 4 || target.compare(target.size() - 4, 4, ".csv") != 0)
+    throw UsageError{"predict writes .csv, got '" + target + "'"};
+  return request;
+}
+
+/// Of the processes that a launcher has started, or all devices of this one.
+Strategy strategy_of(const Context &context) {
+  try {
+    return Strategy::multi_worker_from_environment(nullptr, context);
+  } catch (const Error &error) {
+    if (error.code() != TUTTI_NOT_FOUND) throw;
+    return Strategy::mirrored(context);
+  }
+}
+
+Dataset batches_of(const Request &request, const Context &context) {
+  Pipeline pipeline(context);
+  pipeline.dataset(prepare(open_source(request.source, context), request.preparation, context));
+  if (request.first >= 0) pipeline.take(request.first);
+  return pipeline.batch(request.batch).build();
+}
+
+/// One output of a batch, as columns.
+struct Columns {
+  Tensor tensor;
+  std::vector<double> numbers;  // where it is floating
+  int64_t width = 1;
+
+  Columns(Tensor of_batch, int64_t rows) : tensor(std::move(of_batch)), width(tensor.element_count() / rows) {
+    if (is_floating(tensor.dtype())) read_numbers(tensor, numbers);
+  }
+  std::string text(int64_t index) const {
+    if (!is_floating(tensor.dtype())) return value_text(tensor, index);
+    return exact_number(numbers[static_cast<size_t>(index)], tensor.dtype());
+  }
+};
+
+class PredictionFile {
+ public:
+  PredictionFile(const std::string &path, std::vector<std::string> outputs)
+      : file_(path), outputs_(std::move(outputs)) {}
+
+  void add(const Batch &batch) {
+    std::vector<Columns> all;
+    for (const std::string &name : outputs_)
+      all.emplace_back(batch.output(name.c_str()), batch.row_count());
+    write_header(all);
+    std::string lines;
+    for (int64_t row = 0; row < batch.row_count(); ++row) {
+      std::string line;
+      for (const Columns &columns : all) {
+        for (int64_t i = 0; i < columns.width; ++i)
+          line += "," + columns.text(row * columns.width + i);
+      }
+      lines += line.substr(1) + "\r\n";
+    }
+    file_.write(lines);
+  }
+  void close() {
+    write_header({});
+    file_.close();
+  }
+
+ private:
+  /// Without rows: nobody knows how many numbers an output has.
+  void write_header(const std::vector<Columns> &all) {
+    if (has_header_) return;
+    std::string line;
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      const int64_t width = o < all.size() ? all[o].width : 1;
+      for (int64_t i = 0; i < width; ++i)
+        line += "," + outputs_[o] + (width > 1 ? "_" + std::to_string(i) : "");
+    }
+    file_.write(line.substr(1) + "\r\n");
+    has_header_ = true;
+  }
+
+  TextFile file_;
+  const std::vector<std::string> outputs_;
+  bool has_header_ = false;
+};
+
+std::vector<std::string> outputs_of(const Predictor &predictor) {
+  return nlohmann::json::parse(tutti_predictor_get_signature(predictor))["outputs"].get<std::vector<std::string>>();
+}
+
+}  // namespace
+
+int predict_dataset(const std::vector<std::string> &words) {
+  const Request request = parse(words);
+  Options devices("context");
+  devices.set("logical_devices", request.devices);
+  const Context context(devices);
+  const Strategy strategy = strategy_of(context);
+  const Dataset dataset = batches_of(request, context);
+  const Predictor predictor(request.model, strategy, context);
+  std::unique_ptr<PredictionFile> file;
+  if (strategy.worker_index() == 0) file = std::make_unique<PredictionFile>(request.target, outputs_of(predictor));
+  int64_t rows = 0;
+  {
+    PredictionStream stream(predictor, dataset);
+    Progress progress(-1);
+    for (Batch batch = stream.next(); batch.get() != nullptr; batch = stream.next()) {
+      if (file != nullptr && batch.row_count() > 0) file->add(batch);
+      rows += batch.row_count();
+      if (file != nullptr) progress.at(rows);
+    }
+  }
+  if (file == nullptr) return EXIT_SUCCESS;
+  file->close();
+  std::printf("%s: %s predictions of step %lld\n", request.target.c_str(), with_commas(rows).c_str(),
+              static_cast<long long>(predictor.step()));
+  return EXIT_SUCCESS;
+}
+
+}  // namespace tutti::tool
