@@ -274,7 +274,10 @@ Result<Cluster> Cluster::from_torchrun(const Variables &variables) {
   TUTTI_ASSIGN(const int64_t size, get_number(variables, "WORLD_SIZE"));
   TUTTI_TRY(check_index(rank, size, "the environment's RANK"));
   if (variables("MASTER_ADDR") == nullptr) return base::invalid_argument("the environment lacks MASTER_ADDR");
-  TUTTI_ASSIGN(const int64_t port, get_port(variables));
+  TUTTI_ASSIGN(int64_t port, get_port(variables));
+  // torchrun listens at MASTER_PORT itself, and says so.
+  const char *const agent = variables("TORCHELASTIC_USE_AGENT_STORE");
+  if (agent != nullptr && std::string_view(agent) == "True") ++port;
   TUTTI_ASSIGN(Cluster made, with_leader(with_port(variables("MASTER_ADDR"), port), static_cast<int32_t>(size),
                                          static_cast<int32_t>(rank)));
   made.origin_ = "torchrun";

@@ -55,7 +55,8 @@ class Cluster {
   static base::Result<Cluster> from_tf_config(std::string_view text);
 
   /// What the launcher has said, by the first of these that is there: TF_CONFIG; MASTER_ADDR, MASTER_PORT, RANK and
-  /// WORLD_SIZE (torchrun, the PyTorch operator of Kubernetes); OMPI_COMM_WORLD_RANK and _SIZE (mpirun), with
+  /// WORLD_SIZE (torchrun, which has MASTER_PORT for itself where TORCHELASTIC_USE_AGENT_STORE is "True": then the next
+  /// port counts; the PyTorch operator of Kubernetes); OMPI_COMM_WORLD_RANK and _SIZE (mpirun), with
   /// MASTER_ADDR unless all run on one machine; SLURM_PROCID with the step's node list and tasks per node (srun).
   /// NOT_FOUND when there is none, else an error that names the variable.
   static base::Result<Cluster> from_environment();

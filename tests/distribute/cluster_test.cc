@@ -106,6 +106,11 @@ static void test_torchrun(void **) {
   assert_string_equal(cluster.leader_address().c_str(), "node7:29500");
   assert_string_equal(cluster.address(2).c_str(), "");
   assert_string_equal(cluster.origin().c_str(), "torchrun");
+  Environment beside = good;
+  beside["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  assert_string_equal(assert_ok_value(from(beside)).leader_address().c_str(), "node7:29501");
+  beside["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  assert_string_equal(assert_ok_value(from(beside)).leader_address().c_str(), "node7:29500");
   Environment bad = good;
   bad["MASTER_ADDR"] = "fe80::1";
   assert_string_equal(assert_ok_value(from(bad)).leader_address().c_str(), "[fe80::1]:29500");
