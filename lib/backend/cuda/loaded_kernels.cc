@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/loaded_kernels.h"
-
+//
+// Machine code as kernels, through the runtime: the driver is not linked.
+#include "backend/gpu/rtc_compiler.h"
 #include "backend/gpu/runtime.h"
 
-namespace tutti::impl::backend::cuda {
+namespace tutti::impl::backend::gpu::platform {
 
 using base::Result;
-using gpu::GeneratedOperands;
-using gpu::status_of;
 
 namespace {
 
@@ -24,7 +23,7 @@ class RelaxedCapture {
 };
 
 /// The library that it is of is never unloaded.
-class LoadedKernel final : public gpu::GeneratedKernel {
+class LoadedKernel final : public GeneratedKernel {
  public:
   explicit LoadedKernel(cudaKernel_t kernel) : kernel_(kernel) {}
 
@@ -44,12 +43,12 @@ class LoadedKernel final : public gpu::GeneratedKernel {
 
 }  // namespace
 
-Result<std::vector<std::shared_ptr<const gpu::GeneratedKernel>>> load_kernels(const std::string &image,
-                                                                              std::span<const std::string> names) {
+Result<std::vector<std::shared_ptr<const GeneratedKernel>>> load_kernels(const std::string &image,
+                                                                         std::span<const std::string> names) {
   cudaLibrary_t library = nullptr;
   TUTTI_TRY(status_of(cudaLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                       "loading generated kernels"));
-  std::vector<std::shared_ptr<const gpu::GeneratedKernel>> kernels;
+  std::vector<std::shared_ptr<const GeneratedKernel>> kernels;
   for (const std::string &name : names) {
     cudaKernel_t kernel = nullptr;
     TUTTI_TRY(status_of(cudaLibraryGetKernel(&kernel, library, name.c_str()), "looking for a generated kernel"));
@@ -61,4 +60,4 @@ Result<std::vector<std::shared_ptr<const gpu::GeneratedKernel>>> load_kernels(co
   return kernels;
 }
 
-}  // namespace tutti::impl::backend::cuda
+}  // namespace tutti::impl::backend::gpu::platform

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "backend/cuda/cuda_library.h"
-#include "backend/cuda/nvrtc_compiler.h"
+#include "backend/gpu/rtc_compiler.h"
 #include "backend/gpu/runtime.h"
 
 namespace tutti::impl::backend::gpu::platform {
@@ -67,7 +67,7 @@ Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t ordinal) {
   int major = 0, minor = 0;
   TUTTI_TRY(status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal), "asking for a GPU"));
   TUTTI_TRY(status_of(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal), "asking for a GPU"));
-  return cuda::open_nvrtc(major * 10 + minor);
+  return open_rtc_compiler(base::concat("sm_", major, minor));
 }
 
 }  // namespace tutti::impl::backend::gpu::platform

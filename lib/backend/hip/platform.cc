@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "backend/gpu/rtc_compiler.h"
 #include "backend/gpu/runtime.h"
 #include "base/text.h"
 
@@ -72,10 +73,11 @@ Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<c
   return std::unique_ptr<Library>();
 }
 
-bool generates_kernels() { return false; }
+bool generates_kernels() { return true; }
 
-Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t) {
-  return base::unavailable("kernels are not compiled at run time on AMD's GPUs yet");
+Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t ordinal) {
+  TUTTI_ASSIGN(const hipDeviceProp_t properties, properties_of(ordinal));
+  return open_rtc_compiler(properties.gcnArchName);
 }
 
 }  // namespace tutti::impl::backend::gpu::platform

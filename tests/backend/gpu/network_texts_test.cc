@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVRTC compiles, without a warning, the kernels that are written for the training steps of well-known networks. The
-// texts are those that the emulated GPU keeps in its plan cache; nothing is run.
+// A platform's compiler compiles, without a warning, the kernels that are written for the training steps of well-known
+// networks. The texts are those that the emulated GPU keeps in its plan cache; nothing is run.
 //
-// usage: network_texts_test EMULATED-PLUG-IN
+// usage: network_texts_test EMULATED-PLUG-IN ARCHITECTURE
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "backend/cpu/step_models.h"
-#include "backend/cuda/loaded_kernels.h"
-#include "backend/cuda/nvrtc_compiler.h"
 #include "backend/gpu/program_text.h"
+#include "backend/gpu/rtc_compiler.h"
 #include "base/file.h"
 #include "base/temporary_directory.h"
 #include "runtime/backend_list.h"
@@ -24,7 +23,7 @@ using tensor::DType;
 using tutti::testing::TemporaryDirectory;
 
 /// There is no driver to load anything into.
-base::Result<std::vector<std::shared_ptr<const backend::gpu::GeneratedKernel>>> backend::cuda::load_kernels(
+base::Result<std::vector<std::shared_ptr<const backend::gpu::GeneratedKernel>>> backend::gpu::platform::load_kernels(
     const std::string &, std::span<const std::string>) {
   return base::unavailable("kernels are not loaded here");
 }
@@ -33,7 +32,7 @@ namespace {
 
 std::string plugin;
 int compiled_texts = 0;
-std::shared_ptr<const backend::gpu::RunTimeCompiler> nvrtc;
+std::shared_ptr<const backend::gpu::RunTimeCompiler> compiler;
 
 size_t count(const std::string &text, std::string_view part) {
   size_t found = 0;
@@ -76,7 +75,7 @@ void check_network(const char *network) {
   if (kernels == 0) return;
   ++compiled_texts;
   const auto begin = std::chrono::steady_clock::now();
-  const auto image = nvrtc->compile(text);
+  const auto image = compiler->compile(text);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (!image.ok()) fail_msg("network %s: %s", network, image.status().to_string().c_str());
   assert_true(
@@ -141,14 +140,14 @@ void every_op_and_reduction_compiles(void **) {
     }
   }
   text += text_epilogue();
-  const auto image = nvrtc->compile(text);
+  const auto image = compiler->compile(text);
   if (!image.ok()) fail_msg("%s", image.status().to_string().c_str());
   assert_int_equal(count(text, "extern \"C\" __global__"), 2 * 3 * 3 + 18);
 }
 
 void what_is_wrong_is_said(void **) {
-  assert_error_contains(nvrtc->compile("__global__ void broken() { nothing(); }"), "nothing");
-  assert_error_contains(nvrtc->compile("__global__ void idle() { int unused; }"), "unused");
+  assert_error_contains(compiler->compile("__global__ void broken() { nothing(); }"), "nothing");
+  assert_error_contains(compiler->compile("__global__ void idle() { int unused; }"), "unused");
 }
 
 const CMUnitTest kTests[] = {
@@ -160,13 +159,13 @@ const CMUnitTest kTests[] = {
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 2) return EXIT_FAILURE;
+  if (argc != 3) return EXIT_FAILURE;
   plugin = argv[1];
-  auto opened = backend::cuda::open_nvrtc(90, true);
+  auto opened = backend::gpu::platform::open_rtc_compiler(argv[2], true);
   if (!opened.ok()) {
     std::fprintf(stderr, "skipped: %s\n", opened.status().to_string().c_str());
     return 77;
   }
-  nvrtc = std::move(opened).value();
+  compiler = std::move(opened).value();
   return cmocka_run_group_tests(kTests, nullptr, nullptr);
 }
