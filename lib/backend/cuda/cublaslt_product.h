@@ -20,12 +20,16 @@
 #include <string>
 
 #include "backend/cuda/dynamic_library.h"
-#include "backend/cuda/product_plan.h"
+#include "backend/gpu/library_product.h"
 #include "backend/gpu/algorithm_probes.h"
 #include "backend/gpu/algorithm_trials.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {
+
+using gpu::ProductPlan;
+using gpu::ProductShape;
+using gpu::SummedFactor;
 
 /// "f32 64x32x16 ...": what times of algorithms depend on.
 std::string describe(const ProductShape &shape);

@@ -10,11 +10,13 @@
 
 #include <cstdint>
 
-#include "backend/cuda/product_plan.h"
+#include "backend/gpu/library_product.h"
 #include "backend/gpu/kernel.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {
+
+using gpu::ProductShape;
 
 class LibraryTail {
  public:

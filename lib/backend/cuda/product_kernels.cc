@@ -105,7 +105,7 @@ Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MatmulAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
   if (y.elements == 0 || request.input(0).elements == 0) return Kernel();
-  std::optional<ProductPlan> plan = plan_product(y.dtype, request.input(0).dims, request.input(1).dims, y.dims,
+  std::optional<ProductPlan> plan = gpu::plan_product(y.dtype, request.input(0).dims, request.input(1).dims, y.dims,
                                                  attributes.transpose_a, attributes.transpose_b);
   if (!plan) return Kernel();
   plan->shape.allows_rounding = request.lowered.allows_tf32();

@@ -9,6 +9,7 @@
 
 #include "backend/gpu/rtc_compiler.h"
 #include "backend/gpu/runtime.h"
+#include "backend/hip/hip_library.h"
 #include "base/text.h"
 
 namespace tutti::impl::backend::gpu::platform {
@@ -70,7 +71,7 @@ Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<c
   if (std::find(compiled.begin(), compiled.end(), architecture) == compiled.end())
     return base::unavailable("GPU ", ordinal, " is a ", architecture, ", and this plug-in is compiled for ",
                              TUTTI_HIP_ARCHITECTURES);
-  return std::unique_ptr<Library>();
+  return hip::open_library(ordinal);
 }
 
 bool generates_kernels() { return true; }

@@ -77,7 +77,7 @@ template <typename T>
 int check(const Dims &a_dims, const Dims &b_dims, const Dims &y_dims, bool transpose_a, bool transpose_b) {
   const auto a = numbers<T>(count_of(a_dims), 1), b = numbers<T>(count_of(b_dims), 4);
   std::vector<T> y(static_cast<size_t>(count_of(y_dims)), T(-77));
-  const auto plan = plan_product(tensor::dtype_of<T>, a_dims, b_dims, y_dims, transpose_a, transpose_b);
+  const auto plan = gpu::plan_product(tensor::dtype_of<T>, a_dims, b_dims, y_dims, transpose_a, transpose_b);
   assert_true(plan.has_value());
   record.calls = 0;
   {

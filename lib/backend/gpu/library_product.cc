@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/product_plan.h"
+#include "backend/gpu/library_product.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace tutti::impl::backend::cuda {
+namespace tutti::impl::backend::gpu {
 
 namespace {
 
@@ -100,4 +100,4 @@ std::optional<ProductPlan> plan_product(tensor::DType dtype, const Dims &a, cons
   return plan;
 }
 
-}  // namespace tutti::impl::backend::cuda
+}  // namespace tutti::impl::backend::gpu

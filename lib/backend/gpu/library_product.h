@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a batched matrix product becomes calls of cuBLASLt, whose batches walk evenly.
-#ifndef TUTTI_BACKEND_CUDA_PRODUCT_PLAN_H_
-#define TUTTI_BACKEND_CUDA_PRODUCT_PLAN_H_
+// How a batched matrix product becomes calls of a library (cuBLASLt, rocBLAS), whose batches walk evenly.
+#ifndef TUTTI_BACKEND_GPU_LIBRARY_PRODUCT_H_
+#define TUTTI_BACKEND_GPU_LIBRARY_PRODUCT_H_
 
 #include <array>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 #include "tensor/dtype.h"
 
-namespace tutti::impl::backend::cuda {
+namespace tutti::impl::backend::gpu {
 
 enum class SummedFactor : int32_t { none, a, b };
 
@@ -53,6 +53,6 @@ std::optional<ProductPlan> plan_product(tensor::DType dtype, const std::vector<i
                                         const std::vector<int64_t> &b, const std::vector<int64_t> &y, bool transpose_a,
                                         bool transpose_b);
 
-}  // namespace tutti::impl::backend::cuda
+}  // namespace tutti::impl::backend::gpu
 
-#endif  // TUTTI_BACKEND_CUDA_PRODUCT_PLAN_H_
+#endif  // TUTTI_BACKEND_GPU_LIBRARY_PRODUCT_H_

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/hip/device_handle.h"
+
+#include <map>
+
+#include "backend/gpu/runtime.h"
+
+namespace tutti::impl::backend::hip {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+struct HandleTable {
+  std::mutex mutex;
+  std::map<int32_t, std::weak_ptr<DeviceHandle>> by_ordinal;
+};
+
+/// Never destroyed: programs may be released while the process ends.
+HandleTable &handle_table() {
+  static auto *const table = new HandleTable;
+  return *table;
+}
+
+}  // namespace
+
+DeviceHandle::Use::Use(DeviceHandle &device) : guard_(device.mutex_) {
+  (void)hipThreadExchangeStreamCaptureMode(&mode_);
+}
+
+DeviceHandle::Use::~Use() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
+
+std::shared_ptr<DeviceHandle> DeviceHandle::of(int32_t ordinal) {
+  HandleTable &table = handle_table();
+  const std::lock_guard guard(table.mutex);
+  std::weak_ptr<DeviceHandle> &known = table.by_ordinal[ordinal];
+  std::shared_ptr<DeviceHandle> device = known.lock();
+  if (device != nullptr) return device;
+  device.reset(new DeviceHandle(ordinal));
+  known = device;
+  return device;
+}
+
+Result<std::shared_ptr<DeviceHandle>> DeviceHandle::of_current_device() {
+  int ordinal = 0;
+  TUTTI_TRY(gpu::status_of(hipGetDevice(&ordinal), "asking for the current device"));
+  return of(ordinal);
+}
+
+DeviceHandle::~DeviceHandle() {
+  if (handle_ == nullptr) return;
+  (void)hipSetDevice(ordinal_);
+  (void)rocblas_->destroy_handle(handle_);
+}
+
+Status DeviceHandle::open() {
+  TUTTI_ASSIGN(const Rocblas *const opened, hip::rocblas());
+  TUTTI_TRY(status_of(*opened, opened->create_handle(&handle_), "opening it"));
+  rocblas_ = opened;
+  // Else sums of parts may be added in any order.
+  TUTTI_TRY(status_of(*opened, opened->set_atomics_mode(handle_, rocblas_atomics_not_allowed), "opening it"));
+  char version[64] = "";
+  TUTTI_TRY(status_of(*opened, opened->get_version_string(version, sizeof(version)), "asking for its version"));
+  text_ = base::concat("rocBLAS ", static_cast<const char *>(version));
+  return Status();
+}
+
+const Rocblas *DeviceHandle::rocblas(const Use &) {
+  if (!text_.empty()) return rocblas_;
+  const Status status = open();
+  if (status.ok()) return rocblas_;
+  if (handle_ != nullptr) (void)rocblas_->destroy_handle(handle_);
+  handle_ = nullptr;
+  rocblas_ = nullptr;
+  text_ = "rocBLAS is missing: " + status.message();
+  return nullptr;
+}
+
+std::string DeviceHandle::describe() {
+  const std::lock_guard guard(mutex_);
+  return text_;
+}
+
+}  // namespace tutti::impl::backend::hip
