@@ -15,40 +15,8 @@ using uint32_t = unsigned;
 using int64_t = long;
 using uint64_t = unsigned long;
 using size_t = decltype(sizeof(0));
-static_assert(sizeof(int64_t) == 8 && sizeof(void *) == 8);
 
-#define INT8_MIN (-128)
-#define INT8_MAX 127
-#define UINT8_MAX 255
-#define INT16_MIN (-32767 - 1)
-#define INT16_MAX 32767
-#define UINT16_MAX 65535
-#define INT32_MIN (-2147483647 - 1)
-#define INT32_MAX 2147483647
-#define UINT32_MAX 4294967295U
-#define INT64_MIN (-9223372036854775807L - 1)
-#define INT64_MAX 9223372036854775807L
-#define UINT64_MAX 18446744073709551615UL
-
-namespace std {
-using ::ceil;
-using ::cos;
-using ::erf;
-using ::exp;
-using ::expm1;
-using ::fabs;
-using ::floor;
-using ::fmod;
-using ::log;
-using ::log1p;
-using ::pow;
-using ::rint;
-using ::sin;
-using ::sqrt;
-using ::tanh;
-}  // namespace std
-
-inline constexpr int kBlockThreads = 256;
+#include "backend/gpu/run_time_standard.h"
 
 /// The value of the lane whose number differs in the bits of `mask`; for types of up to 8 bytes.
 template <typename T>
@@ -67,9 +35,6 @@ __device__ inline uint16_t gpu_float_to_half(float value) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
-
-/// In front of a loop of a fixed count.
-#define TUTTI_UNROLL _Pragma("unroll")
 
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]

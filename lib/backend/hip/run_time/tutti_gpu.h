@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // <tutti_gpu.h> for kernels that are compiled at run time: what they are written in, and what of the standard library
-// they use. hipRTC brings HIP's names for devices, some of the types below among them, and no header of the system. Conversions of halves are those of
-// the compiler, to nearest.
+// they use. hipRTC brings HIP's names for devices, some of the types below among them, and no header of the system.
+// Conversions of halves are those of the compiler, to nearest.
 #ifndef TUTTI_BACKEND_HIP_RUN_TIME_TUTTI_GPU_H_
 #define TUTTI_BACKEND_HIP_RUN_TIME_TUTTI_GPU_H_
 
@@ -14,40 +14,8 @@ using int32_t = int;
 using uint32_t = unsigned;
 using int64_t = long long;
 using uint64_t = unsigned long long;
-static_assert(sizeof(int64_t) == 8 && sizeof(void *) == 8);
 
-#define INT8_MIN (-128)
-#define INT8_MAX 127
-#define UINT8_MAX 255
-#define INT16_MIN (-32767 - 1)
-#define INT16_MAX 32767
-#define UINT16_MAX 65535
-#define INT32_MIN (-2147483647 - 1)
-#define INT32_MAX 2147483647
-#define UINT32_MAX 4294967295U
-#define INT64_MIN (-9223372036854775807LL - 1)
-#define INT64_MAX 9223372036854775807LL
-#define UINT64_MAX 18446744073709551615ULL
-
-namespace std {
-using ::ceil;
-using ::cos;
-using ::erf;
-using ::exp;
-using ::expm1;
-using ::fabs;
-using ::floor;
-using ::fmod;
-using ::log;
-using ::log1p;
-using ::pow;
-using ::rint;
-using ::sin;
-using ::sqrt;
-using ::tanh;
-}  // namespace std
-
-inline constexpr int kBlockThreads = 256;
+#include "backend/gpu/run_time_standard.h"
 
 /// The value of the lane whose number differs in the bits of `mask`; for types of up to 8 bytes.
 template <typename T>
@@ -62,9 +30,6 @@ __device__ inline float gpu_half_to_float(uint16_t bits) {
 __device__ inline uint16_t gpu_float_to_half(float value) {
   return __builtin_bit_cast(uint16_t, static_cast<_Float16>(value));
 }
-
-/// In front of a loop of a fixed count.
-#define TUTTI_UNROLL _Pragma("unroll")
 
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) unsigned char name[]
