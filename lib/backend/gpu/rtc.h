@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVRTC, or hipRTC, which has the same interface: <tutti_rtc.h> of each platform includes its header and gives its names
-// those of here, as <tutti_gpu.h> does. Opened when a kernel is compiled for the first time; a plug-in works without.
+// NVRTC, or hipRTC, which has the same interface: <tutti_rtc.h> of each platform includes its header and gives it the
+// names of here, as <tutti_gpu.h> does. Opened when a kernel is compiled for the first time; a plug-in works without.
 //
 // Threads: all functions may be called from any thread.
 #ifndef TUTTI_BACKEND_GPU_RTC_H_

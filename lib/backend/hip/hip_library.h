@@ -13,8 +13,8 @@
 
 namespace tutti::impl::backend::hip {
 
-/// For a GPU, which is current. Null where the plug-in was built without the headers of the libraries. A library is used
-/// by one thread at a time.
+/// For a GPU, which is current. Null where the plug-in was built without the headers of the libraries. A library is
+/// used by one thread at a time.
 base::Result<std::unique_ptr<gpu::Library>> open_library(int32_t ordinal);
 
 }  // namespace tutti::impl::backend::hip

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes become calls of rocBLAS that compute what the ops say. The library, and HIP as far as it is met, are replaced by
-// what works on the host's memory.
+// Nodes become calls of rocBLAS that compute what the ops say. The library, and HIP as far as it is met, are replaced
+// by what works on the host's memory.
 #include "backend/hip/hip_library.h"
 
 #include <string>

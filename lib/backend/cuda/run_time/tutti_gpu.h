@@ -16,7 +16,7 @@ using int64_t = long;
 using uint64_t = unsigned long;
 using size_t = decltype(sizeof(0));
 
-#include "backend/gpu/run_time_standard.h"
+#include <run_time_standard.h>
 
 /// The value of the lane whose number differs in the bits of `mask`; for types of up to 8 bytes.
 template <typename T>

@@ -15,7 +15,7 @@ using uint32_t = unsigned;
 using int64_t = long long;
 using uint64_t = unsigned long long;
 
-#include "backend/gpu/run_time_standard.h"
+#include <run_time_standard.h>
 
 /// The value of the lane whose number differs in the bits of `mask`; for types of up to 8 bytes.
 template <typename T>
