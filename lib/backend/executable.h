@@ -124,6 +124,7 @@ enum class RunScalar : int32_t {
   first_flag = 5,
   seed = 6,
   iteration = 7,
+  data_faults = 8,
 };
 
 /// The values that change from run to run. Default: zeros, but first_flag and iteration 1.

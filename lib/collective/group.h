@@ -112,6 +112,16 @@ class Group {
   /// their devices. All ranks call it at the same place in their sequence of operations; it ends as wait() does. What
   /// must not happen after a failure is issued behind it. Groups whose wait() says as much do nothing.
   virtual base::Status settle() { return base::Status(); }
+  /// The thread waits, as wait() does, until the device has done the operation and those before it. Groups whose wait()
+  /// says as much do nothing.
+  virtual base::Status await_done(Ticket ticket) {
+    (void)ticket;
+    return base::Status();
+  }
+  /// Whether devices can see for themselves that an operation was not ended before it was done, by a byte that the
+  /// group's options name: what is issued behind one then may ask that instead of waiting for settle(). Some ranks may
+  /// pass the last operation and others not; none is further.
+  virtual bool signals_end() const { return false; }
 
   /// Tells that operations will often be on this memory of the rank's device: before the first operation, for as long
   /// as the group lives, which is less than the memory does. False where that makes nothing faster.

@@ -170,6 +170,7 @@ backend::Buffer &Replica::report() { return contributors_.front()->report; }
 Status Replica::begin_run(const RunCommand &command) {
   step_ = command.step;
   batch_counter_ = command.batch_counter;
+  begun_ = applied_ = 0;
   for (const auto &contributor : contributors_) {
     for (Contributor::Arguments &arguments : contributor->arguments)
       arguments.scalars.set(RunScalar::seed, command.seed);
@@ -372,7 +373,7 @@ Status Replica::reduce_buckets(StepFeeder &feeder) {
 }
 
 Status Replica::finish_buckets(StepFeeder &feeder) {
-  if (device_stream() != nullptr && !programs_.finish.empty()) {
+  if (device_stream() != nullptr && !programs_.finish.empty() && !is_on_devices()) {
     // Only now it shows what was wrong with the data of this rank; nobody updates without its last operation.
     TUTTI_TRY(begin_buckets(early_buckets()));
     if (last_ticket_ >= 0) TUTTI_TRY(group_->wait(last_ticket_));
@@ -383,7 +384,7 @@ Status Replica::finish_buckets(StepFeeder &feeder) {
   if (last_ticket_ < 0) return Status();
   if (group_->would_wait(last_ticket_)) feeder.read_ahead();
   TUTTI_TRY(group_->wait(last_ticket_));
-  return group_->settle();
+  return is_on_devices() ? Status() : group_->settle();
 }
 
 void Replica::point_to_factors(Contributor &contributor) {
@@ -414,6 +415,7 @@ void Replica::point_to_features(const data::Element &batch) {
 
 Status Replica::prepare_finish(int64_t rows, const InputBinding &binding) {
   if (finish_is_prepared_) return Status();
+  if (is_on_devices()) TUTTI_TRY(settle_building());
   for (size_t c = 0; c < contributors_.size(); ++c) {
     Contributor &contributor = *contributors_[c];
     if (c > 0 && !programs_.every_contributor_finishes) continue;

@@ -118,9 +118,18 @@ class Replica {
   int64_t registered_bytes() const { return registered_bytes_; }
   collective::Group &group() { return *group_; }
 
-  /// Runs steps. On failure the group has been aborted with the cause.
+  /// Runs steps. On failure the group has been aborted with the cause. Where the group signals its end, the feeder then
+  /// has to hear of the steps of this run, by conclude().
   base::Status run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
                          RunOutcome &outcome);
+
+  /// Steps of the last run that changed this replica's weights as they should, judged or not. Some ranks of a group may
+  /// have one more than others.
+  int64_t applied_steps() const { return applied_; }
+  /// After a run that failed, on the first replica: counts the steps that `ahead` has applied, and gives the feeder
+  /// those back that are behind the one that failed. While no steps run.
+  base::Status conclude(const Replica &ahead, const RunCommand &command, StepFeeder &feeder, LossHistory &losses,
+                        RunOutcome &outcome);
 
   /// A scalar of the report of the last step.
   base::Result<double> report_value(const backend::StateEntry &entry) const;
@@ -156,7 +165,8 @@ class Replica {
     bool has_input = false;  // of this worker
     int64_t rows = 0;        // of all workers
     int32_t batches = 0;
-    bool is_counted = false;  // its time
+    bool is_counted = false;              // its time
+    collective::Ticket last_ticket = -1;  // of the group's operations
   };
 
   base::Status begin_run(const RunCommand &command);
@@ -169,8 +179,16 @@ class Replica {
   base::Status judge(int64_t left, Run &run);
   /// Waits until the device has done the oldest step, and adds what it was; or says why it counts for nothing.
   base::Status judge_oldest(Run &run);
+  /// Adds the oldest step, which reports this.
+  base::Status count(const StepReport &report, Run &run);
+  /// Why the oldest step, which is done, is not as it should be.
+  base::Status what_went_wrong(const StepReport &report, const Run &run);
   /// Ends the group because a step of the run, counted from 0, went wrong; those behind it have not happened.
   base::Status fail(int64_t number, base::Status status, Run &run);
+  /// Finds out which of the steps that nobody judged were applied. `bad`: what the stream says of the data.
+  base::Status look_back(base::Status status, const base::Status &bad, const Run &run);
+  bool may_be_of(int64_t number) const;
+  base::Status with_place(const base::Status &status, int64_t number, const Run &run) const;
   /// What spans of steps go to; null while nothing is traced.
   base::Tracer *tracer() const { return is_traced_ ? programs_.tracer.get() : nullptr; }
   /// From the next step on kernels are traced, or not any more: programs are built again. On all ranks at once.
@@ -205,10 +223,12 @@ class Replica {
   base::Status run_segments(bool finishing, bool last);
   base::Status run_external(int32_t position, bool finishing, bool last);
   base::Status begin_buckets(int32_t end);
+  /// Nobody has to wait for the devices between reduction and update: finish is guarded, and hears from the group.
+  bool is_on_devices() const { return group_->signals_end() && !programs_.finish.empty(); }
   /// How many buckets may begin before the replica knows that its part of the step has succeeded.
   int32_t early_buckets() {
     const auto all = static_cast<int32_t>(bucket_operations_.size());
-    return device_stream() == nullptr ? all : std::max(all - 1, 0);
+    return device_stream() == nullptr || is_on_devices() ? all : std::max(all - 1, 0);
   }
   /// Reduces what has not been begun, and waits for all.
   base::Status reduce_buckets(StepFeeder &feeder);
@@ -257,6 +277,7 @@ class Replica {
   StepRows rows_;  // of the step under way
   StepReports reports_;
   int64_t step_ = 0, batch_counter_ = 0;  // what was issued
+  int64_t begun_ = 0, applied_ = 0;       // steps of this run
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
   int64_t written_scale_ = 0;             // what the programs read
   int32_t micro_batch_ = 0;               // the last that was begun

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/replica_set.h"
 
+#include <algorithm>
+
 namespace tutti::impl::distribute {
 
 using base::Result;
@@ -77,8 +79,10 @@ Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base
     }
   }
   lock.unlock();
+  Status failure = first_failure();
+  if (!failure.ok() && !workers_.front()->replica->group().error().ok()) TUTTI_TRY(conclude(command, feeder));
   outcome = workers_.front()->outcome;
-  if (Status failure = first_failure(); !failure.ok()) {
+  if (!failure.ok()) {
     const Status cancelled = base::check(cancel);
     const bool is_end = failure.code() == base::Code::aborted || failure.code() == base::Code::cancelled;
     return is_end && !cancelled.ok() ? Status(cancelled).with_cause(failure) : failure;
@@ -88,8 +92,25 @@ Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base
   return outcome.reason == StopReason::stopped ? base::check(cancel) : Status();
 }
 
+Status ReplicaSet::conclude(const RunCommand &command, StepFeeder &feeder) {
+  const auto is_behind = [](const auto &a, const auto &b) {
+    return a->replica->applied_steps() < b->replica->applied_steps();
+  };
+  const Worker &ahead = **std::max_element(workers_.begin(), workers_.end(), is_behind);
+  Worker &front = *workers_.front();
+  return front.replica->conclude(*ahead.replica, command, feeder, losses_, front.outcome);
+}
+
+std::vector<int64_t> ReplicaSet::applied_steps() const {
+  std::vector<int64_t> steps;
+  for (const auto &worker : workers_)
+    steps.push_back(worker->replica->applied_steps());
+  return steps;
+}
+
 /// Ends the step under way after a cancel. No weight has changed when a wait ends early: the update begins after the
-/// last collective operation of a step, which all ranks pass or none.
+/// last collective operation of a step, which all ranks pass or none; where only the devices see whether it was ended,
+/// some ranks may have passed it, and the trainer brings the others there.
 void ReplicaSet::give_up_step(std::unique_lock<std::mutex> &lock, int64_t grace_ms) {
   const auto done = [&] { return running_ == 0; };
   if (base::wait_until(all_done_, lock, nullptr, base::Deadline::after_ms(grace_ms), done).ok()) return;
@@ -110,14 +131,21 @@ std::vector<StepTimes> ReplicaSet::times() const {
   return times;
 }
 
+/// How much an error says: ABORTED, that another replica failed; OUT_OF_RANGE, that a step went wrong for all.
+static int weight_of(const Status &status) {
+  if (status.ok()) return 0;
+  if (status.code() == base::Code::aborted) return 1;
+  return status.code() == base::Code::out_of_range ? 2 : 3;
+}
+
 Status ReplicaSet::first_failure() const {
   Status failure;
   for (const auto &worker : workers_) {
-    if (worker->status.ok()) continue;
-    // ABORTED only says that another replica failed.
-    if (failure.ok() || failure.code() == base::Code::aborted) failure = worker->status;
+    if (weight_of(worker->status) > weight_of(failure)) failure = worker->status;
   }
-  return failure;
+  // All replicas have seen that, if not before the group ended.
+  const bool is_of_all = weight_of(failure) == 2 && workers_.front()->replica->group().signals_end();
+  return is_of_all ? failure.with_detail("rank", std::to_string(workers_.front()->replica->group().rank())) : failure;
 }
 
 }  // namespace tutti::impl::distribute

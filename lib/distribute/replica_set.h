@@ -28,10 +28,12 @@ class ReplicaSet {
 
   /// Runs steps on all replicas and waits for them. When `cancel` rises (stop or cancel), or its deadline passes, or
   /// request_stop() is called, they stop at the next step boundary; after a cancel a step that waits longer than the
-  /// command's grace for another rank is given up. The error is that of the replica that
-  /// failed first.
+  /// command's grace for another rank is given up. The error is that of the replica that failed first, or found what
+  /// the others only saw go wrong.
   base::Status run(const RunCommand &command, StepFeeder &feeder, const base::CancelToken *cancel, RunOutcome &outcome);
   void request_stop(StepFeeder &feeder);
+  /// Of each replica in the last run: Replica::applied_steps().
+  std::vector<int64_t> applied_steps() const;
   const LossHistory &losses() const { return losses_; }
   /// Of each replica, in the last run.
   std::vector<StepTimes> times() const;
@@ -48,6 +50,8 @@ class ReplicaSet {
   void loop(Worker &worker);
   void give_up_step(std::unique_lock<std::mutex> &lock, int64_t grace_ms);
   base::Status first_failure() const;
+  /// Counts the steps that any replica has applied.
+  base::Status conclude(const RunCommand &command, StepFeeder &feeder);
 
   std::vector<std::unique_ptr<Worker>> workers_;
   LossHistory losses_;

@@ -40,6 +40,7 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
     }
     IssuedStep &step = issued_step(run.issued);
     step = {n, feeder.input(n).count > 0, rows_.step_rows(), rows_.count()};
+    begun_ = run.issued + 1;
     if (place_ == 0 && step.has_input) feeder.start(n);
     if (step.has_input) ++n;  // else this worker's has ended
     TUTTI_TRY(advance(built, run));
@@ -62,13 +63,24 @@ Status Replica::advance(int64_t built, Run &run) {
     const int64_t earlier = run.outcome.steps;
     const Status judged = judge(0, run);
     if (judged.ok()) return fail(number, std::move(status), run);
-    return status.code() == base::Code::invalid_argument ? fail(earlier, std::move(status), run) : judged;
+    // It says why the group has ended.
+    if (judged.code() == base::Code::aborted && status.code() != base::Code::invalid_argument)
+      return with_place(status, number, run);
+    const bool is_earlier = status.code() == base::Code::invalid_argument && may_be_of(earlier);
+    return is_earlier ? fail(earlier, std::move(status), run) : judged;
   }
   step.is_counted = programs_built() == built;
+  step.last_ticket = last_ticket_;
   ++run.issued;
   ++step_;
   batch_counter_ += step.batches;
   return judge(tracer() == nullptr ? reports_.in_flight() - 1 : 0, run);
+}
+
+/// Can bad data that come up behind a step be those of the step? Where the stream was waited for before the update, no.
+bool Replica::may_be_of(int64_t number) const {
+  if (!reports_.tells_faults()) return true;
+  return is_on_devices() && reports_.read(number).has_faults;
 }
 
 Status Replica::judge(int64_t left, Run &run) {
@@ -80,12 +92,33 @@ Status Replica::judge(int64_t left, Run &run) {
 }
 
 Status Replica::judge_oldest(Run &run) {
-  const int64_t number = run.outcome.steps, in_all = run.command.step + number + 1;
+  const int64_t number = run.outcome.steps;
   const IssuedStep &step = issued_step(number);
+  if (is_on_devices() && step.last_ticket >= 0) TUTTI_TRY(group_->await_done(step.last_ticket));
   if (tracer() != nullptr) TUTTI_TRY(stream_.synchronize());  // which tells the times of kernels
   TUTTI_ASSIGN(const StepReport report, reports_.wait(number, stream_));
   TUTTI_ASSIGN(const int64_t waited_ns, stream_waits_[ring_place(number)].take(*device_, stream_, tracer()));
   if (step.is_counted) now_.communication_ns += waited_ns;
+  if (is_on_devices() && !report.is_ok) TUTTI_TRY(what_went_wrong(report, run));
+  TUTTI_TRY(count(report, run));
+  applied_ = run.outcome.steps;
+  return Status();
+}
+
+/// Ok where the loss or a gradient is not finite, on all replicas.
+Status Replica::what_went_wrong(const StepReport &report, const Run &run) {
+  if (report.has_faults) {
+    // Behind the step the stream may wait for ranks that do not come any more.
+    group_->abort(base::aborted("the data of rank ", group_->rank(), " are bad in step ",
+                                run.command.step + run.outcome.steps + 1));
+    TUTTI_TRY(stream_.synchronize());
+  }
+  return group_->error();  // then the step may have been fine, but for its end
+}
+
+Status Replica::count(const StepReport &report, Run &run) {
+  const int64_t in_all = run.command.step + run.outcome.steps + 1;
+  const IssuedStep &step = issued_step(run.outcome.steps);
   TUTTI_TRY(check_report(report, in_all, run.losses, run.outcome.loss_scale));
   ++run.outcome.steps;
   run.outcome.examples += step.rows;
@@ -96,17 +129,47 @@ Status Replica::judge_oldest(Run &run) {
 }
 
 Status Replica::fail(int64_t number, Status status, Run &run) {
-  const int64_t in_all = run.command.step + number + 1;
   const IssuedStep &step = issued_step(number);
-  status = status.with_detail("rank", std::to_string(group_->rank())).with_detail("step", std::to_string(in_all));
+  status = with_place(status, number, run);
   group_->abort(status);
-  (void)stream_.synchronize();  // nothing reads the input any more
+  const Status bad = stream_.synchronize();  // nothing reads the input any more
+  if (is_on_devices()) return look_back(std::move(status), bad, run);
   if (place_ == 0 && step.has_input) {
     run.feeder.finish(step.feeder_step);
     run.feeder.give_back(step.feeder_step + 1);
   }
   run.issued = run.outcome.steps;
   return status;
+}
+
+Status Replica::look_back(Status status, const Status &bad, const Run &run) {
+  applied_ = run.outcome.steps;
+  while (applied_ < run.issued && reports_.read(applied_).is_ok)
+    ++applied_;
+  int64_t faulty = run.outcome.steps;  // or the one under way
+  while (faulty < run.issued && !reports_.read(faulty).has_faults)
+    ++faulty;
+  return bad.ok() || faulty != applied_ ? status : with_place(bad, faulty, run);
+}
+
+Status Replica::with_place(const Status &status, int64_t number, const Run &run) const {
+  return status.with_detail("rank", std::to_string(group_->rank()))
+      .with_detail("step", std::to_string(run.command.step + number + 1));
+}
+
+Status Replica::conclude(const Replica &ahead, const RunCommand &command, StepFeeder &feeder, LossHistory &losses,
+                         RunOutcome &outcome) {
+  if (!is_on_devices()) return Status();
+  Run run{command, feeder, losses, outcome};
+  while (outcome.steps < ahead.applied_)
+    TUTTI_TRY(count(ahead.reports_.read(outcome.steps), run));
+  if (outcome.steps == begun_) return Status();
+  const IssuedStep &step = issued_step(outcome.steps);
+  if (step.has_input) {
+    feeder.finish(step.feeder_step);
+    feeder.give_back(step.feeder_step + 1);
+  }
+  return Status();
 }
 
 Status Replica::fill_words(int64_t n, bool is_last, const RunSignals &signals, Run &run) {
@@ -149,7 +212,10 @@ Result<bool> Replica::agree(int64_t n, bool is_last, const RunSignals &signals, 
   }
   const Result<bool> begins = agreed.ok() ? conclude(n, run) : Result<bool>(agreed);
   if (begins.ok() && *begins) {
-    if (is_traced_ != (words_[word_trace] != 0)) TUTTI_TRY(set_traced(!is_traced_));
+    if (is_traced_ != (words_[word_trace] != 0)) {
+      TUTTI_TRY(judge(0, run));
+      TUTTI_TRY(set_traced(!is_traced_));
+    }
     return true;
   }
   TUTTI_TRY(judge(0, run));

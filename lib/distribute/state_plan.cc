@@ -20,8 +20,8 @@ using base::Status;
 namespace {
 
 constexpr int64_t entry_alignment = 64;
-constexpr std::array<std::string_view, arena_count> arena_names = {"weights", "slots", "partials",
-                                                                   "report",  "host",  "accumulated"};
+constexpr std::array<std::string_view, arena_count> arena_names = {"weights", "slots",       "partials", "report",
+                                                                   "host",    "accumulated", "signal"};
 
 int64_t align(int64_t bytes) { return (bytes + entry_alignment - 1) / entry_alignment * entry_alignment; }
 

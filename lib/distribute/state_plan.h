@@ -14,6 +14,8 @@
 //   host         host/<name>                              scalars that the host may set between steps; one per device
 //   accumulated  accumulated/<set>/<variable>             gradients of the micro-batches so far, where their sum is
 //                                                         rounded before it is a partial; one copy per contributor
+//   signal       signal/alive                             page-locked memory of the host, which devices read; one for
+//                                                         all of them
 //
 // Partials lie in the order in which the backward pass finishes them, so a bucket (the unit of reduction) is a
 // contiguous range. A slice is the part of each variable that one contributor reduces and updates when the weights are
@@ -38,8 +40,8 @@
 
 namespace tutti::impl::distribute {
 
-enum class Arena : int32_t { weights = 0, slots, partials, report, host, accumulated };
-constexpr int32_t arena_count = 6;
+enum class Arena : int32_t { weights = 0, slots, partials, report, host, accumulated, signal };
+constexpr int32_t arena_count = 7;
 /// So many contributors at most may see each other's partials, as arenas of their own behind the others.
 constexpr int32_t seen_partials = 16;
 /// "weights", ...
@@ -47,6 +49,10 @@ std::string_view name(Arena arena);
 
 /// The name of an entry of the partials of one contributor, for programs that see those of all.
 std::string of_contributor(int32_t contributor, std::string_view entry);
+
+/// Where finish is guarded (StepGraphOptions): how many runs of the step found bad data, of all contributors and of
+/// this one; and whether no operation of the group has been ended.
+constexpr std::string_view fault_sum_entry = "sum/faults", fault_entry = "report/faults", alive_entry = "signal/alive";
 
 /// A piece of state before it has a place.
 struct StateSpec {

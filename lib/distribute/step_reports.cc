@@ -23,20 +23,27 @@ double number_at(const void *address, tensor::DType dtype) {
 Status StepReports::open(const StatePlan &plan, backend::Device &device, int32_t in_flight) {
   loss_ = plan.find("report/loss");
   ok_ = plan.find("report/ok");
-  offset_ = std::min(loss_->offset, ok_->offset);
-  const int64_t end = std::max(loss_->offset + loss_->storage_bytes, ok_->offset + ok_->storage_bytes);
+  faults_ = plan.find(fault_entry);
+  offset_ = plan.arena_bytes(Arena::report);
+  int64_t end = 0;
+  for (const backend::StateEntry *entry : {loss_, ok_, faults_}) {
+    if (entry == nullptr) continue;
+    offset_ = std::min(offset_, entry->offset);
+    end = std::max(end, entry->offset + entry->storage_bytes);
+  }
   bytes_ = static_cast<int64_t>(base::round_up(static_cast<size_t>(end - offset_), base::kAlignment));
   bytes_ = std::min(bytes_, plan.arena_bytes(Arena::report) - offset_);
   in_flight_ = 1;
-  if (in_flight > 1) {
+  if (in_flight > 1 || faults_ != nullptr) {
     Result<backend::HostMemory> memory = device.allocate_host(in_flight * bytes_);
+    if (!memory.ok() && faults_ != nullptr) return memory.status();
     if (memory.ok()) {
       page_locked_ = std::move(*memory);
       in_flight_ = in_flight;
     }
   }
-  if (in_flight_ == 1) alone_.resize(static_cast<size_t>(bytes_));
-  for (int32_t i = 0; in_flight_ > 1 && i < in_flight_; ++i) {
+  if (page_locked_.data() == nullptr) alone_.resize(static_cast<size_t>(bytes_));
+  for (int32_t i = 0; alone_.empty() && i < in_flight_; ++i) {
     TUTTI_ASSIGN(copied_[static_cast<size_t>(i)], device.create_event());
   }
   return Status();
@@ -49,21 +56,22 @@ Status StepReports::begin(backend::Buffer &report) {
 }
 
 std::byte *StepReports::copy_of(int64_t step) {
-  return in_flight_ == 1 ? alone_.data() : page_locked_.data() + static_cast<int64_t>(place_of(step)) * bytes_;
+  return !alone_.empty() ? alone_.data() : page_locked_.data() + static_cast<int64_t>(place_of(step)) * bytes_;
 }
 
 Status StepReports::issue(int64_t step, const backend::Buffer &report, backend::Stream &stream) {
   last_issued_ = step;
   TUTTI_TRY(report.read(offset_, copy_of(step), bytes_, &stream));
-  return in_flight_ == 1 ? Status() : copied_[place_of(step)].record(stream);
+  return !alone_.empty() ? Status() : copied_[place_of(step)].record(stream);
 }
 
 Result<StepReport> StepReports::wait(int64_t step, backend::Stream &stream) {
-  if (in_flight_ == 1) {
+  if (!alone_.empty()) {
     TUTTI_TRY(stream.synchronize());
     return read(step);
   }
   TUTTI_TRY(copied_[place_of(step)].synchronize());
+  if (faults_ != nullptr) return read(step);
   if (failure_.ok() && stream.has_failed()) failure_ = stream.synchronize();
   const StepReport report = read(step);
   // The step behind may be that far; then it is not ok.
@@ -72,9 +80,10 @@ Result<StepReport> StepReports::wait(int64_t step, backend::Stream &stream) {
   return report;
 }
 
-StepReport StepReports::read(int64_t step) {
+StepReport StepReports::read(int64_t step) const {
   const std::byte *const copy = copy_of(step) - offset_;
-  return StepReport{number_at(copy + loss_->offset, loss_->dtype), number_at(copy + ok_->offset, ok_->dtype) != 0};
+  const auto number = [&](const backend::StateEntry &entry) { return number_at(copy + entry.offset, entry.dtype); };
+  return {number(*loss_), number(*ok_) != 0, faults_ != nullptr && number(*faults_) != 0};
 }
 
 }  // namespace tutti::impl::distribute

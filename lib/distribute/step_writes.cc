@@ -72,6 +72,7 @@ Result<std::vector<StateSpec>> specs_in_order(const Graph &graph, const std::vec
     const auto shape = graph::constant_shape(info.dims);
     if (!shape)
       return base::internal_error("state entry '", entry_of(node), "' has dims ", graph::to_string(info.dims));
+    if (entry_of(node).rfind("report/", 0) == 0) continue;
     const bool is_accumulated = entry_of(node).rfind("accumulated/", 0) == 0;
     if (is_accumulated != (arena == Arena::accumulated)) continue;
     specs.push_back({entry_of(node), arena, info.dtype, *shape, variables[entry_of(node)]});

@@ -69,6 +69,7 @@ class LocalStrategy : public Strategy {
       collective::device::DeviceGroupOptions between;
       between.timeout_ms = options.timeout_ms;
       between.repeatable = options.level != backend::Level::fast;
+      between.alive = options.alive;
       unconnected = check_connected(devices, options, between);
       if (unconnected.ok()) {
         groups.description = is_asked ? "connected devices, as all_reduce asks" : "connected devices";

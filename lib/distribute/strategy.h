@@ -14,6 +14,8 @@
 #ifndef TUTTI_DISTRIBUTE_STRATEGY_H_
 #define TUTTI_DISTRIBUTE_STRATEGY_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,6 +54,8 @@ struct GroupOptions {
   int64_t timeout_ms = 600000;
   backend::Level level = backend::Level::fast;
   AllReduceChoice all_reduce = AllReduceChoice::automatic;
+  /// Null, or a byte that devices read: groups that end operations on them clear it before (DeviceGroupOptions).
+  std::atomic<uint8_t> *alive = nullptr;
   /// Ends the wait for other processes. Null: nothing does but their limit.
   const base::CancelToken *cancel = nullptr;
 };

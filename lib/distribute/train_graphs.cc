@@ -258,7 +258,20 @@ class TrainGraphBuilder {
       if (!frontier_.values[i].is_sum && several()) value = step_.mul(value, first_flag(step_.dtype(value)));
       writes_.push_back({value, sum_entry(i), ""});
     }
+    if (options_.is_guarded) write_faults();
     return step_.status();
+  }
+
+  DType dtype_of_faults() const {
+    return model_.graph.value(model_.loss).dtype == DType::f64 ? DType::f64 : DType::f32;
+  }
+
+  /// Behind all that may find some.
+  void write_faults() {
+    const ValueId faults = step_.run_scalar("data_faults", dtype_of_faults());
+    for (const std::string_view entry : {fault_sum_entry, fault_entry})
+      writes_.push_back({faults, std::string(entry), ""});
+    reports_.push_back({std::string(fault_entry), Arena::report, dtype_of_faults(), {}, ""});
   }
 
   Status write_assignments() {
@@ -314,9 +327,13 @@ class TrainGraphBuilder {
       const graph::ValueInfo &info = model_.graph.value(frontier_.values[i].value);
       tail.map(frontier_.tail_inputs[i], finish_.state_read(sum_entry(i), info.dtype, info.dims));
     }
-    TUTTI_ASSIGN(const ValueId loss, tail.clone_value(tail_loss_));
+    TUTTI_ASSIGN(ValueId loss, tail.clone_value(tail_loss_));
+    if (options_.is_guarded) loss = without_faults(loss);
     ok_ = finish_.unary("all_finite", loss);
     if (options_.ok_lasts) ok_ = finish_.op("logical_and", {ok_, finish_.state_read("report/ok", DType::boolean, {})});
+    if (options_.is_guarded) {
+      ok_ = finish_.op("logical_and", {ok_, finish_.state_read(std::string(alive_entry), DType::boolean, {})});
+    }
     report("loss", loss);
     for (const auto &[name, value] : model_.metrics) {
       TUTTI_ASSIGN(const ValueId metric, tail.clone_value(tail_.result("metric/" + name)));
@@ -333,6 +350,13 @@ class TrainGraphBuilder {
     result_.finish = std::make_shared<const Graph>(graph::rewrite::optimize(std::move(finish)));
     result_.gradient_sets = static_cast<int32_t>(coefficients_.size());
     return Status();
+  }
+
+  /// The loss, or something that is not finite.
+  ValueId without_faults(ValueId loss) {
+    const ValueId faults = finish_.state_read(std::string(fault_sum_entry), dtype_of_faults(), {});
+    const ValueId none = finish_.op("equal", {faults, finish_.constant(0.0, dtype_of_faults())});
+    return finish_.div(loss, finish_.cast(none, finish_.dtype(loss)));
   }
 
   void report(const std::string &name, ValueId value) {
@@ -496,6 +520,7 @@ class TrainGraphBuilder {
     for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
       state.push_back({"host/" + scalar.name, Arena::host, DType::f32, {}, ""});
     }
+    if (options_.is_guarded) state.push_back({std::string(alive_entry), Arena::signal, DType::boolean, {}, ""});
   }
 
   const Model &model_;

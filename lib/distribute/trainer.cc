@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <new>
 
 #include "distribute/initial_values.h"
 #include "distribute/replica_set.h"
@@ -107,6 +108,8 @@ class TrainerSession : public Trainer {
   void connect(std::span<const std::unique_ptr<Replica>> replicas);
   Status open_device_inputs();
   Status renew_groups(const base::CancelToken *cancel);
+  /// After a run that failed: replicas that have not applied the last step get the weights of one that has.
+  Status catch_up();
   /// The command of a run from here on.
   RunCommand next_command(int64_t steps);
   bool has_failed() const { return !replicas_->replica(0).group().error().ok(); }
@@ -136,6 +139,8 @@ class TrainerSession : public Trainer {
   std::unique_ptr<TrainSetup> setup_;
   ExecutableCache executables_;
   WeightStore weights_;
+  backend::HostMemory signal_;             // that arena, where finish is guarded
+  std::atomic<uint8_t> *alive_ = nullptr;  // there
   DeviceMaps maps_;
   std::unique_ptr<FactorMemory> factors_;  // null where none are shared
   std::unique_ptr<StepFeeder> feeder_;
@@ -158,6 +163,10 @@ Status TrainerSession::open() {
   TUTTI_ASSIGN(feeder_, StepFeeder::create({.accumulation = options_.accumulation,
                                             .depth = options_.device_prefetch,
                                             .in_flight = setup_->programs.steps_in_flight}));
+  if (setup_->plan.find(alive_entry) != nullptr) {
+    TUTTI_ASSIGN(signal_, setup_->devices.front()->allocate_host(setup_->plan.arena_bytes(Arena::signal)));
+    alive_ = new (signal_.data() + setup_->plan.find(alive_entry)->offset) std::atomic<uint8_t>(1);
+  }
   TUTTI_TRY(open_replicas());
   if (strategy_->backend()->has_host_memory() && !options_.copies_input) return Status();
   return open_device_inputs();
@@ -182,6 +191,7 @@ Status TrainerSession::open_replicas() {
     arenas[static_cast<size_t>(Arena::weights)] = weights_.weights(copy);
     arenas[static_cast<size_t>(Arena::slots)] = weights_.slots(copy);
     arenas[static_cast<size_t>(Arena::host)] = weights_.host(copy);
+    arenas[static_cast<size_t>(Arena::signal)] = signal_.data();
     TUTTI_ASSIGN(std::unique_ptr<Replica> replica,
                  Replica::create(setup_->programs, setup_->plan, executables_, setup_->devices[r], r, arenas,
                                  setup_->parts, static_cast<size_t>(options_.program_cache_size)));
@@ -213,10 +223,26 @@ Status TrainerSession::renew_groups(const base::CancelToken *cancel) {
                                                         .timeout_ms = options_.collective_timeout_ms,
                                                         .level = options_.level,
                                                         .all_reduce = options_.all_reduce,
+                                                        .alive = alive_,
                                                         .cancel = cancel}));
   group_description_ = std::move(groups.description);
   for (size_t r = 0; r < replicas_->size(); ++r)
     replicas_->replica(r).set_group(std::move(groups.ranks[r]));
+  if (alive_ != nullptr) alive_->store(1, std::memory_order_seq_cst);  // the old group has ended
+  return Status();
+}
+
+Status TrainerSession::catch_up() {
+  if (!replicas_->replica(0).group().signals_end()) return Status();  // all pass an update, or none
+  const std::vector<int64_t> applied = replicas_->applied_steps();
+  const auto ahead = std::max_element(applied.begin(), applied.end());
+  for (size_t r = 0; r < applied.size(); ++r) {
+    if (applied[r] == *ahead) continue;
+    has_weights_ = false;  // unless this succeeds
+    TUTTI_TRY(weights_.copy(static_cast<size_t>(ahead - applied.begin()), r)
+                  .wrap("weights of a replica that failed cannot be set to those of the others"));
+    has_weights_ = true;
+  }
   return Status();
 }
 
@@ -422,9 +448,11 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   const int64_t skipped = outcome.loss_scale.skipped_steps - loss_scale_.skipped_steps;
   skipped_steps_ += skipped;
   loss_scale_ = outcome.loss_scale;
-  Status renewed;
+  Status caught_up, renewed;
+  if (has_failed()) caught_up = catch_up();
   // Other workers may be gone for good: they meet again at the next run, if there is one.
   if (has_failed() && !spans_workers()) renewed = renew_groups(nullptr);
+  TUTTI_TRY(caught_up);
   TUTTI_TRY(status);
   TUTTI_TRY(renewed);
   RunReport report;
@@ -482,7 +510,7 @@ std::vector<NamedNumber> TrainerSession::report() const {
   for (const StateEntry &entry : setup_->plan.entries()) {
     if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.rfind("report/coefficient/", 0) == 0) continue;
     std::string name = entry.name.substr(7);
-    if (name == "ok") continue;
+    if (name == "ok" || entry.name == fault_entry) continue;
     if (name.rfind("metric/", 0) == 0) name = name.substr(7);
     numbers.push_back({std::move(name), replicas_->replica(0).report_value(entry).value_or(NAN)});
   }

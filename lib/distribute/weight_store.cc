@@ -137,6 +137,21 @@ Result<bool> WeightStore::copies_are_identical() const {
   return true;
 }
 
+Status WeightStore::copy(size_t from, size_t to) {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  std::vector<std::byte> piece;
+  for (const Arena arena : {Arena::weights, Arena::slots}) {
+    auto *const target = const_cast<backend::Buffer *>(find(arena, to));
+    for (int64_t at = 0; at < plan_->arena_bytes(arena); at += kPiece) {
+      const int64_t bytes = std::min(kPiece, plan_->arena_bytes(arena) - at);
+      piece.resize(static_cast<size_t>(bytes));
+      TUTTI_TRY(find(arena, from)->read(at, piece.data(), bytes));
+      TUTTI_TRY(target->write(at, piece.data(), bytes));
+    }
+  }
+  return Status();
+}
+
 Result<base::Ref<checkpoint::WeightVersion>> make_packed_version(const StatePlan &plan,
                                                                  const backend::BackendRef &backend,
                                                                  const WeightStore &store, int64_t step,

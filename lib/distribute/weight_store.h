@@ -49,6 +49,8 @@ class WeightStore {
   /// Bytes of an arena of the first copy, up to `end`; negative = all.
   base::Result<std::vector<std::byte>> snapshot(Arena arena, int64_t end = -1) const;
   base::Result<bool> copies_are_identical() const;
+  /// Weights and slots of copy `to` become those of copy `from`, by way of the host.
+  base::Status copy(size_t from, size_t to);
 
  private:
   const backend::Buffer *find(Arena arena, size_t copy) const;

@@ -172,7 +172,7 @@ NodePlacement place_without_rows(const NodeView &view) {
 
 Placement placement_of_scalar(const NodeView &view) {
   const std::string kind = view.attribute<std::string>("kind", "");
-  if (kind == "first_flag" || kind == "local_rows") return Placement::partial_sum;
+  if (kind == "first_flag" || kind == "local_rows" || kind == "data_faults") return Placement::partial_sum;
   return kind == "row_offset" ? Placement::varying : Placement::replicated;
 }
 

@@ -236,11 +236,11 @@ void externals_may_be_empty(void **) {
 }
 
 void run_scalars_reach_the_graph(void **) {
-  const char *kinds[] = {"step",      "batch_counter", "row_offset", "local_rows",
-                         "step_rows", "first_flag",    "seed",       "iteration"};
+  const char *kinds[] = {"step",       "batch_counter", "row_offset", "local_rows", "step_rows",
+                         "first_flag", "seed",          "iteration",  "data_faults"};
   GraphBuilder b;
   RunScalars scalars;
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < TUTTI_RUN_SCALAR_COUNT; ++i) {
     scalars.set(static_cast<RunScalar>(i), 10 + i);
     for (const DType dtype : {DType::i64, DType::f32, DType::f64})
       b.set_result(std::string("a") + std::to_string(i) + "." + std::string(name(dtype)),
@@ -248,7 +248,7 @@ void run_scalars_reach_the_graph(void **) {
   }
   auto bound = bind(b);
   const auto results = assert_ok_value(bound->run({}, scalars));
-  for (size_t i = 0; i < 8; ++i) {
+  for (size_t i = 0; i < TUTTI_RUN_SCALAR_COUNT; ++i) {
     assert_true(assert_ok_value(results[3 * i].scalar_value<float>()) == 10.0f + static_cast<float>(i));
     assert_true(assert_ok_value(results[3 * i + 1].scalar_value<double>()) == 10.0 + static_cast<double>(i));
     assert_int_equal(assert_ok_value(results[3 * i + 2].scalar_value<int64_t>()), 10 + i);

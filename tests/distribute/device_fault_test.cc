@@ -2,6 +2,7 @@
 //
 // Training on connected devices of which one hangs or fails at any operation: the error names it, every replica stands
 // at the last complete step, and the next run goes on from there. On emulated GPUs.
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -29,8 +30,9 @@ static std::unique_ptr<Trainer> open_faulty(const std::string &fault, const Mode
 static std::string group_of(Trainer &trainer) { return trainer.describe().find("group")->string(); }
 
 /// Over many small buckets, until a run has fewer operations than the number of the one that fails. `text` is in each
-/// error.
-static void check_faults(const std::string &kind, int64_t every, int64_t timeout_ms, const char *text) {
+/// error. How many runs ended at each step.
+static std::array<int64_t, 4> check_faults(const std::string &kind, int64_t every, int64_t timeout_ms,
+                                           const char *text) {
   const NetworkCase network = clipped_network();
   const Model model = assert_ok_value(build_network(network));
   TrainerOptions options;
@@ -39,7 +41,7 @@ static void check_faults(const std::string &kind, int64_t every, int64_t timeout
   TrainerOptions patient = options;
   patient.collective_timeout_ms = 60000;
   const auto expected = clean_states(model, 3, network, patient, 3);
-  int64_t last_step = 0;
+  std::array<int64_t, 4> ends{};
   for (int64_t at = 0;; at += every) {
     const auto trainer = open_faulty(kind + " 1 " + std::to_string(at), model, 3, network, options);
     assert_string_equal(group_of(*trainer).c_str(), "connected devices");
@@ -51,21 +53,40 @@ static void check_faults(const std::string &kind, int64_t every, int64_t timeout
       break;
     }
     assert_contains(ran.status().to_string().c_str(), text);
-    assert_true(step < 3 && step >= last_step);
-    last_step = step;
+    assert_true(step >= 0 && step <= 3);
+    ++ends[static_cast<size_t>(step)];
+    assert_int_equal(trainer->loss_history().size(), step);
+    assert_int_equal(trainer->counters().steps, step);
     assert_true(assert_ok_value(trainer->replicas_are_identical()));
     assert_true(state_of(*trainer) == expected[static_cast<size_t>(step)]);
-    assert_ok(trainer->run(3 - step, nullptr));
+    if (step < 3) assert_ok(trainer->run(3 - step, nullptr));
     assert_true(state_of(*trainer) == expected[3]);
   }
-  assert_int_equal(last_step, 2);  // every step had its faults
+  return ends;
 }
 
 static void test_an_error_at_any_operation(void **) {
-  check_faults("error", 1, 60000, "NCCL says remote process exited");
+  const auto ends = check_faults("error", 1, 60000, "NCCL says remote process exited");
+  assert_true(ends[0] > 0 && ends[1] > 0);
+  assert_int_equal(ends[3], 0);
 }
 
-static void test_a_device_that_hangs_at_any_operation(void **) { check_faults("stall", 7, 1000, "ms in all_reduce '"); }
+static void test_a_device_that_hangs_at_any_operation(void **) {
+  const auto ends = check_faults("stall", 7, 1000, "ms in all_reduce '");
+  assert_true(ends[0] > 0 && ends[1] > 0 && ends[2] > 0);
+  assert_int_equal(ends[3], 0);
+}
+
+/// Behind the last operation of a step, which is done on all devices but one, the others make their update; that one
+/// gets it, too.
+static void test_a_device_that_is_late_at_any_operation(void **) {
+  const auto ends = check_faults("late", 1, 400, "ms in all_reduce '");
+  const int64_t operations = ends[1];  // of a step, but the last
+  assert_true(operations > 3);
+  // Before the first update programs are built, for which all wait.
+  const std::array<int64_t, 4> all = {operations + 1, operations, operations + 1, 1};
+  assert_true(ends == all);
+}
 
 static void test_cancel_while_a_device_hangs(void **) {
   const NetworkCase network = clipped_network();
@@ -148,6 +169,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_shapes_change),
     cmocka_unit_test(tutti::testing::test_an_error_at_any_operation),
     cmocka_unit_test(tutti::testing::test_a_device_that_hangs_at_any_operation),
+    cmocka_unit_test(tutti::testing::test_a_device_that_is_late_at_any_operation),
     cmocka_unit_test(tutti::testing::test_cancel_while_a_device_hangs),
 };
 TEST_MAIN(tests)

@@ -4,12 +4,18 @@
 // random numbers, losses and positions that it leaves where every step is judged before the next one begins.
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <set>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backend/lazy_backend.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/temporary_directory.h"
 #include "data/pipeline.h"
 #include "data/sources.h"
 #include "distribute/fault_case.h"
@@ -24,26 +30,28 @@ namespace data = impl::data;
 using impl::distribute::RunReport;
 using impl::distribute::Strategy;
 
-constexpr int64_t kBatch = 6;
+constexpr int64_t kBatch = 7;
 
-/// Which batches are bad: with features that are no numbers, or labels that are none of the classes, or unreadable.
+/// Which batches are bad: with features that are no numbers, or labels that are none of the classes, or unreadable. Bad
+/// is one row, which is one replica's.
 struct BadBatches {
   std::set<int64_t> not_numbers = {}, wrong_labels = {}, unreadable = {};
+  int64_t row = 2;
 };
 
 static Result<data::DatasetRef> batches_with(const NetworkCase &network, int64_t batches, const BadBatches &bad) {
   data::TransformArguments arguments;
-  arguments.map = [bad](const data::Element &input, data::Element &output) {
+  arguments.map = [bad, network](const data::Element &input, data::Element &output) {
     const int64_t number = input.lineage.index / kBatch;
     if (bad.unreadable.contains(number)) return base::data_loss("batch ", number, " cannot be read");
     output = input;
     if (bad.not_numbers.contains(number)) {
       TUTTI_ASSIGN(output.components[0], output.components[0].clone());
-      output.components[0].mutable_data_as<float>()[3] = NAN;
+      output.components[0].mutable_data_as<float>()[bad.row * network.features + 3] = NAN;
     }
     if (bad.wrong_labels.contains(number)) {
       TUTTI_ASSIGN(output.components[1], output.components[1].clone());
-      output.components[1].mutable_data_as<int32_t>()[2] = 99;
+      output.components[1].mutable_data_as<int32_t>()[bad.row] = 99;
     }
     return Status();
   };
@@ -117,7 +125,12 @@ static void check_same_course(int32_t replicas, const BadBatches &bad, const Tra
   }
 }
 
-static std::vector<int32_t> replica_counts() { return is_test_backend_slow() ? std::vector{1, 2} : std::vector{1, 3}; }
+static bool has_connected_devices() { return std::getenv("TUTTI_EMULATED_GPUS") != nullptr; }
+
+static std::vector<int32_t> replica_counts() {
+  if (has_connected_devices()) return {2, 4};
+  return is_test_backend_slow() ? std::vector{1, 2} : std::vector{1, 3};
+}
 
 static void test_losses_that_are_not_finite(void **) {
   for (const int32_t replicas : replica_counts()) {
@@ -133,6 +146,14 @@ static void test_data_that_the_device_finds_bad(void **) {
   }
 }
 
+/// The first replica's, the last one's, and of several in one step and in one behind the other.
+static void test_bad_data_of_any_replica(void **) {
+  for (const int64_t row : {int64_t{0}, int64_t{3}, kBatch - 1}) {
+    check_same_course(replica_counts().back(), {.wrong_labels = {0, 6, 7, 11}, .row = row}, {}, 4);
+    check_same_course(replica_counts().back(), {.not_numbers = {2}, .wrong_labels = {1, 3}, .row = row}, {}, 3);
+  }
+}
+
 static void test_bad_steps_before_unreadable_ones(void **) {
   for (const int32_t replicas : replica_counts()) {
     check_same_course(replicas, {.not_numbers = {4}, .unreadable = {5}}, {}, 2);
@@ -145,8 +166,102 @@ static void test_with_accumulation_and_more_ahead(void **) {
   TrainerOptions options;
   options.accumulation = 2;
   options.device_prefetch = 3;
-  for (const int32_t replicas : replica_counts())
+  for (const int32_t replicas : replica_counts()) {
     check_same_course(replicas, {.not_numbers = {5, 9}}, options, 2);
+    check_same_course(replicas, {.wrong_labels = {0, 7, 11}, .row = 5}, options, 3);
+  }
+}
+
+/// A label is looked up for a metric alone: the loss does not show that it is wrong.
+static Model watched_model() {
+  GraphBuilder b;
+  const NetworkCase network = random_network();
+  const ValueId x = b.feature("x", DType::f32, {GraphBuilder::batch(), network.features});
+  const ValueId y = b.label("y", DType::i32, {GraphBuilder::batch()});
+  const ValueId target = b.label("t", DType::f32, {GraphBuilder::batch()});
+  const ValueId kernel = b.variable("kernel", DType::f32, {network.features, 1});
+  const ValueId made = b.reshape(b.matmul(x, kernel), {GraphBuilder::batch()});
+  b.set_loss(b.reduce_mean(b.unary("square", b.sub(made, target))));
+  const ValueId table = b.constant(std::move(*Tensor::zeros(DType::f32, impl::tensor::Shape({network.classes}))));
+  b.add_metric("looked_up", b.reduce_mean(b.op("gather", {table, y})));
+  impl::graph::TrainSpec train;
+  train.optimizer.learning_rate = b.constant(0.1, DType::f32);
+  train.optimizer.op = "sgd_update";
+  b.set_train(std::move(train));
+  return assert_ok_value(b.finish());
+}
+
+static void test_bad_data_that_no_loss_shows(void **) {
+  const data::DatasetRef batches =
+      assert_ok_value(batches_with(random_network(), 8, {.wrong_labels = {3}, .row = kBatch - 1}));
+  const Model model = watched_model();
+  for (const int32_t replicas : replica_counts()) {
+    if (replicas == 1) continue;
+    const auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), {}));
+    assert_ok(trainer->initialize());
+    assert_ok(trainer->attach_input(assert_ok_value(batches->make_iterator({}))));
+    assert_ok(trainer->run(3, nullptr));
+    const State before = state_of(*trainer);
+    const Result<RunReport> report = trainer->run(-1, nullptr);
+    assert_false(report.ok());
+    assert_int_equal(static_cast<int>(report.status().code()), static_cast<int>(base::Code::invalid_argument));
+    assert_string_equal(report.status().error()->find_detail("step")->c_str(), "4");
+    assert_string_equal(report.status().error()->find_detail("rank")->c_str(), std::to_string(replicas - 1).c_str());
+    assert_int_equal(trainer->step(), 3);
+    assert_true(state_of(*trainer) == before);
+    assert_true(assert_ok_value(trainer->replicas_are_identical()));
+    assert_ok(trainer->run(-1, nullptr));
+    assert_int_equal(trainer->step(), 7);
+    assert_false(state_of(*trainer) == before);
+  }
+}
+
+/// What the emulated devices were asked for in a run.
+struct Asked {
+  int64_t operations = 0, stream_waits = 0, event_waits = 0;
+  std::vector<int64_t> operations_when_done;  // of each that was done by all ranks
+};
+
+static Asked asked_for(Trainer &trainer, int64_t steps) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "journal";
+  setenv("TUTTI_EMULATED_NCCL_JOURNAL", path.c_str(), 1);
+  assert_ok(trainer.run(steps, nullptr));
+  unsetenv("TUTTI_EMULATED_NCCL_JOURNAL");
+  std::istringstream lines(assert_ok_value(base::read_file(path)));
+  Asked asked;
+  std::string what;
+  for (int64_t number = 0; lines >> what >> number;) {
+    if (what == "all_reduce") ++asked.operations;
+    if (what == "stream_synchronize") ++asked.stream_waits;
+    if (what == "event_synchronize") ++asked.event_waits;
+    if (what == "done") asked.operations_when_done.push_back(asked.operations);
+  }
+  return asked;
+}
+
+/// No replica waits until its device has added up the gradients of a step: it has given it the next one before.
+static void test_connected_devices_are_not_waited_for(void **) {
+  if (!has_connected_devices()) test_skip();
+  for (const int32_t replicas : replica_counts()) {
+    const NetworkCase network;
+    const Model model = assert_ok_value(build_network(network));
+    TrainerOptions options;
+    options.bucket_bytes = 64;
+    const auto trainer = open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, options);
+    assert_string_equal(trainer->describe().find("group")->string().c_str(), "connected devices");
+    assert_ok(trainer->run(2, nullptr));  // programs are built
+    const int64_t steps = 20;
+    const Asked few = asked_for(*trainer, steps), many = asked_for(*trainer, 2 * steps);
+    assert_int_equal(many.stream_waits, few.stream_waits);
+    // For its report, and for its batch before another takes the place; for neither if it is done when asked.
+    assert_true(many.event_waits <= 2 * 2 * steps * replicas);
+    const int64_t each = static_cast<int64_t>(few.operations_when_done.size()) / steps;
+    assert_true(each > 2);
+    assert_int_equal(few.operations, each * steps * replicas);
+    for (int64_t n = 1; n < steps; ++n)
+      assert_true(few.operations_when_done[static_cast<size_t>(n * each - 1)] > n * each * replicas);
+  }
 }
 
 /// When a step is issued the device has not done the one before it, but the one before that: it always has something to
@@ -194,9 +309,12 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_losses_that_are_not_finite),
       cmocka_unit_test(test_data_that_the_device_finds_bad),
+      cmocka_unit_test(test_bad_data_of_any_replica),
+      cmocka_unit_test(test_bad_data_that_no_loss_shows),
       cmocka_unit_test(test_bad_steps_before_unreadable_ones),
       cmocka_unit_test(test_with_accumulation_and_more_ahead),
       cmocka_unit_test(test_the_next_step_is_issued_while_one_runs),
+      cmocka_unit_test(test_connected_devices_are_not_waited_for),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

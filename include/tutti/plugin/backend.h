@@ -170,8 +170,8 @@ typedef struct tutti_stream_table {
 typedef struct tutti_transfer_table {
   uint64_t struct_size;
 
-  /// `bytes` of host memory aligned to 64, which copies to and from the device reach without a detour (page-locked).
-  /// Contents are undefined. RESOURCE_EXHAUSTED when there is none.
+  /// `bytes` of page-locked host memory aligned to 64, which copies reach without a detour, and programs of any device
+  /// as the host has left it before they begin. Contents are undefined. RESOURCE_EXHAUSTED when there is none.
   int32_t (*allocate)(tutti_device *device, uint64_t bytes, void **memory, tutti_error_sink *sink);
   /// Gives memory of allocate back; `bytes` as then. NULL is a no-op.
   void (*release)(tutti_device *device, void *memory, uint64_t bytes);
@@ -377,7 +377,10 @@ enum {
   TUTTI_RUN_FIRST_FLAG = 5,     ///< 1 on rank 0 in its first micro-batch of a step, else 0
   TUTTI_RUN_SEED = 6,           ///< seed of the random ops
   TUTTI_RUN_ITERATION = 7,      ///< number of this update, from 1
-  TUTTI_RUN_SCALAR_COUNT = 8,
+  /// 0 from the host. A backend whose errors in the data come to light when a stream is synchronized makes 1 of it as
+  /// soon as one is found, for what the program does later.
+  TUTTI_RUN_DATA_FAULTS = 8,
+  TUTTI_RUN_SCALAR_COUNT = 9,
 };
 
 /// Arguments of one run; all pointers are borrowed until the stream has passed the run.

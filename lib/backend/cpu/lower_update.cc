@@ -16,8 +16,8 @@ using tensor::DType;
 
 namespace {
 
-constexpr const char *kScalarNames[] = {"step",      "batch_counter", "row_offset", "local_rows",
-                                        "step_rows", "first_flag",    "seed",       "iteration"};
+constexpr const char *kScalarNames[] = {"step",       "batch_counter", "row_offset", "local_rows", "step_rows",
+                                        "first_flag", "seed",          "iteration",  "data_faults"};
 
 using Gradients = std::vector<BufferId>;
 

@@ -26,6 +26,7 @@
 #define gpuStreamNonBlocking cudaStreamNonBlocking
 #define gpuEventDisableTiming cudaEventDisableTiming
 #define gpuHostAllocMapped cudaHostAllocMapped
+#define gpuHostAllocCoherent cudaHostAllocMapped
 #define gpuStreamCaptureMode cudaStreamCaptureMode
 #define gpuStreamCaptureModeRelaxed cudaStreamCaptureModeRelaxed
 #define gpuStream_t cudaStream_t

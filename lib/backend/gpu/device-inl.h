@@ -78,6 +78,7 @@ __device__ C block_combine(C value, Combine combine) {
 /// Bad data was found; the first report counts.
 __device__ inline void report_fault(FaultSink sink, int32_t fault, int64_t position, int64_t value) {
   if (sink.record == nullptr || (sink.gate != nullptr && !*sink.gate)) return;
+  if (sink.flag != nullptr) *sink.flag = 1;
   if (atomicCAS(&sink.record->claimed, 0u, 1u) != 0u) return;
   sink.record->position = position;
   sink.record->value = value;

@@ -28,6 +28,8 @@ struct FaultSink {
   FaultRecord *record = nullptr;
   /// Null, or a flag on the device: false = what runs is not taken (the other branch of a cond), do not report.
   const bool *gate = nullptr;
+  /// Null, or the run scalar data_faults on the device.
+  int64_t *flag = nullptr;
 };
 
 /// The status of a fault: INVALID_ARGUMENT naming node, position and value.

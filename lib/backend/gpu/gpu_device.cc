@@ -214,7 +214,7 @@ int32_t transfer_allocate(tutti_device *handle, uint64_t bytes, void **memory, t
   return guarded(device.host(), sink, [&]() -> Status {
     TUTTI_TRY(device.make_current());
     void *made = nullptr;
-    const gpuError_t error = gpuHostAlloc(&made, std::max<uint64_t>(bytes, 1), gpuHostAllocMapped);
+    const gpuError_t error = gpuHostAlloc(&made, std::max<uint64_t>(bytes, 1), gpuHostAllocCoherent);
     if (error == gpuErrorMemoryAllocation) {
       (void)gpuGetLastError();  // it would be reported by the next launch
       return base::resource_exhausted("device ", device.name(), " needs ", bytes,

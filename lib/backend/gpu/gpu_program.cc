@@ -151,6 +151,7 @@ Status GpuProgram::issue(int32_t segment, gpuStream_t stream, DeviceTimes *times
   context.rows = rows_;
   context.scalars = reinterpret_cast<const int64_t *>(words_.block);
   if (faults_ != nullptr) context.faults.record = faults_->record();
+  context.faults.flag = reinterpret_cast<int64_t *>(words_.block) + TUTTI_RUN_DATA_FAULTS;
   if (segment == 0) TUTTI_TRY(issue_ports(true, stream, times));
   for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i)
     TUTTI_TRY(issue_call(executable_.calls_[static_cast<size_t>(i)], context, times));

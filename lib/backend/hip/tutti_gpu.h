@@ -28,6 +28,8 @@
 // Not coherent: the device's atomic operations reach its own cache only, and need nothing of the bus. The host sees
 // what was written when it has waited for the stream.
 #define gpuHostAllocMapped (hipHostMallocMapped | hipHostMallocNonCoherent)
+// What the host writes, work that begins later sees.
+#define gpuHostAllocCoherent (hipHostMallocMapped | hipHostMallocCoherent)
 #define gpuStreamCaptureMode hipStreamCaptureMode
 #define gpuStreamCaptureModeRelaxed hipStreamCaptureModeRelaxed
 #define gpuStream_t hipStream_t

@@ -54,12 +54,18 @@ void back_off(std::chrono::steady_clock::time_point begin) {
 
 /// What the ranks share.
 struct Shared {
-  Shared(std::unique_ptr<backend::Clique> connected, int64_t timeout)
-      : clique(std::move(connected)), board(clique->size()), timeout_ms(timeout) {}
+  Shared(std::unique_ptr<backend::Clique> connected, const DeviceGroupOptions &options)
+      : clique(std::move(connected)), board(clique->size()), timeout_ms(options.timeout_ms), alive(options.alive) {}
+
+  void end_operations() {
+    if (alive != nullptr) alive->store(0, std::memory_order_seq_cst);
+    clique->abort();
+  }
 
   const std::unique_ptr<backend::Clique> clique;
   OperationBoard board;
   const int64_t timeout_ms;
+  std::atomic<uint8_t> *const alive;
 };
 
 class DeviceRank : public Group {
@@ -77,12 +83,14 @@ class DeviceRank : public Group {
   Result<Ticket> begin(const Operation &operation) override;
   Status wait(Ticket ticket) override;
   Status settle() override;
+  Status await_done(Ticket ticket) override;
+  bool signals_end() const override { return shared_->alive != nullptr; }
   bool register_memory(void *memory, int64_t bytes) override {
     return shared_->clique->register_memory(rank(), memory, bytes);
   }
   void abort(const Status &cause) override {
     inner_->abort(cause);  // first: who finds its operation ended finds the cause, too
-    shared_->clique->abort();
+    shared_->end_operations();
   }
   Status error() const override { return inner_->error(); }
   void set_cancel(const base::CancelToken *token) override {
@@ -97,8 +105,6 @@ class DeviceRank : public Group {
   /// Enqueues operations in order. Without `waits`, until the library is still busy with one.
   Status enqueue(Ticket end, bool waits);
   Status await_enqueued();
-  /// Waits until the device has done operation `ticket` and all before it.
-  Status await_done(Ticket ticket);
   template <typename Reached>
   Status await(const Slot &slot, Reached reached);
   Status fail(const Status &error);
@@ -128,7 +134,7 @@ Status DeviceRank::open(backend::Device &device) {
 // Buffers belong to the group until its operations have ended.
 DeviceRank::~DeviceRank() {
   if (stream_.handle() == nullptr) return;
-  if (!inner_->error().ok() || !await_done(begun_ - 1).ok()) shared_->clique->abort();
+  if (!inner_->error().ok() || !await_done(begun_ - 1).ok()) shared_->end_operations();
   (void)stream_.synchronize();
   shared_->clique->deregister_memory(rank());
 }
@@ -305,7 +311,7 @@ Result<std::vector<std::unique_ptr<Group>>> connect(std::vector<std::unique_ptr<
   TUTTI_TRY(check(devices, ranks.empty() ? 1 : ranks.front()->parts(), options));
   TUTTI_ASSIGN(std::unique_ptr<backend::Clique> clique,
                backend::Clique::connect(devices, clique_options(options), options.timeout_ms));
-  const auto shared = std::make_shared<Shared>(std::move(clique), options.timeout_ms);
+  const auto shared = std::make_shared<Shared>(std::move(clique), options);
   for (size_t r = 0; r < ranks.size(); ++r) {
     auto rank = std::make_unique<DeviceRank>(std::move(ranks[r]), shared);
     TUTTI_TRY(rank->open(*devices[r]));

@@ -9,6 +9,7 @@
 //   begin       the rank's stream of collectives waits for the operation's stream; the operation is enqueued there
 //   wait        the operation's stream waits for it; the thread goes on
 //   settle      the thread waits until the devices have done it, and for all ranks to have come so far
+//   await_done  the thread waits until its own device has done it
 //
 // Exceptions to the contract of Group:
 //  * Sums are added in the order that the devices' library chooses. All ranks get the same bits; the same bits run to
@@ -16,13 +17,15 @@
 //  * One part per rank, and no gather.
 //  * Disagreement about an operation is found by the rank that comes later, before it takes part.
 //
-// Never a hang: the thread waits in settle(), in wait() only when it is run_ahead operations ahead of the device or
-// when the library still connects. Each wait ends with the deadline, the token, an error that the library reports or an
-// abort, and then ends the operations of all ranks on their devices. Only settle() tells that data are good: an
-// operation that was ended leaves anything in memory.
+// Never a hang: the thread waits in settle() and await_done(), in wait() only when it is run_ahead operations ahead of
+// the device or when the library still connects. Each wait ends with the deadline, the token, an error that the library
+// reports or an abort, and then ends the operations of all ranks on their devices. That data are good is told by
+// settle(), or on the devices by the byte `alive`: an operation that was ended leaves anything in memory.
 #ifndef TUTTI_COLLECTIVE_DEVICE_DEVICE_GROUP_H_
 #define TUTTI_COLLECTIVE_DEVICE_DEVICE_GROUP_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -39,6 +42,10 @@ struct DeviceGroupOptions {
   int64_t timeout_ms = 600000;
   /// The same bits in every run on the same devices.
   bool repeatable = false;
+  /// Null, or a byte that becomes 0 before an operation of any rank is ended; in memory that the devices read. It
+  /// outlives the ranks. So work on a stream behind an operation that sees another value knows that it was done, and by
+  /// ranks whose work before it had seen the same.
+  std::atomic<uint8_t> *alive = nullptr;
 };
 
 /// Operations on memory of devices that a rank's thread may be ahead of its device.

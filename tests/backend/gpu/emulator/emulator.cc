@@ -236,6 +236,14 @@ void issue(gpuStream_t stream, Work work) {
 
 int current_device() { return device_of_thread; }
 
+void write_journal(const char *what, size_t number) {
+  const char *const path = std::getenv("TUTTI_EMULATED_NCCL_JOURNAL");
+  std::FILE *const journal = path == nullptr ? nullptr : std::fopen(path, "a");
+  if (journal == nullptr) return;
+  std::fprintf(journal, "%s %zu\n", what, number);
+  std::fclose(journal);
+}
+
 std::multiset<const void *> &registered_memory() {
   static std::multiset<const void *> registered;
   return registered;
@@ -436,6 +444,7 @@ gpuError_t gpuStreamSynchronize(gpuStream_t stream) {
   if (stream->capture) return gpuErrorStreamCaptureUnsupported;
   const std::shared_ptr<Lane> lane = stream->lane;
   const uint64_t position = lane->issued;
+  write_journal("stream_synchronize", 0);
   lock.unlock();
   finish(lane, position);
   return gpuSuccess;
@@ -472,6 +481,10 @@ gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
 }
 
 gpuError_t gpuEventSynchronize(gpuEvent_t event) {
+  {
+    const std::lock_guard guard(work_lock());
+    if (event->lane != nullptr && event->lane->done < event->position) write_journal("event_synchronize", 0);
+  }
   if (event->lane != nullptr) finish(event->lane, event->position);
   return gpuSuccess;
 }

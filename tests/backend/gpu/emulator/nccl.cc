@@ -43,15 +43,6 @@ Fault ordered_fault() {
   return fault;
 }
 
-/// Adds a line to the file that the environment names: what was done with how many bytes.
-void write_journal(const char *what, size_t bytes) {
-  const char *const path = std::getenv("TUTTI_EMULATED_NCCL_JOURNAL");
-  std::FILE *const journal = path == nullptr ? nullptr : std::fopen(path, "a");
-  if (journal == nullptr) return;
-  std::fprintf(journal, "%s %zu\n", what, bytes);
-  std::fclose(journal);
-}
-
 const char *name_of(Kind kind) {
   constexpr const char *kNames[] = {"all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather"};
   return kNames[static_cast<int>(kind)];
@@ -187,13 +178,14 @@ void copy(const Meeting &meeting) {
 
 bool Clique::arrive(int rank, int64_t number) {
   Meeting &meeting = meetings[number];
-  if (meeting.is_done) return true;
+  const bool is_late = fault.kind == "late" && rank == fault.rank && number == fault.number;
+  if (meeting.is_done && !is_late) return true;
   if (is_aborted) {
     const Call &call = meeting.calls.at(rank);
     std::memset(call.to, 0xFF, to_count(meeting, ranks) * bytes_of(call.type));
     return true;
   }
-  if (rank == fault.rank && number == fault.number) return false;
+  if (meeting.is_done || (rank == fault.rank && number == fault.number && !is_late)) return false;
   meeting.arrived[rank] = true;
   if (meeting.is_asking) return false;
   meeting.is_asking = true;
@@ -209,8 +201,9 @@ bool Clique::arrive(int rank, int64_t number) {
     reduce_any(meeting, ranks);
   }
   meeting.is_done = true;
+  write_journal("done", static_cast<size_t>(number));
   work_changed().notify_all();
-  return true;
+  return !is_late;
 }
 
 int64_t cliques_made = 0;

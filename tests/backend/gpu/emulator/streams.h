@@ -46,6 +46,8 @@ void issue(gpuStream_t stream, Work work);
 void finish(const std::shared_ptr<Lane> &lane, uint64_t position);
 /// The calling thread's.
 int current_device();
+/// Adds a line to the file that TUTTI_EMULATED_NCCL_JOURNAL names, if it does: "all_reduce 4096".
+void write_journal(const char *what, size_t number);
 /// Allocations that may not be freed. Under work_lock().
 std::multiset<const void *> &registered_memory();
 

@@ -36,7 +36,7 @@ enum gpuError_t : int {
   gpuErrorStreamCaptureUnsupported = 900,
 };
 enum gpuMemcpyKind { gpuMemcpyHostToDevice = 1, gpuMemcpyDeviceToHost = 2, gpuMemcpyDeviceToDevice = 3 };
-enum { gpuStreamNonBlocking = 1, gpuEventDisableTiming = 2, gpuHostAllocMapped = 2 };
+enum { gpuStreamNonBlocking = 1, gpuEventDisableTiming = 2, gpuHostAllocMapped = 2, gpuHostAllocCoherent = 4 };
 enum gpuStreamCaptureMode { gpuStreamCaptureModeRelaxed = 2 };
 
 using gpuStream_t = struct EmulatedStream *;

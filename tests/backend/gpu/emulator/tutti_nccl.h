@@ -13,11 +13,13 @@
 //    So do memory that is freed while it is registered, and a communicator that ends with some.
 //
 // With the environment's TUTTI_EMULATED_NCCL_JOURNAL each call adds a line to that file: "all_reduce 4096" (bytes of a
-// rank), "register 4096", "deregister 0".
+// rank), "register 4096", "deregister 0"; so do operation N when all ranks have done it, "done N", and the host when it
+// synchronizes with a stream, or waits for an event, "stream_synchronize 0" and "event_synchronize 0".
 //
 // Faults, from the environment's TUTTI_EMULATED_NCCL when it is asked: "missing" (there is no such library), "refuse"
 // (connecting fails), "busy" (connecting never ends), "stall R N" (operation N of rank R, counted from 0, never arrives
-// at its device), "error R N" (and the library says so), "older" (a library that does not register memory).
+// at its device), "error R N" (and the library says so), "late R N" (it arrives, but is not done there before it is
+// ended: others have gone on), "older" (a library that does not register memory).
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 
