@@ -162,6 +162,18 @@ Result<int64_t> Device::available_bytes() const {
 }
 
 Result<Buffer> Device::allocate(int64_t bytes, int64_t alignment) {
+  return allocate_by(api().buffer->allocate, bytes, alignment);
+}
+
+/// Tables of older plug-ins end before.
+Result<Buffer> Device::allocate_shared(int64_t bytes, int64_t alignment) {
+  const tutti_buffer_table &buffer = *api().buffer;
+  const bool has_shared = buffer.struct_size >= offsetof(tutti_buffer_table, allocate_shared) + sizeof(void *) &&
+                          buffer.allocate_shared != nullptr;
+  return allocate_by(has_shared ? buffer.allocate_shared : buffer.allocate, bytes, alignment);
+}
+
+Result<Buffer> Device::allocate_by(decltype(tutti_buffer_table::allocate) function, int64_t bytes, int64_t alignment) {
   if (bytes < 0) return base::invalid_argument("a buffer of ", bytes, " bytes");
   const MemoryBudget *budget = backend_->memory_budget();
   const auto over_budget = [&] {
@@ -171,8 +183,8 @@ Result<Buffer> Device::allocate(int64_t bytes, int64_t alignment) {
   if (!backend_->take_device_memory(bytes)) return over_budget();
   tutti_device_buffer *handle = nullptr;
   ErrorSink sink;
-  const Status status = sink.take(api().buffer->allocate(handle_, static_cast<uint64_t>(bytes),
-                                                         static_cast<uint64_t>(alignment), &handle, sink.handle()));
+  const Status status = sink.take(
+      function(handle_, static_cast<uint64_t>(bytes), static_cast<uint64_t>(alignment), &handle, sink.handle()));
   if (status.ok()) return Buffer(shared_from_this(), handle, bytes);
   backend_->give_back_device_memory(bytes);
   const bool is_budget =

@@ -124,6 +124,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Bytes of its memory that may be allocated now, whatever the memory budget says; INT64_MAX where there is no limit.
   /// Not for hot loops.
   base::Result<int64_t> available_bytes() const;
+  /// As allocate(), of memory that connected devices may read from each other, where there is such (backend/clique.h).
+  base::Result<Buffer> allocate_shared(int64_t bytes, int64_t alignment = 64);
   /// Memory of the host for copies to and from the device. UNIMPLEMENTED unless the backend copies by address.
   base::Result<HostMemory> allocate_host(int64_t bytes);
   base::Result<Stream> create_stream();
@@ -134,6 +136,7 @@ class Device : public std::enable_shared_from_this<Device> {
  private:
   friend class Backend;
   Device(BackendRef backend, int32_t index, DeviceDescription description, tutti_device *handle);
+  base::Result<Buffer> allocate_by(decltype(tutti_buffer_table::allocate) function, int64_t bytes, int64_t alignment);
 
   BackendRef backend_;
   int32_t index_;

@@ -60,6 +60,14 @@ bool Clique::register_memory(int32_t rank, void *memory, int64_t bytes) {
   return registers_memory() && table_->register_memory(handle_, rank, memory, static_cast<uint64_t>(bytes)) != 0;
 }
 
+Status Clique::register_windows(std::span<void *const> memory, int64_t bytes) {
+  if (table_->struct_size < offsetof(tutti_collective_table, register_windows) + sizeof(void *) ||
+      table_->register_windows == nullptr)
+    return base::unimplemented("the backend has no windows");
+  ErrorSink sink;
+  return sink.take(table_->register_windows(handle_, memory.data(), static_cast<uint64_t>(bytes), sink.handle()));
+}
+
 void Clique::deregister_memory(int32_t rank) {
   if (registers_memory()) table_->deregister_memory(handle_, rank);
 }

@@ -50,7 +50,11 @@ class Clique {
   /// Tells that operations of the rank will often be on this memory of its device, before the first of them and until
   /// deregister_memory(). False where the backend gains nothing by it.
   bool register_memory(int32_t rank, void *memory, int64_t bytes);
-  /// All of the rank's, before it is freed. Its operations are done, or the clique was aborted.
+  /// For all ranks at once: the same of these bytes of each, of Device::allocate_shared(), if the devices then read
+  /// each other's memory directly; else why not.
+  base::Status register_windows(std::span<void *const> memory, int64_t bytes);
+  /// All of the rank's, before it is freed; that of windows not before all ranks have come here. Its operations are
+  /// done, or the clique was aborted.
   void deregister_memory(int32_t rank);
   /// Ends what is under way on all ranks; what it leaves in memory is undefined.
   void abort() { table_->abort(handle_); }

@@ -29,6 +29,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/cancel.h"
 #include "base/status.h"
@@ -123,12 +124,12 @@ class Group {
   /// pass the last operation and others not; none is further.
   virtual bool signals_end() const { return false; }
 
-  /// Tells that operations will often be on this memory of the rank's device: before the first operation, for as long
-  /// as the group lives, which is less than the memory does. False where that makes nothing faster.
-  virtual bool register_memory(void *memory, int64_t bytes) {
-    (void)memory, (void)bytes;
-    return false;
-  }
+  /// Tells that operations will often be on this memory of the rank's device, of Device::allocate_shared(): by all
+  /// ranks, once, before the first operation. The memory lives longer than the groups of all ranks.
+  virtual void register_memory(void *memory, int64_t bytes) { (void)memory, (void)bytes; }
+  /// Bytes of the rank's that this has made faster to reach, when all ranks have come, and a sentence how, or why not.
+  virtual int64_t registered_bytes() const { return 0; }
+  virtual std::string registration() const { return "nothing is registered"; }
 
   /// Ends the group with a cause, from any thread: wakes every waiting rank; their calls return ABORTED with this
   /// cause. The first call decides.

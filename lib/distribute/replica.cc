@@ -70,7 +70,10 @@ Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs
 Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity) {
   auto contributor = std::make_unique<Contributor>();
   contributor->arguments.resize(static_cast<size_t>(reports_.in_flight() * programs_.accumulation));
-  TUTTI_ASSIGN(contributor->partials, allocate_zeros(*device_, plan_.arena_bytes(Arena::partials)));
+  const int64_t bytes_of_partials = std::max<int64_t>(plan_.arena_bytes(Arena::partials), 64);
+  TUTTI_ASSIGN(contributor->partials, programs_.contributors > 1 ? device_->allocate_shared(bytes_of_partials)
+                                                                 : device_->allocate(bytes_of_partials));
+  TUTTI_TRY(contributor->partials.fill_zero(0, bytes_of_partials));
   TUTTI_ASSIGN(contributor->report, allocate_zeros(*device_, plan_.arena_bytes(Arena::report)));
   if (const int64_t bytes = plan_.arena_bytes(Arena::accumulated); bytes > 0) {
     TUTTI_ASSIGN(contributor->accumulated, allocate_zeros(*device_, bytes));
@@ -145,12 +148,10 @@ void Replica::set_group(std::unique_ptr<collective::Group> group) {
   }
   next_bucket_ = 0;
   plan_agreed_ = false;
-  registered_bytes_ = 0;
   const int64_t bytes = plan_.arena_bytes(Arena::partials);
   if (device_stream() == nullptr || bytes == 0) return;
-  for (const auto &contributor : contributors_) {
-    if (group_->register_memory(contributor->partials.device_pointer(), bytes)) registered_bytes_ += bytes;
-  }
+  for (const auto &contributor : contributors_)
+    group_->register_memory(contributor->partials.device_pointer(), bytes);
 }
 
 Status Replica::read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const {

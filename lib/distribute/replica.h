@@ -115,7 +115,9 @@ class Replica {
   /// The group of the runs to come; the old one is dropped.
   void set_group(std::unique_ptr<collective::Group> group);
   /// Of its gradients, which the group works on in place, as memory that was registered with the devices' library.
-  int64_t registered_bytes() const { return registered_bytes_; }
+  int64_t registered_bytes() const { return group_->registered_bytes(); }
+  /// Before the memory of any replica goes.
+  void drop_group() { group_.reset(); }
   collective::Group &group() { return *group_; }
 
   /// Runs steps. On failure the group has been aborted with the cause. Where the group signals its end, the feeder then
@@ -262,7 +264,6 @@ class Replica {
   int32_t next_bucket_ = 0;
   collective::Ticket last_ticket_ = -1;
   FactorMemory *factors_ = nullptr;
-  int64_t registered_bytes_ = 0;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
 
   // The whole batch that the programs were last prepared for, which is equal on all ranks.

@@ -32,6 +32,8 @@ ReplicaSet::~ReplicaSet() {
   command_given_.notify_all();
   for (const auto &worker : workers_)
     worker->thread.join();
+  for (const auto &worker : workers_)
+    worker->replica->drop_group();
 }
 
 void ReplicaSet::loop(Worker &worker) {

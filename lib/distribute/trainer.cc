@@ -557,6 +557,7 @@ base::Json TrainerSession::describe() const {
                           {"group", group_description_},
                           {"gradients", how_gradients_are_added_up()},
                           {"registered_bytes", registered_bytes},
+                          {"registration", replicas_->replica(0).group().registration()},
                           {"contributors", setup_->programs.contributors},
                           {"device_prefetch", int64_t{options_.device_prefetch}},
                           {"late_steps", feeder_->late_steps()},

@@ -385,7 +385,11 @@ static void test_bytes_on_the_wire(void **) {
   assert_true(static_cast<double>(sent[1]) < 0.55 * static_cast<double>(sent[0]));
 }
 
-static void test_memory_is_registered_once(void **) {
+static std::string registration_of(Trainer &trainer) { return trainer.describe().find("registration")->string(); }
+
+/// Gradients lie where the devices reach them: windows to the memory of all are made once, and closed before it is
+/// freed, else the emulated GPU ends the process.
+static void test_windows_are_made_once(void **) {
   if (!has_connected_devices()) test_skip();
   const TemporaryDirectory directory;
   const std::string path = directory / "journal";
@@ -394,20 +398,20 @@ static void test_memory_is_registered_once(void **) {
     const auto trainer = open_trainer(wide_network(), 3, 12, {});
     const int64_t registered = trainer->describe().find("registered_bytes")->integer();
     assert_int_equal(registered, 3 * bytes_in(*trainer, "f32"));
+    assert_contains(registration_of(*trainer).c_str(), "windows: ");
     assert_ok(trainer->run(3, nullptr));
-    const Journal journal = read_journal(path, "register");
+    const Journal journal = read_journal(path, "window");
     assert_int_equal(journal.calls, 3);
     assert_int_equal(journal.bytes, registered);
-    assert_int_equal(read_journal(path, "deregister").calls, 0);
+    assert_int_equal(read_journal(path, "register").calls, 0);
+    assert_int_equal(read_journal(path, "window_end").calls, 0);
   }
-  // The emulated GPU ends the process where it is freed before.
-  assert_int_equal(read_journal(path, "deregister").calls, 3);
-  assert_int_equal(read_journal(path, "register").calls, 3);
+  assert_int_equal(read_journal(path, "window_end").calls, 3);
   unsetenv("TUTTI_EMULATED_NCCL_JOURNAL");
 }
 
-/// Of groups that were given up nothing is left; the next register anew.
-static void test_memory_is_registered_anew(void **) {
+/// Of groups that were given up nothing is left; the next make their own.
+static void test_windows_are_made_anew(void **) {
   if (!has_connected_devices()) test_skip();
   const TemporaryDirectory directory;
   const std::string path = directory / "journal";
@@ -420,10 +424,42 @@ static void test_memory_is_registered_anew(void **) {
     const auto rows = make_rows(kRows, 24, 3, DType::f32, 12);
     assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
     assert_ok(trainer->run(2, nullptr));
-    assert_int_equal(read_journal(path, "register").calls, 4);
+    assert_int_equal(read_journal(path, "window").calls, 4);
+    assert_contains(registration_of(*trainer).c_str(), "windows: ");
   }
-  assert_int_equal(read_journal(path, "deregister").calls, 2);
+  assert_int_equal(read_journal(path, "window_end").calls, 2);
   unsetenv("TUTTI_EMULATED_NCCL_JOURNAL");
+}
+
+/// Where there are no windows, or making them fails, memory is registered; training goes on either way.
+static void test_memory_is_registered_without_windows(void **) {
+  if (!has_connected_devices()) test_skip();
+  const std::pair<const char *, const char *> libraries[] = {
+      {"nowindows", "registered, without windows: this NCCL has no windows: they came with 2.27"},
+      {"windowless", "registered, without windows: NCCL makes no windows between these GPUs"},
+      {"badwindow", "registered, without windows: making windows to memory: NCCL says an emulated error"},
+  };
+  for (const auto &[fault, text] : libraries) {
+    const TemporaryDirectory directory;
+    const std::string path = directory / "journal";
+    setenv("TUTTI_EMULATED_NCCL_JOURNAL", path.c_str(), 1);
+    setenv("TUTTI_EMULATED_NCCL", fault, 1);
+    {
+      const auto trainer = open_trainer(wide_network(), 3, 12, {});
+      unsetenv("TUTTI_EMULATED_NCCL");
+      const int64_t registered = trainer->describe().find("registered_bytes")->integer();
+      assert_int_equal(registered, 3 * bytes_in(*trainer, "f32"));
+      assert_contains(registration_of(*trainer).c_str(), text);
+      assert_ok(trainer->run(3, nullptr));
+      const Journal journal = read_journal(path, "register");
+      assert_int_equal(journal.calls, 3);
+      assert_int_equal(journal.bytes, registered);
+      assert_int_equal(read_journal(path, "deregister").calls, 0);
+    }
+    assert_int_equal(read_journal(path, "deregister").calls, 3);
+    assert_int_equal(read_journal(path, "register").calls, 3);
+    unsetenv("TUTTI_EMULATED_NCCL_JOURNAL");
+  }
 }
 
 static void test_a_library_that_registers_nothing(void **) {
@@ -433,6 +469,7 @@ static void test_a_library_that_registers_nothing(void **) {
   unsetenv("TUTTI_EMULATED_NCCL");
   assert_string_equal(trainer->describe().find("group")->string().c_str(), "connected devices");
   assert_int_equal(trainer->describe().find("registered_bytes")->integer(), 0);
+  assert_contains(registration_of(*trainer).c_str(), "nothing is registered: this NCCL has no windows");
   assert_ok(trainer->run(2, nullptr));
 }
 
@@ -447,8 +484,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_no_effect_where_nothing_is_sent),
     cmocka_unit_test(tutti::testing::test_refusals),
     cmocka_unit_test(tutti::testing::test_bytes_on_the_wire),
-    cmocka_unit_test(tutti::testing::test_memory_is_registered_once),
-    cmocka_unit_test(tutti::testing::test_memory_is_registered_anew),
+    cmocka_unit_test(tutti::testing::test_windows_are_made_once),
+    cmocka_unit_test(tutti::testing::test_windows_are_made_anew),
+    cmocka_unit_test(tutti::testing::test_memory_is_registered_without_windows),
     cmocka_unit_test(tutti::testing::test_a_library_that_registers_nothing),
 };
 TEST_MAIN(tests)

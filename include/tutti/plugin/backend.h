@@ -138,6 +138,10 @@ typedef struct tutti_buffer_table {
                    tutti_stream *stream, tutti_error_sink *sink);
   int32_t (*fill_zero)(tutti_device_buffer *buffer, uint64_t offset, uint64_t bytes, tutti_stream *stream,
                        tutti_error_sink *sink);
+  /// (optional; appended) As allocate, of memory that connected devices may read from each other
+  /// (tutti_collective_table.register_windows) where there is such memory, else as allocate.
+  int32_t (*allocate_shared)(tutti_device *device, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
+                             tutti_error_sink *sink);
 } tutti_buffer_table;
 
 /// Streams (work in order) and events (points in a stream): real objects also where work is done at once.
@@ -259,7 +263,12 @@ typedef struct tutti_collective_table {
   /// (optional; appended) Before the first operation: many will be on this memory of the rank. 1 if that helps, or 0.
   int32_t (*register_memory)(tutti_clique *clique, int32_t rank, void *memory, uint64_t bytes);
   /// (optional; appended) All of the rank's, before the memory is freed; its operations are done, or were aborted.
+  /// Windows end with the last rank's call: memory of all stays until then.
   void (*deregister_memory)(tutti_clique *clique, int32_t rank);
+  /// (optional; appended) Before the first operation, for all ranks at once: many will be on these `bytes` of each, at
+  /// the same place in them; memory[r] is rank r's, of allocate_shared. Fails with the reason, and without a trace,
+  /// where the devices gain nothing by it.
+  int32_t (*register_windows)(tutti_clique *clique, void *const *memory, uint64_t bytes, tutti_error_sink *sink);
 } tutti_collective_table;
 
 // ---- Compiling -----------------------------------------------------------------------------------------------------

@@ -7,10 +7,16 @@
 
 #include <tutti/plugin/backend.h>
 
+#include <cstddef>
+
 namespace tutti::impl::backend::gpu {
 
 /// Null: the devices cannot be connected.
 const tutti_collective_table *collective_table();
+
+/// Memory of the current GPU that others may be given windows to; null where the library makes none.
+void *allocate_window(size_t bytes);
+void release_window(void *memory);
 
 }  // namespace tutti::impl::backend::gpu
 

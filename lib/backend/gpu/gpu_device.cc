@@ -67,6 +67,11 @@ Result<void *> GpuDevice::allocate(int64_t bytes) {
   return memory->allocate(bytes);
 }
 
+Result<void *> GpuDevice::allocate_shared(int64_t bytes) {
+  TUTTI_TRY(make_current());
+  return memory->allocate_shared(bytes);
+}
+
 void GpuDevice::release(void *pointer, int64_t bytes) {
   (void)make_current();
   memory->release(pointer, bytes);
@@ -143,20 +148,30 @@ constexpr uint64_t kRuntimeAlignment = 256;
 
 GpuBuffer &buffer_of(tutti_device_buffer *handle) { return *reinterpret_cast<GpuBuffer *>(handle); }
 
-int32_t buffer_allocate(tutti_device *handle, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
-                        tutti_error_sink *sink) {
+int32_t make_buffer(tutti_device *handle, bool is_shared, uint64_t bytes, uint64_t alignment,
+                    tutti_device_buffer **buffer, tutti_error_sink *sink) {
   GpuDevice &device = GpuDevice::of(handle);
   return guarded(device.host(), sink, [&]() -> Status {
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > 4096)
       return base::invalid_argument("alignment ", alignment, " is not a power of two up to 4096");
     const int64_t allocated = static_cast<int64_t>(bytes + (alignment > kRuntimeAlignment ? alignment : 0));
     auto made = std::make_unique<GpuBuffer>(GpuBuffer{&device, nullptr, allocated, nullptr});
-    TUTTI_ASSIGN(made->memory, device.allocate(allocated));
+    TUTTI_ASSIGN(made->memory, is_shared ? device.allocate_shared(allocated) : device.allocate(allocated));
     const auto address = reinterpret_cast<uintptr_t>(made->memory);
     made->first = reinterpret_cast<char *>((address + alignment - 1) / alignment * alignment);
     *buffer = reinterpret_cast<tutti_device_buffer *>(made.release());
     return Status();
   });
+}
+
+int32_t buffer_allocate(tutti_device *device, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
+                        tutti_error_sink *sink) {
+  return make_buffer(device, false, bytes, alignment, buffer, sink);
+}
+
+int32_t buffer_allocate_shared(tutti_device *device, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
+                               tutti_error_sink *sink) {
+  return make_buffer(device, true, bytes, alignment, buffer, sink);
 }
 
 void buffer_release(tutti_device_buffer *buffer) {
@@ -358,7 +373,8 @@ const tutti_device_table kDeviceTable = {
     sizeof(tutti_device_table), device_count, device_describe, device_open, device_close, device_available_bytes};
 const tutti_buffer_table kBufferTable = {
     sizeof(tutti_buffer_table), buffer_allocate, buffer_release, buffer_device_pointer,
-    buffer_host_pointer,        buffer_read,     buffer_write,   buffer_fill_zero};
+    buffer_host_pointer,        buffer_read,     buffer_write,   buffer_fill_zero,
+    buffer_allocate_shared};
 const tutti_stream_table kStreamTable = {
     sizeof(tutti_stream_table), stream_create, stream_release,     stream_synchronize,
     stream_wait_event,          event_create,  event_release,      event_record,

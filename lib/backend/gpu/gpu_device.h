@@ -65,6 +65,7 @@ struct GpuDevice {
   base::Status make_current() const;
   /// Memory of the device. RESOURCE_EXHAUSTED names what is needed and what there is.
   base::Result<void *> allocate(int64_t bytes);
+  base::Result<void *> allocate_shared(int64_t bytes);
   void release(void *pointer, int64_t bytes);
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/gpu/collective_table.h"
 #include "backend/gpu/runtime.h"
 #include "base/text.h"
 
@@ -78,9 +79,25 @@ Result<void *> GpuMemory::allocate(int64_t bytes) {
   return allocate_on_host(bytes, memory.status());
 }
 
+Result<void *> GpuMemory::allocate_shared(int64_t bytes) {
+  void *memory = nullptr;
+  if (take(bytes).ok()) {
+    memory = allocate_window(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+    if (memory == nullptr) give_back(bytes);
+  }
+  if (memory == nullptr) return allocate(bytes);
+  const std::lock_guard lock(mutex_);
+  shared_.insert(memory);
+  return memory;
+}
+
 void GpuMemory::release(void *memory, int64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
+    if (shared_.erase(memory) != 0) {
+      release_window(memory);
+      return give_back(bytes);
+    }
     if (on_host_.erase(memory) != 0) {
       (void)gpuFreeHost(memory);
       return;

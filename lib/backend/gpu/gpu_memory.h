@@ -40,6 +40,8 @@ class GpuMemory {
 
   /// RESOURCE_EXHAUSTED names what is needed and what there is.
   base::Result<void *> allocate(int64_t bytes);
+  /// The same of memory that the library of connected GPUs makes, where it does (collective_table.h).
+  base::Result<void *> allocate_shared(int64_t bytes);
   void release(void *memory, int64_t bytes);
   /// Bytes of the GPU's memory that allocate() may give now; -1 if that cannot be told.
   int64_t available() const;
@@ -55,7 +57,7 @@ class GpuMemory {
   const tutti_backend_host *const host_;
   std::atomic<int64_t> in_use_{0};
   std::mutex mutex_;
-  std::set<void *> on_host_;  // guarded by mutex_
+  std::set<void *> on_host_, shared_;  // guarded by mutex_
 };
 
 }  // namespace tutti::impl::backend::gpu

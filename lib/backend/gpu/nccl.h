@@ -39,6 +39,21 @@ struct Nccl {
   using Deregister = auto(*)(ncclComm_t communicator, void *handle) -> ncclResult_t;
   Register ncclCommRegister = nullptr;
   Deregister ncclCommDeregister = nullptr;
+  using Allocate = auto(*)(void **memory, size_t bytes) -> ncclResult_t;
+  using Free = auto(*)(void *memory) -> ncclResult_t;
+  Allocate ncclMemAlloc = nullptr;
+  Free ncclMemFree = nullptr;
+  // Of 2.27 and later. A window is a pointer.
+  using RegisterWindow = auto(*)(ncclComm_t communicator, void *memory, size_t bytes, void **window, int flags)
+                             -> ncclResult_t;
+  using DeregisterWindow = auto(*)(ncclComm_t communicator, void *window) -> ncclResult_t;
+  RegisterWindow ncclCommWindowRegister = nullptr;
+  DeregisterWindow ncclCommWindowDeregister = nullptr;
+
+  bool has_windows() const {
+    return ncclMemAlloc != nullptr && ncclMemFree != nullptr && ncclCommWindowRegister != nullptr &&
+           ncclCommWindowDeregister != nullptr;
+  }
 };
 
 /// The functions of a shared library, looked for where the loader looks, then in `folder`; never closed. UNAVAILABLE

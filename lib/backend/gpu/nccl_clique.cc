@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/nccl_clique.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "backend/gpu/runtime.h"
 #include "tensor/dtype.h"
@@ -101,6 +103,7 @@ Result<std::unique_ptr<NcclClique>> NcclClique::connect(const Nccl &nccl, std::s
   std::unique_ptr<NcclClique> clique(new NcclClique(nccl, ordinals.size(), log));
   for (size_t r = 0; r < ordinals.size(); ++r)
     clique->ranks_[r].ordinal = ordinals[r];
+  clique->timeout_ms_ = timeout_ms;
   const Status status = clique->initialize(base::Deadline::after_ms(timeout_ms));
   if (status.ok()) return clique;
   clique->abort();
@@ -152,17 +155,23 @@ Status NcclClique::await_all(std::string_view action, base::Deadline deadline) {
   return Status();
 }
 
-Status NcclClique::finalize() {
-  TUTTI_TRY(status_of(nccl_, nccl_.ncclGroupStart(), "disconnecting devices"));
+template <typename Function>
+Status NcclClique::for_all(std::string_view action, Function function) {
+  TUTTI_TRY(status_of(nccl_, nccl_.ncclGroupStart(), action));
   Status first;
-  for (const Rank &rank : ranks_) {
-    const Status status = status_of(nccl_, nccl_.ncclCommFinalize(rank.communicator), "disconnecting devices");
+  for (Rank &rank : ranks_) {
+    Status status = status_of(gpuSetDevice(rank.ordinal), "choosing the device");
+    if (status.ok()) status = status_of(nccl_, function(rank), action);
     if (first.ok()) first = status;
   }
-  const Status ended = status_of(nccl_, nccl_.ncclGroupEnd(), "disconnecting devices");
+  const Status ended = status_of(nccl_, nccl_.ncclGroupEnd(), action);
   TUTTI_TRY(first);
   TUTTI_TRY(ended);
-  return await_all("disconnecting devices", base::Deadline::after_ms(kEndingMs));
+  return await_all(action, base::Deadline::after_ms(kEndingMs));
+}
+
+Status NcclClique::finalize() {
+  return for_all("disconnecting devices", [&](Rank &rank) { return nccl_.ncclCommFinalize(rank.communicator); });
 }
 
 NcclClique::~NcclClique() {
@@ -269,8 +278,56 @@ bool NcclClique::register_memory(int32_t rank, void *memory, size_t bytes) {
   return handle != nullptr;  // null: the library sees no use in it
 }
 
+Status NcclClique::register_windows(void *const *memory, size_t bytes) {
+  if (!nccl_.has_windows()) return base::unimplemented("this NCCL has no windows: they came with 2.27");
+  const Status opened = open_windows(memory, bytes);
+  if (opened.ok() || opened.code() == base::Code::unimplemented) return opened;
+  // What went wrong may keep the communicators from anything else.
+  if (const Status connected = reconnect(); !connected.ok()) {
+    warn(connected);
+    abort();
+  }
+  return opened;
+}
+
+Status NcclClique::open_windows(void *const *memory, size_t bytes) {
+  constexpr int kSameOnAllRanks = 1;  // NCCL_WIN_COLL_SYMMETRIC
+  TUTTI_TRY(for_all("making windows to memory", [&](Rank &rank) {
+    return nccl_.ncclCommWindowRegister(rank.communicator, memory[&rank - ranks_.data()], bytes, &rank.window,
+                                        kSameOnAllRanks);
+  }));
+  for (const Rank &rank : ranks_) {
+    if (rank.window != nullptr) continue;
+    TUTTI_TRY(close_windows());
+    return base::unimplemented("NCCL makes no windows between these GPUs");
+  }
+  return Status();
+}
+
+Status NcclClique::close_windows() {
+  const bool has_some = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank &rank) { return rank.window; });
+  if (!has_some) return Status();
+  return for_all("closing windows to memory", [&](Rank &rank) {
+    void *const window = std::exchange(rank.window, nullptr);
+    return window == nullptr ? ncclSuccess : nccl_.ncclCommWindowDeregister(rank.communicator, window);
+  });
+}
+
+Status NcclClique::reconnect() {
+  for (Rank &rank : ranks_) {
+    rank.window = nullptr;
+    if (rank.communicator != nullptr) warn(status_of(nccl_, nccl_.ncclCommAbort(rank.communicator), "aborting"));
+    rank.communicator = nullptr;
+  }
+  return initialize(base::Deadline::after_ms(timeout_ms_));
+}
+
 void NcclClique::deregister_memory(int32_t rank) {
   Rank &self = ranks_[static_cast<size_t>(rank)];
+  self.has_left = true;
+  // What was aborted has no windows any more.
+  const bool is_last = std::all_of(ranks_.begin(), ranks_.end(), [](const Rank &one) { return one.has_left; });
+  if (is_last && !aborted_.load()) warn(close_windows());
   const Call call(*this, self);
   // A communicator that was aborted has no registrations any more.
   for (void *const handle : self.registrations) {

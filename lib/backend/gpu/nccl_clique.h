@@ -37,6 +37,7 @@ class NcclClique {
   base::Status enqueue(int32_t rank, const tutti_collective &operation, gpuStream_t stream);
   base::Result<bool> poll(int32_t rank);
   bool register_memory(int32_t rank, void *memory, size_t bytes);
+  base::Status register_windows(void *const *memory, size_t bytes);
   void deregister_memory(int32_t rank);
   void abort();
 
@@ -48,6 +49,8 @@ class NcclClique {
     ncclComm_t communicator = nullptr;
     std::atomic<bool> in_call{false};
     std::vector<void *> registrations;
+    void *window = nullptr;  // NCCL writes it when the registration is done
+    bool has_left = false;   // its windows may end
   };
   class Call;
 
@@ -57,6 +60,12 @@ class NcclClique {
   base::Status await_all(std::string_view action, base::Deadline deadline);
   base::Result<bool> is_idle(const Rank &rank, std::string_view action) const;
   base::Status finalize();
+  /// For each communicator in one group of calls.
+  template <typename Function>
+  base::Status for_all(std::string_view action, Function function);
+  base::Status open_windows(void *const *memory, size_t bytes);
+  base::Status close_windows();
+  base::Status reconnect();
   base::Status issue(const Rank &rank, int32_t number, const tutti_collective &operation, gpuStream_t stream) const;
   base::Status issue_slices(const Rank &rank, const tutti_collective &operation, gpuStream_t stream) const;
   void warn(const base::Status &status) const;
@@ -64,6 +73,7 @@ class NcclClique {
   const Nccl &nccl_;
   const tutti_backend_host *const host_;
   std::vector<Rank> ranks_;
+  int64_t timeout_ms_ = -1;
   std::atomic<bool> aborted_{false};
 };
 

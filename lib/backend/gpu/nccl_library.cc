@@ -28,6 +28,10 @@ Result<Nccl> open_nccl(const std::string &file, const std::string &folder) {
   TUTTI_TRY(library.all_found(file));
   library.find_optional(nccl.ncclCommRegister, "ncclCommRegister");
   library.find_optional(nccl.ncclCommDeregister, "ncclCommDeregister");
+  library.find_optional(nccl.ncclMemAlloc, "ncclMemAlloc");
+  library.find_optional(nccl.ncclMemFree, "ncclMemFree");
+  library.find_optional(nccl.ncclCommWindowRegister, "ncclCommWindowRegister");
+  library.find_optional(nccl.ncclCommWindowDeregister, "ncclCommWindowDeregister");
   int version = 0;
   TUTTI_TRY(status_of(nccl, nccl.ncclGetVersion(&version), "asking for its version"));
   if (version < NCCL_VERSION(2, 14, 0)) {

@@ -81,10 +81,42 @@ int32_t register_memory(tutti_clique *clique, int32_t rank, void *memory, uint64
 
 void deregister_memory(tutti_clique *clique, int32_t rank) { clique_of(clique).deregister_memory(rank); }
 
-constexpr tutti_collective_table kCollectiveTable = {
-    sizeof(tutti_collective_table), check, connect, enqueue, poll, abort, release, register_memory, deregister_memory};
+int32_t register_windows(tutti_clique *clique, void *const *memory, uint64_t bytes, tutti_error_sink *sink) {
+  NcclClique &self = clique_of(clique);
+  return guarded(self.host(), sink, [&] { return self.register_windows(memory, bytes); });
+}
+
+constexpr tutti_collective_table kCollectiveTable = {sizeof(tutti_collective_table),
+                                                     check,
+                                                     connect,
+                                                     enqueue,
+                                                     poll,
+                                                     abort,
+                                                     release,
+                                                     register_memory,
+                                                     deregister_memory,
+                                                     register_windows};
+
+/// A library that has windows, or null.
+const Nccl *library_of_windows() {
+  const Result<const Nccl *> nccl = platform::nccl();
+  return nccl.ok() && (*nccl)->has_windows() ? *nccl : nullptr;
+}
 
 }  // namespace
+
+void *allocate_window(size_t bytes) {
+  const Nccl *const nccl = library_of_windows();
+  void *memory = nullptr;
+  if (nccl == nullptr || nccl->ncclMemAlloc(&memory, bytes) == ncclSuccess) return memory;
+  (void)gpuGetLastError();  // it would be reported by the next launch
+  return nullptr;
+}
+
+void release_window(void *memory) {
+  const Nccl *const nccl = library_of_windows();
+  if (nccl != nullptr) (void)nccl->ncclMemFree(memory);
+}
 
 const tutti_collective_table *collective_table() { return &kCollectiveTable; }
 

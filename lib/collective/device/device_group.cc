@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -52,10 +53,60 @@ void back_off(std::chrono::steady_clock::time_point begin) {
   std::this_thread::sleep_for(pause);
 }
 
+/// Memory that ranks offer for registration: when all have come, windows are made to it, or each is registered.
+class Offers {
+ public:
+  explicit Offers(backend::Clique &clique)
+      : clique_(clique), memory_(static_cast<size_t>(clique.size())), bytes_(memory_.size()) {}
+
+  void add(int32_t rank, void *memory, int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    memory_[static_cast<size_t>(rank)] = memory;
+    bytes_[static_cast<size_t>(rank)] = bytes;
+    if (std::ranges::count(memory_, nullptr) == 0) take();
+  }
+
+  int64_t registered(int32_t rank) const {
+    const std::lock_guard lock(mutex_);
+    return is_registered_ ? bytes_[static_cast<size_t>(rank)] : 0;
+  }
+
+  std::string description() const {
+    const std::lock_guard lock(mutex_);
+    return description_;
+  }
+
+ private:
+  void take() {
+    const bool is_even = std::ranges::count(bytes_, bytes_.front()) == std::ssize(bytes_);
+    const Status windows = is_even ? clique_.register_windows(memory_, bytes_.front())
+                                   : base::unimplemented("ranks have memory of different size");
+    is_registered_ = windows.ok();
+    description_ = "windows: the devices reach each other's memory";
+    if (windows.ok()) return;
+    is_registered_ = true;
+    for (size_t r = 0; r < memory_.size(); ++r)
+      is_registered_ &= clique_.register_memory(static_cast<int32_t>(r), memory_[r], bytes_[r]);
+    description_ =
+        base::concat(is_registered_ ? "registered, without windows: " : "nothing is registered: ", windows.message());
+  }
+
+  backend::Clique &clique_;
+  mutable std::mutex mutex_;
+  std::vector<void *> memory_;
+  std::vector<int64_t> bytes_;
+  bool is_registered_ = false;
+  std::string description_ = "nothing is registered";
+};
+
 /// What the ranks share.
 struct Shared {
   Shared(std::unique_ptr<backend::Clique> connected, const DeviceGroupOptions &options)
-      : clique(std::move(connected)), board(clique->size()), timeout_ms(options.timeout_ms), alive(options.alive) {}
+      : clique(std::move(connected)),
+        board(clique->size()),
+        timeout_ms(options.timeout_ms),
+        alive(options.alive),
+        offers(*clique) {}
 
   void end_operations() {
     if (alive != nullptr) alive->store(0, std::memory_order_seq_cst);
@@ -66,6 +117,7 @@ struct Shared {
   OperationBoard board;
   const int64_t timeout_ms;
   std::atomic<uint8_t> *const alive;
+  Offers offers;
 };
 
 class DeviceRank : public Group {
@@ -85,9 +137,9 @@ class DeviceRank : public Group {
   Status settle() override;
   Status await_done(Ticket ticket) override;
   bool signals_end() const override { return shared_->alive != nullptr; }
-  bool register_memory(void *memory, int64_t bytes) override {
-    return shared_->clique->register_memory(rank(), memory, bytes);
-  }
+  void register_memory(void *memory, int64_t bytes) override { shared_->offers.add(rank(), memory, bytes); }
+  int64_t registered_bytes() const override { return shared_->offers.registered(rank()); }
+  std::string registration() const override { return shared_->offers.description(); }
   void abort(const Status &cause) override {
     inner_->abort(cause);  // first: who finds its operation ended finds the cause, too
     shared_->end_operations();

@@ -88,7 +88,9 @@ struct Clique {
   size_t ranks = 0;
   Fault fault;
   bool is_aborted = false;
+  bool is_broken = false;  // by a registration that failed
   std::map<int64_t, Meeting> meetings;
+  std::map<int, size_t> offered;  // bytes of windows, by rank, in the group of calls under way
 
   bool arrive(int rank, int64_t number);
 };
@@ -215,6 +217,12 @@ std::map<int64_t, std::weak_ptr<Clique>> &cliques() {
 thread_local int group_depth = 0;
 thread_local std::vector<ncclComm_t> group_members;
 
+/// What windows may be made to.
+std::set<const void *> &window_memory() {
+  static std::set<const void *> memory;
+  return memory;
+}
+
 }  // namespace
 
 struct EmulatedCommunicator {
@@ -224,12 +232,15 @@ struct EmulatedCommunicator {
   std::vector<std::pair<gpuStream_t, Call>> due;  // not yet on their streams
   int questions = 0;                              // until it is not in progress any more
   bool is_finalized = false;
-  std::set<const void *> registered;
+  std::set<const void *> registered, windows;
+  void **window_due = nullptr;  // where the address goes when it is not in progress any more
+  void *window = nullptr;
   std::shared_ptr<Lane> lane;
   uint64_t position = 0;  // of its last work
 
   void forget(const void *memory) {
     registered.erase(memory);
+    windows.erase(memory);
     registered_memory().erase(registered_memory().find(memory));
   }
   bool is_busy() const { return questions > 0 || !due.empty(); }
@@ -318,6 +329,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
   const std::lock_guard guard(work_lock());
   *error = ncclInProgress;
   if (communicator->clique->fault.kind == "busy") return ncclSuccess;
+  if (communicator->clique->is_broken) {
+    *error = ncclSystemError;
+    return ncclSuccess;
+  }
   if (communicator->clique->fault.kind == "refuse") {
     *error = ncclSystemError;
     return ncclSuccess;
@@ -329,6 +344,22 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
   if (communicator->questions > 0) {
     --communicator->questions;
     return ncclSuccess;
+  }
+  if (communicator->window_due != nullptr) {
+    const std::string &kind = communicator->clique->fault.kind;
+    communicator->clique->is_broken = kind == "badwindow";
+    if (kind == "badwindow") {
+      *error = ncclSystemError;
+      return ncclSuccess;
+    }
+    // A rank without windows is enough for all to have none.
+    *communicator->window_due = kind == "windowless" && communicator->rank != 0 ? nullptr : communicator->window;
+    if (*communicator->window_due != nullptr) {
+      communicator->registered.insert(communicator->window);
+      communicator->windows.insert(communicator->window);
+      registered_memory().insert(communicator->window);
+    }
+    communicator->window_due = nullptr;
   }
   if (!communicator->due.empty()) {
     const bool is_first = static_cast<int64_t>(communicator->due.size()) == communicator->calls;
@@ -386,12 +417,61 @@ ncclResult_t ncclCommDeregister(ncclComm_t communicator, void *handle) {
   return ncclSuccess;
 }
 
+ncclResult_t ncclMemAlloc(void **memory, size_t bytes) {
+  const std::lock_guard guard(work_lock());
+  if (gpuMalloc(memory, bytes) != gpuSuccess) return ncclSystemError;
+  window_memory().insert(*memory);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void *memory) {
+  const std::lock_guard guard(work_lock());
+  if (window_memory().erase(memory) == 0) give_up("memory of another allocator is freed");
+  return gpuFree(memory) == gpuSuccess ? ncclSuccess : ncclInvalidArgument;
+}
+
+ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void *memory, size_t bytes, void **window, int flags) {
+  const std::lock_guard guard(work_lock());
+  if (group_depth == 0) give_up("one process makes windows of all its GPUs in one group of calls");
+  if (!window_memory().contains(memory) || flags != 1) return ncclInvalidArgument;
+  if (communicator->is_busy() || communicator->calls > 0) return ncclInvalidUsage;
+  if (communicator->device != current_device()) give_up("a window to memory of another device");
+  communicator->clique->offered[communicator->rank] = bytes;
+  communicator->window_due = window;
+  communicator->window = memory;
+  communicator->questions = 2;
+  group_members.push_back(communicator);
+  write_journal("window", bytes);
+  return ncclInProgress;
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t communicator, void *window) {
+  const std::lock_guard guard(work_lock());
+  if (group_depth == 0) give_up("a window is closed by one rank alone");
+  if (!communicator->windows.contains(window)) return ncclInvalidArgument;
+  if (communicator->lane != nullptr && communicator->lane->done < communicator->position)
+    give_up("a window is closed before the operations are done");
+  communicator->forget(window);
+  write_journal("window_end", 0);
+  return ncclSuccess;
+}
+
 ncclResult_t ncclGroupStart() {
   ++group_depth;
   return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
   if (group_depth-- == 0) return ncclInvalidUsage;
+  const std::lock_guard guard(work_lock());
+  if (group_depth == 0 && !group_members.empty()) {
+    std::map<int, size_t> &offered = group_members.front()->clique->offered;
+    if (offered.size() != group_members.front()->clique->ranks) give_up("a rank makes no window");
+    for (const auto &[rank, bytes] : offered) {
+      if (bytes != offered.begin()->second) give_up("windows of different size");
+    }
+    offered.clear();
+    group_members.clear();
+  }
   return ncclInProgress;
 }
 
@@ -420,17 +500,41 @@ namespace tutti::impl::backend::gpu::platform {
 
 base::Result<const Nccl *> nccl() {
   if (ordered_fault().kind == "missing") return base::unavailable("there is no emulated NCCL");
-  static const Nccl functions = {
-      ::ncclGetVersion,        ::ncclGetErrorString, ::ncclGetLastError,  ::ncclGetUniqueId, ::ncclCommInitRankConfig,
-      ::ncclCommGetAsyncError, ::ncclCommFinalize,   ::ncclCommDestroy,   ::ncclCommAbort,   ::ncclGroupStart,
-      ::ncclGroupEnd,          ::ncclAllReduce,      ::ncclReduce,        ::ncclBroadcast,   ::ncclReduceScatter,
-      ::ncclAllGather,         ::ncclCommRegister,   ::ncclCommDeregister};
+  static const Nccl functions = {::ncclGetVersion,
+                                 ::ncclGetErrorString,
+                                 ::ncclGetLastError,
+                                 ::ncclGetUniqueId,
+                                 ::ncclCommInitRankConfig,
+                                 ::ncclCommGetAsyncError,
+                                 ::ncclCommFinalize,
+                                 ::ncclCommDestroy,
+                                 ::ncclCommAbort,
+                                 ::ncclGroupStart,
+                                 ::ncclGroupEnd,
+                                 ::ncclAllReduce,
+                                 ::ncclReduce,
+                                 ::ncclBroadcast,
+                                 ::ncclReduceScatter,
+                                 ::ncclAllGather,
+                                 ::ncclCommRegister,
+                                 ::ncclCommDeregister,
+                                 ::ncclMemAlloc,
+                                 ::ncclMemFree,
+                                 ::ncclCommWindowRegister,
+                                 ::ncclCommWindowDeregister};
   static const Nccl older = [] {
     Nccl without = functions;
     without.ncclCommRegister = nullptr;
     without.ncclCommDeregister = nullptr;
+    without.ncclCommWindowRegister = nullptr;
     return without;
   }();
+  static const Nccl windowless = [] {
+    Nccl without = functions;
+    without.ncclCommWindowRegister = nullptr;
+    return without;
+  }();
+  if (ordered_fault().kind == "nowindows") return &windowless;
   return ordered_fault().kind == "older" ? &older : &functions;
 }
 

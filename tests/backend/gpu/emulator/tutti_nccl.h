@@ -13,13 +13,16 @@
 //    So do memory that is freed while it is registered, and a communicator that ends with some.
 //
 // With the environment's TUTTI_EMULATED_NCCL_JOURNAL each call adds a line to that file: "all_reduce 4096" (bytes of a
-// rank), "register 4096", "deregister 0"; so do operation N when all ranks have done it, "done N", and the host when it
-// synchronizes with a stream, or waits for an event, "stream_synchronize 0" and "event_synchronize 0".
+// rank), "register 4096", "deregister 0", "window 4096", "window_end 0"; so do operation N when all ranks have done it,
+// "done N", and the host when it synchronizes with a stream or waits for an event, "stream_synchronize 0" and
+// "event_synchronize 0".
 //
 // Faults, from the environment's TUTTI_EMULATED_NCCL when it is asked: "missing" (there is no such library), "refuse"
 // (connecting fails), "busy" (connecting never ends), "stall R N" (operation N of rank R, counted from 0, never arrives
 // at its device), "error R N" (and the library says so), "late R N" (it arrives, but is not done there before it is
-// ended: others have gone on), "older" (a library that does not register memory).
+// ended: others have gone on), "older" (a library that does not register memory), "nowindows" (nor
+// makes windows to it), "windowless" (it makes none between these GPUs), "badwindow" (making them fails, and the
+// communicators are of no use any more).
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 
@@ -71,6 +74,10 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator);
 ncclResult_t ncclCommAbort(ncclComm_t communicator);
 ncclResult_t ncclCommRegister(ncclComm_t communicator, void *memory, size_t bytes, void **handle);
 ncclResult_t ncclCommDeregister(ncclComm_t communicator, void *handle);
+ncclResult_t ncclMemAlloc(void **memory, size_t bytes);
+ncclResult_t ncclMemFree(void *memory);
+ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void *memory, size_t bytes, void **window, int flags);
+ncclResult_t ncclCommWindowDeregister(ncclComm_t communicator, void *window);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
