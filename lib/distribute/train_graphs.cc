@@ -329,7 +329,7 @@ class TrainGraphBuilder {
     }
     TUTTI_ASSIGN(ValueId loss, tail.clone_value(tail_loss_));
     if (options_.is_guarded) loss = without_faults(loss);
-    ok_ = finish_.unary("all_finite", loss);
+    ok_ = options_.ok_lasts ? is_finite(loss) : finish_.unary("all_finite", loss);
     if (options_.ok_lasts) ok_ = finish_.op("logical_and", {ok_, finish_.state_read("report/ok", DType::boolean, {})});
     if (options_.is_guarded) {
       ok_ = finish_.op("logical_and", {ok_, finish_.state_read(std::string(alive_entry), DType::boolean, {})});
@@ -350,6 +350,11 @@ class TrainGraphBuilder {
     result_.finish = std::make_shared<const Graph>(graph::rewrite::optimize(std::move(finish)));
     result_.gradient_sets = static_cast<int32_t>(coefficients_.size());
     return Status();
+  }
+
+  /// The same as all_finite of a scalar, elementwise: with what else `ok` depends on it is one launch on a device.
+  ValueId is_finite(ValueId scalar) {
+    return finish_.op("equal", {finish_.sub(scalar, scalar), finish_.constant(0.0, finish_.dtype(scalar))});
   }
 
   /// The loss, or something that is not finite.

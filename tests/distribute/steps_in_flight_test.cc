@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 #include <sstream>
 #include <string>
@@ -302,6 +303,27 @@ static void test_the_next_step_is_issued_while_one_runs(void **) {
   assert_int_equal(trainer->describe()["steps_in_flight"].integer(), 2);
 }
 
+/// Whether a step counts is one launch behind the loss, however many things that depends on.
+static void test_ok_is_one_launch(void **) {
+  if (std::strstr(std::getenv("TUTTI_TEST_BACKEND"), "emulated") == nullptr) test_skip();
+  for (const int32_t replicas : replica_counts()) {
+    const NetworkCase network;
+    const Model model = assert_ok_value(build_network(network));
+    const auto trainer = open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, {});
+    assert_ok(trainer->run(2, nullptr));
+    int64_t launches = 0;
+    const base::Json description = trainer->describe();
+    for (const base::Json &executable : description.find("executables")->array()) {
+      for (const base::Json &kernel : executable.find("report")->find("kernels")->array()) {
+        const std::string &op = kernel.find("op")->string();
+        assert_string_not_equal(op.c_str(), "all_finite");
+        if (op == "logical_and" || op == "equal") ++launches;
+      }
+    }
+    assert_int_equal(launches, 1);
+  }
+}
+
 }  // namespace tutti::testing
 
 int main() {
@@ -315,6 +337,7 @@ int main() {
       cmocka_unit_test(test_with_accumulation_and_more_ahead),
       cmocka_unit_test(test_the_next_step_is_issued_while_one_runs),
       cmocka_unit_test(test_connected_devices_are_not_waited_for),
+      cmocka_unit_test(test_ok_is_one_launch),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
