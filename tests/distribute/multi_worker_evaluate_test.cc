@@ -25,7 +25,9 @@ static NetworkCase penalty_network() {
 /// Loss and metrics of a model that was not trained, with a part of the loss that is no sum over rows.
 static Result<std::string> evaluate_on(const StrategyRef &strategy, const impl::data::DatasetRef &rows) {
   TUTTI_ASSIGN(const Model model, build_network(penalty_network()));
-  TUTTI_ASSIGN(auto trainer, Trainer::open(model, assert_ok_value(make_test_strategy(1)), {.seed = 7}));
+  TrainerOptions options;
+  options.seed = 7;
+  TUTTI_ASSIGN(auto trainer, Trainer::open(model, assert_ok_value(make_test_strategy(1)), options));
   TUTTI_TRY(trainer->initialize());
   TUTTI_ASSIGN(const auto version, trainer->publish_weights(false));
   TUTTI_ASSIGN(auto evaluator, distribute::Evaluator::open(model, strategy, {}));
