@@ -266,7 +266,6 @@ class TrainGraphBuilder {
     return model_.graph.value(model_.loss).dtype == DType::f64 ? DType::f64 : DType::f32;
   }
 
-  /// Behind all that may find some.
   void write_faults() {
     const ValueId faults = step_.run_scalar("data_faults", dtype_of_faults());
     for (const std::string_view entry : {fault_sum_entry, fault_entry})

@@ -122,7 +122,6 @@ typedef struct tutti_device_table {
 /// Memory of a device. Copies are ordered on `stream`; stream NULL means done when the call returns.
 typedef struct tutti_buffer_table {
   uint64_t struct_size;
-
   /// `bytes` may be 0. `alignment` is a power of two up to 4096. Contents are undefined.
   int32_t (*allocate)(tutti_device *device, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
                       tutti_error_sink *sink);
@@ -138,8 +137,7 @@ typedef struct tutti_buffer_table {
                    tutti_stream *stream, tutti_error_sink *sink);
   int32_t (*fill_zero)(tutti_device_buffer *buffer, uint64_t offset, uint64_t bytes, tutti_stream *stream,
                        tutti_error_sink *sink);
-  /// (optional; appended) As allocate, of memory that connected devices may read from each other
-  /// (tutti_collective_table.register_windows) where there is such memory, else as allocate.
+  /// (optional; appended) The same of memory for register_windows of tutti_collective_table, where there is such.
   int32_t (*allocate_shared)(tutti_device *device, uint64_t bytes, uint64_t alignment, tutti_device_buffer **buffer,
                              tutti_error_sink *sink);
 } tutti_buffer_table;
@@ -173,7 +171,6 @@ typedef struct tutti_stream_table {
 /// TUTTI_BACKEND_HOST_MEMORY needs it to train on several devices, whose results are then combined on the host.
 typedef struct tutti_transfer_table {
   uint64_t struct_size;
-
   /// `bytes` of page-locked host memory aligned to 64, which copies reach without a detour, and programs of any device
   /// as the host has left it before they begin. Contents are undefined. RESOURCE_EXHAUSTED when there is none.
   int32_t (*allocate)(tutti_device *device, uint64_t bytes, void **memory, tutti_error_sink *sink);
@@ -234,40 +231,32 @@ typedef struct tutti_collective {
 ///   release(clique)    when the streams are done; or abort(clique) in between, after which they end soon
 typedef struct tutti_collective_table {
   uint64_t struct_size;
-
   /// 0 when the devices, in order of ranks, can be connected with these flags. Else UNAVAILABLE or UNIMPLEMENTED and
   /// why: a library is missing, two are one GPU, a guarantee cannot be given. Opens libraries, but connects nothing.
   int32_t (*check)(tutti_device *const *devices, int32_t count, int32_t flags, tutti_error_sink *sink);
-
   /// Connects them. DEADLINE_EXCEEDED after `timeout_ms` (negative = never). No rank has work that waits for another.
   int32_t (*connect)(tutti_device *const *devices, int32_t count, int32_t flags, int64_t timeout_ms,
                      tutti_clique **clique, tutti_error_sink *sink);
-
   /// Puts an operation on `stream`, a stream of the rank's device. Never waits for other ranks: what is not on the
   /// stream when it returns (poll) is put there in the background, as soon as the others have come. The operation
   /// before it is enqueued. ABORTED after abort.
   int32_t (*enqueue)(tutti_clique *clique, int32_t rank, const tutti_collective *operation, tutti_stream *stream,
                      tutti_error_sink *sink);
-
   /// *is_enqueued = 1 when the rank's last operation is on its stream, so that events may be recorded behind it, else
   /// 0. An error that came to light since, also of an operation that its device is busy with, is returned.
   int32_t (*poll)(tutti_clique *clique, int32_t rank, int32_t *is_enqueued, tutti_error_sink *sink);
-
   /// Ends what is under way on all ranks, from any thread, also while ranks are in their calls. Streams end their
   /// operations soon; what these leave in memory is undefined. A second call, and NULL, is a no-op.
   void (*abort)(tutti_clique *clique);
-
   /// No rank is in a call, and the streams have done what was enqueued. NULL is a no-op.
   void (*release)(tutti_clique *clique);
-
   /// (optional; appended) Before the first operation: many will be on this memory of the rank. 1 if that helps, or 0.
   int32_t (*register_memory)(tutti_clique *clique, int32_t rank, void *memory, uint64_t bytes);
   /// (optional; appended) All of the rank's, before the memory is freed; its operations are done, or were aborted.
   /// Windows end with the last rank's call: memory of all stays until then.
   void (*deregister_memory)(tutti_clique *clique, int32_t rank);
-  /// (optional; appended) Before the first operation, for all ranks at once: many will be on these `bytes` of each, at
-  /// the same place in them; memory[r] is rank r's, of allocate_shared. Fails with the reason, and without a trace,
-  /// where the devices gain nothing by it.
+  /// (optional; appended) Before the first operation, for all ranks: many will be on these bytes of each, at the same
+  /// place in them; memory[r] is rank r's, of allocate_shared. Fails, without a trace, where that makes nothing faster.
   int32_t (*register_windows)(tutti_clique *clique, void *const *memory, uint64_t bytes, tutti_error_sink *sink);
 } tutti_collective_table;
 
@@ -386,8 +375,7 @@ enum {
   TUTTI_RUN_FIRST_FLAG = 5,     ///< 1 on rank 0 in its first micro-batch of a step, else 0
   TUTTI_RUN_SEED = 6,           ///< seed of the random ops
   TUTTI_RUN_ITERATION = 7,      ///< number of this update, from 1
-  /// 0 from the host. A backend whose errors in the data come to light when a stream is synchronized makes 1 of it as
-  /// soon as one is found, for what the program does later.
+  /// 0. Where errors in the data come to light with the stream, the device makes 1 of it as soon as it finds one.
   TUTTI_RUN_DATA_FAULTS = 8,
   TUTTI_RUN_SCALAR_COUNT = 9,
 };
