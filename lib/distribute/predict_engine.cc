@@ -161,9 +161,9 @@ class Stream : public PredictStream {
       const bool must_wait = !has_result();
       const Result<bool> more = must_wait ? iterator_->next(element) : iterator_->next_if_ready(element);
       if (base::is_interrupt(more.status())) {
-        // A call is done, or the stream's own token says so.
+        // A call is done, or the stream's own token says so, which is asked above.
         if (has_result()) break;
-        TUTTI_TRY(reading_->check());
+        if (more.code() == base::Code::cancelled) return more.status();
         continue;
       }
       TUTTI_TRY(more);
