@@ -223,6 +223,11 @@ Status MappedLane::run(const std::shared_ptr<const DeviceMap> &map, int64_t seed
 
 // ---- which walks leave their map ----
 
+std::string keep_map(const data::Dataset &dataset) {
+  if (data::trailing_device_map(dataset) == nullptr) return std::string();
+  return data::refusal_of_device_map(base::unimplemented("the strategy has devices of several kinds"));
+}
+
 std::string DeviceMaps::leave(const data::Dataset &dataset, const std::vector<graph::InputSpec> &inputs,
                               int32_t contributors, backend::Device &device, data::IteratorContext &context) {
   const data::Dataset *const map = data::trailing_device_map(dataset);

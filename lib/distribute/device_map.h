@@ -120,6 +120,10 @@ class MappedLane {
   MapRun kept_;
 };
 
+/// Why a map that asks for devices is not left to those of several kinds, which would have to share its batches; empty
+/// where no map asks.
+std::string keep_map(const data::Dataset &dataset);
+
 /// The maps that walks have left, or may leave: the last one is kept between the two.
 class DeviceMaps {
  public:

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "collective/reduction.h"
+#include "distribute/device_kinds.h"
 #include "distribute/device_map.h"
 #include "distribute/device_pool.h"
 #include "distribute/evaluation_rounds.h"
@@ -20,6 +21,13 @@ namespace {
 using base::Result;
 using base::Status;
 
+/// What the devices of one kind share.
+struct KindPrograms {
+  StatePlan plan;
+  GraphSource write, add, finish;
+  std::unique_ptr<ExecutableCache> executables;
+};
+
 /// A batch as the model sees it, dtypes and shapes alone where devices map it, and then what goes into their map.
 struct EvaluatedBatch {
   data::Element batch, unmapped;
@@ -34,19 +42,18 @@ struct Evaluation {
   std::vector<MappedLane> mapped;        // per device, touched by its thread only
   int64_t seed = 0;                      // of the map
   int64_t step = 0;
+  int64_t first_number = 0, batch_rows = 0;  // of the first batch that is computed here; of the last
   JobGroup jobs;
 };
 
 class EvaluatorSession : public Evaluator {
  public:
   EvaluatorSession(graph::Model model, StrategyRef strategy, const PredictOptions &options)
-      : model_(std::move(model)),
-        strategy_(std::move(strategy)),
-        options_(options),
-        executables_(static_cast<size_t>(options.program_cache_size) * 2) {}
+      : model_(std::move(model)), strategy_(std::move(strategy)), options_(options) {}
 
   Status open();
   std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) override {
+    if (kinds_.count() > 1) return keep_map(dataset);
     if (strategy_->backend()->has_host_memory()) return std::string();
     return maps_.leave(dataset, inputs(), static_cast<int32_t>(devices_.size()), *devices_.front(), context);
   }
@@ -74,17 +81,17 @@ class EvaluatorSession : public Evaluator {
   void submit(const std::shared_ptr<Evaluation> &evaluation, const EvaluatedBatch &batch, int64_t rows, int64_t number);
   Status run_rows(Evaluation &evaluation, const EvaluatedBatch &batch, RowRange rows, int64_t number, int32_t device);
   Status add_up(Evaluation &evaluation, EvaluationRounds &rounds) const;
+  const KindPrograms &programs_of(size_t device) const { return programs_[kinds_.of_device[device]]; }
   Status finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report);
 
   const graph::Model model_;
   const StrategyRef strategy_;
   const PredictOptions options_;
   std::vector<backend::DeviceRef> devices_;
-  StatePlan plan_;
-  GraphSource write_, add_, finish_;
+  DeviceKinds kinds_;
+  std::vector<KindPrograms> programs_;  // by kind
   std::vector<std::string> metrics_, known_;
-  std::vector<const backend::StateEntry *> sums_;  // of the plan's partials
-  ExecutableCache executables_;
+  std::vector<const backend::StateEntry *> sums_;  // of the partials of the first device's plan
   DeviceMaps maps_;
   std::unique_ptr<DevicePool> pool_;  // last: its jobs use the rest
 };
@@ -94,37 +101,46 @@ Status EvaluatorSession::open() {
   graph_options.contributors = strategy_->replica_count();
   TUTTI_ASSIGN(EvaluateGraphs graphs, make_evaluate_graphs(model_, graph_options));
   TUTTI_ASSIGN(devices_, open_devices(*strategy_));
-  TUTTI_ASSIGN(const auto layouts,
-               propose_layouts(*devices_.front(), *graphs.accumulate_write, graphs.state, options_.typical_rows,
-                               options_.level, options_.threads_per_replica, options_.precision));
-  TUTTI_ASSIGN(plan_, StatePlan::make(graphs.state, layouts, {}));
-  const auto source = [&](const graph::Graph &graph) {
-    return GraphSource{graph::to_json_text(graph), plan_.table(), options_.level, options_.threads_per_replica,
-                       options_.precision};
-  };
-  write_ = source(*graphs.accumulate_write);
-  add_ = source(*graphs.accumulate_add);
-  finish_ = source(*graphs.finish);
+  kinds_ = kinds_of(devices_);
+  TUTTI_TRY(check_level(options_.level, kinds_, devices_));
+  for (const size_t first : kinds_.first_devices) {
+    KindPrograms of;
+    TUTTI_ASSIGN(const auto layouts,
+                 propose_layouts(*devices_[first], *graphs.accumulate_write, graphs.state, options_.typical_rows,
+                                 options_.level, options_.threads_per_replica, options_.precision));
+    TUTTI_ASSIGN(of.plan, StatePlan::make(graphs.state, layouts, {}));
+    const auto source = [&](const graph::Graph &graph) {
+      return GraphSource{graph::to_json_text(graph), of.plan.table(), options_.level, options_.threads_per_replica,
+                         options_.precision};
+    };
+    of.write = source(*graphs.accumulate_write);
+    of.add = source(*graphs.accumulate_add);
+    of.finish = source(*graphs.finish);
+    of.executables = std::make_unique<ExecutableCache>(static_cast<size_t>(options_.program_cache_size) * 2);
+    programs_.push_back(std::move(of));
+  }
   metrics_ = graphs.metrics;
   known_ = graphs.known;
-  for (const backend::StateEntry &entry : plan_.entries()) {
+  for (const backend::StateEntry &entry : programs_.front().plan.entries()) {
     if (entry.arena == static_cast<int32_t>(Arena::partials)) sums_.push_back(&entry);
   }
-  TUTTI_ASSIGN(pool_, DevicePool::create(static_cast<int32_t>(devices_.size())));
+  TUTTI_ASSIGN(pool_, DevicePool::create(std::vector<int32_t>(devices_.size(), 1)));
   return Status();
 }
 
 Result<std::shared_ptr<Evaluation>> EvaluatorSession::prepare(const checkpoint::WeightVersion &weights,
                                                               const data::Iterator &iterator) {
-  TUTTI_TRY(check_weights(plan_, weights));
+  TUTTI_TRY(check_weights(programs_.front().plan, weights));
   auto evaluation = std::make_shared<Evaluation>();
   TUTTI_ASSIGN(evaluation->binding, InputBinding::make(inputs(), iterator.spec()));
   TUTTI_ASSIGN(evaluation->map, maps_.find(iterator));
   evaluation->seed = iterator.seed();
   evaluation->mapped.resize(devices_.size());
-  for (const backend::DeviceRef &device : devices_) {
-    TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> loaded, load_weights(plan_, model_, weights, device, executables_,
-                                                                     static_cast<size_t>(options_.program_cache_size)));
+  for (size_t device = 0; device < devices_.size(); ++device) {
+    const KindPrograms &of = programs_of(device);
+    TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> loaded,
+                 load_weights(of.plan, model_, weights, devices_[device], *of.executables,
+                              static_cast<size_t>(options_.program_cache_size)));
     evaluation->devices.push_back(std::move(loaded));
   }
   evaluation->has_sums.assign(devices_.size(), 0);
@@ -187,8 +203,8 @@ Result<bool> EvaluatorSession::run_round(const std::shared_ptr<Evaluation> &eval
     round.rows += rows;
     ++round.batches;
   }
-  // Two batches per device may be under way.
-  TUTTI_TRY(evaluation->jobs.wait_below(2 * static_cast<int32_t>(devices_.size()), cancel));
+  // Two batches may be under way.
+  TUTTI_TRY(evaluation->jobs.wait_below(2 * evaluation->batch_rows, cancel));
   return rounds.finish_round(round);
 }
 
@@ -204,14 +220,18 @@ Result<bool> EvaluatorSession::read(const Evaluation &evaluation, data::Iterator
 
 void EvaluatorSession::submit(const std::shared_ptr<Evaluation> &evaluation, const EvaluatedBatch &batch, int64_t rows,
                               int64_t number) {
+  const auto run = [this, evaluation, batch, number](int32_t device, RowRange range) {
+    evaluation->jobs.done(run_rows(*evaluation, batch, range, number, device), range.rows());
+  };
+  if (evaluation->batch_rows == 0) evaluation->first_number = number;
+  evaluation->batch_rows = rows;
+  evaluation->jobs.add(rows);
+  const bool may_choose = options_.level == backend::Level::fast && evaluation->map == nullptr;
+  if (may_choose && (kinds_.count() > 1 || pool_->speeds().are_uneven())) return pool_->submit_rows(rows, run);
   const auto count = static_cast<int32_t>(devices_.size());
   for (int32_t d = 0; d < count; ++d) {
     const RowRange range = share_of_rows(rows, d, count);
-    if (range.rows() == 0) continue;
-    evaluation->jobs.add(1);
-    pool_->submit(d, [this, evaluation, batch, range, number](int32_t device) {
-      evaluation->jobs.done(run_rows(*evaluation, batch, range, number, device));
-    });
+    if (range.rows() > 0) pool_->submit(d, [run, range](int32_t device) { run(device, range); });
   }
 }
 
@@ -224,8 +244,10 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const EvaluatedBatch &
   const InputBinding &binding = evaluation.binding;
   ShapeKey key;
   binding.fill_key(batch, rows.rows(), key);
-  const GraphSource *sources[] = {&write_, &add_};
+  const KindPrograms &of = programs_of(static_cast<size_t>(device));
+  const GraphSource *sources[] = {&of.write, &of.add};
   BoundProgram *programs[2] = {};
+  const int64_t built = loaded.programs->built();
   TUTTI_TRY(loaded.programs->prepare(
       sources, key, [&] { return binding.bindings(key); }, programs));
   const bool first = evaluation.has_sums[static_cast<size_t>(device)] == 0;
@@ -243,37 +265,41 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const EvaluatedBatch &
       .set(backend::RunScalar::batch_counter, number)
       .set(backend::RunScalar::row_offset, rows.begin)
       .set(backend::RunScalar::local_rows, rows.rows())
-      .set(backend::RunScalar::first_flag, device == 0 && first ? 1 : 0);
+      .set(backend::RunScalar::first_flag, number == evaluation.first_number && rows.begin == 0 ? 1 : 0);
   const base::TraceSpan span(options_.tracer.get(), "step", "evaluate");
   const auto place = is_mapped ? DevicePorts::Inputs::on_device : DevicePorts::Inputs::in_host_memory;
+  const int64_t begin_ns = base::now_ns();
   TUTTI_TRY(loaded.ports->run(program.program, inputs, {}, scalars, loaded.stream, place));
   evaluation.has_sums[static_cast<size_t>(device)] = 1;
+  pool_->speeds().add(device, rows.rows(), static_cast<double>(base::now_ns() - begin_ns) * 1e-9,
+                      first || loaded.programs->built() != built);
   return Status();
 }
 
 /// The sums of all devices, in order, and then of all workers, into the first device's arena.
 Status EvaluatorSession::add_up(Evaluation &evaluation, EvaluationRounds &rounds) const {
   if (evaluation.devices.size() == 1 && strategy_->workers().count == 1) return Status();
-  const int64_t bytes = plan_.arena_bytes(Arena::partials);
   std::vector<std::vector<std::byte>> sums(evaluation.devices.size());
   for (size_t d = 0; d < sums.size(); ++d) {
+    const int64_t bytes = programs_of(d).plan.arena_bytes(Arena::partials);
     sums[d].resize(static_cast<size_t>(bytes));
     TUTTI_TRY(evaluation.devices[d]->buffers->partials.read(0, sums[d].data(), bytes));
   }
   for (const backend::StateEntry *entry : sums_) {
     std::vector<void *> sources;
-    for (std::vector<std::byte> &of_device : sums)
-      sources.push_back(of_device.data() + entry->offset);
+    for (size_t d = 0; d < sums.size(); ++d)
+      sources.push_back(sums[d].data() + programs_of(d).plan.find(entry->name)->offset);
     collective::reduce_range(entry->dtype, collective::Reduction::sum, sources.data(),
                              static_cast<int32_t>(sources.size()), 0, entry->storage_elements(), sources.front());
   }
   TUTTI_TRY(rounds.add_up(sums_, known_, sums.front().data()));
-  return evaluation.devices.front()->buffers->partials.write(0, sums.front().data(), bytes);
+  return evaluation.devices.front()->buffers->partials.write(0, sums.front().data(),
+                                                             static_cast<int64_t>(sums.front().size()));
 }
 
 Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report) {
   LoadedWeights &first = *evaluation.devices.front();
-  const GraphSource *source = &finish_;
+  const GraphSource *source = &programs_.front().finish;
   BoundProgram *program = nullptr;
   const auto no_symbols = [] { return graph::SymbolBindings(); };
   TUTTI_TRY(first.finish_programs->prepare({&source, 1}, {}, no_symbols, {&program, 1}));
@@ -284,7 +310,8 @@ Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateRe
   TUTTI_TRY(program->program.run(0, {nullptr, nullptr, scalars.data()}, first.stream));
   TUTTI_TRY(first.stream.synchronize());
   for (const std::string &name : metrics_) {
-    const backend::StateEntry *entry = plan_.find(name == "loss" ? "report/loss" : "report/metric/" + name);
+    const backend::StateEntry *entry =
+        programs_.front().plan.find(name == "loss" ? "report/loss" : "report/metric/" + name);
     std::array<std::byte, 8> bytes{};
     TUTTI_TRY(first.buffers->report.read(entry->offset, bytes.data(), entry->storage_bytes));
     double value = 0;

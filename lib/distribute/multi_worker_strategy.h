@@ -37,7 +37,7 @@ struct MultiWorkerOptions {
   bool divides_input = false;
 };
 
-/// INVALID_ARGUMENT as check_devices, and for an evaluator, which does not train with the others.
+/// Errors of check_devices and check_trains; INVALID_ARGUMENT for an evaluator, which does not train with the others.
 base::Result<StrategyRef> multi_worker(Cluster cluster, std::vector<DeviceChoice> devices, MultiWorkerOptions options);
 
 }  // namespace tutti::impl::distribute

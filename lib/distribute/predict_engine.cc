@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <deque>
+#include <iterator>
 #include <mutex>
+#include <numeric>
 #include <optional>
 
+#include "distribute/device_kinds.h"
 #include "distribute/device_map.h"
 #include "distribute/device_pool.h"
 #include "distribute/input_binding.h"
@@ -23,6 +27,21 @@ namespace {
 using base::Result;
 using base::Status;
 using tensor::Tensor;
+
+/// What the devices of one kind share.
+struct KindPrograms {
+  StatePlan plan;
+  GraphSource source;
+  std::optional<GraphSource> prepare;  ///< computes derived entries, when there are any
+  std::unique_ptr<ExecutableCache> executables;
+};
+
+/// How the rows of calls are divided among the devices.
+enum class Division : uint8_t {
+  equal,     ///< a part for each device, or a whole batch of a stream, to whichever is free
+  fixed,     ///< the same parts, each to a certain device: the bits of a row do not depend on which is free
+  by_speed,  ///< pieces as large as suits who takes them
+};
 
 /// One version on all devices. Immutable but for the programs, which belong to the lanes' threads.
 struct LoadedVersion {
@@ -55,13 +74,16 @@ struct StreamInput {
   std::shared_ptr<InputTurns> turns;     ///< null: every element is predicted here
 };
 
+/// How many jobs make a call, where these are equal, and the device of the first, where they are fixed.
+struct Parts {
+  int32_t count = 1;
+  int64_t first_device = 0;
+};
+
 class Engine : public PredictEngine {
  public:
   Engine(graph::Model model, StrategyRef strategy, const PredictOptions &options)
-      : model_(std::move(model)),
-        strategy_(std::move(strategy)),
-        options_(options),
-        executables_(static_cast<size_t>(options.program_cache_size) * 2) {}
+      : model_(std::move(model)), strategy_(std::move(strategy)), options_(options) {}
 
   Status open();
 
@@ -73,30 +95,43 @@ class Engine : public PredictEngine {
   Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
                                                 base::Ref<base::CancelToken> cancel) override;
   std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) override {
+    if (kinds_.count() > 1) return keep_map(dataset);
     if (strategy_->backend()->has_host_memory()) return std::string();
     return maps_.leave(dataset, model_.features, 1, *devices_.front(), context);
   }
   PredictCounters counters() const override;
+  std::string advice() const override;
   base::Json describe() const override {
-    return base::JsonObject{{"strategy", strategy_->describe()}, {"executables", executables_.describe()}};
+    base::JsonArray executables;
+    for (const KindPrograms &of : programs_) {
+      base::Json described = of.executables->describe();
+      std::ranges::move(described.array(), std::back_inserter(executables));
+    }
+    return base::JsonObject{{"strategy", strategy_->describe()}, {"executables", std::move(executables)}};
   }
   Result<base::Json> plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) override;
 
   int32_t device_count() const { return static_cast<int32_t>(devices_.size()); }
-  int32_t lane_count() const { return device_count() * lanes_per_device(); }
+  int32_t lane_count() const { return pool_->lane_count(); }
   Result<std::shared_ptr<const LoadedVersion>> current() const;
-  /// Starts a call of `pieces` jobs over the rows of the batch. The binding outlives the call.
+  /// Starts a call over the rows of the batch. The binding outlives the call.
   Result<std::shared_ptr<Call>> start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
-                                      const StreamInput &input, int32_t pieces,
+                                      const StreamInput &input, Parts parts,
                                       base::Ref<base::CancelToken> reading = nullptr);
 
  private:
   Status compute_derived_on_devices(const LoadedVersion &version);
   Status allocate_outputs(Call &call, const InputBinding &binding) const;
+  Status make_programs();
+  Division division(const Call &call) const;
+  void submit(const std::shared_ptr<Call> &call, const std::shared_ptr<const InputBinding> &binding, Parts parts);
   Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane);
-  /// Batches under way on a device. Where rows are copied to and from its memory: one is copied while another is
-  /// computed.
-  int32_t lanes_per_device() const { return strategy_->backend()->has_host_memory() ? 1 : 2; }
+  Result<base::Json> plan_on(int32_t device, const std::shared_ptr<const LoadedVersion> &version,
+                             const graph::SymbolBindings &bindings, int64_t rows, int64_t timed_runs,
+                             const base::CancelToken *cancel);
+  const KindPrograms &programs_of(int32_t device) const {
+    return programs_[kinds_.of_device[static_cast<size_t>(device)]];
+  }
 
   const graph::Model model_;
   const StrategyRef strategy_;
@@ -104,13 +139,11 @@ class Engine : public PredictEngine {
   std::vector<std::string> feature_names_, output_names_;
   std::vector<OutputSpec> outputs_;
   std::vector<backend::DeviceRef> devices_;
-  StatePlan plan_;
-  GraphSource source_;
-  std::optional<GraphSource> prepare_;  // computes derived entries, when there are any
+  DeviceKinds kinds_;
+  std::vector<KindPrograms> programs_;  // by kind
   StreamInput own_input_;               // features in order
   DeviceMaps maps_;
   std::vector<MappedLane> mapped_;  // by lane, touched by its thread only
-  ExecutableCache executables_;
   mutable std::mutex mutex_;
   std::shared_ptr<const LoadedVersion> current_;  // guarded by mutex_
   std::atomic<int64_t> packed_{0}, calls_{0};
@@ -172,7 +205,8 @@ class Stream : public PredictStream {
         break;
       }
       if (input_.turns != nullptr && !input_.turns->take(element)) continue;
-      TUTTI_ASSIGN(std::shared_ptr<Call> call, engine_->start(version_, std::move(element), input_, 1, reading_));
+      TUTTI_ASSIGN(std::shared_ptr<Call> call,
+                   engine_->start(version_, std::move(element), input_, {1, started_++}, reading_));
       calls_.push_back(std::move(call));
     }
     return Status();
@@ -194,26 +228,38 @@ class Stream : public PredictStream {
   const base::Ref<base::CancelToken> reading_;
   const size_t depth_;
   std::deque<std::shared_ptr<Call>> calls_;
-  int64_t first_row_ = 0;
+  int64_t first_row_ = 0, started_ = 0;
   bool ended_ = false;
   Status failure_;
 };
 
-Status Engine::open() {
+Status Engine::make_programs() {
   StepGraphOptions graph_options;
   graph_options.contributors = 2;  // rows are always free to be computed apart
   TUTTI_ASSIGN(PredictGraph graphs, make_predict_graph(model_, graph_options));
-  TUTTI_ASSIGN(devices_, open_devices(*strategy_));
-  TUTTI_ASSIGN(const auto layouts,
-               propose_layouts(*devices_.front(), *graphs.forward, graphs.state, options_.typical_rows, options_.level,
-                               options_.threads_per_replica, options_.precision));
-  TUTTI_ASSIGN(plan_, StatePlan::make(graphs.state, layouts, {}));
-  source_ = {graph::to_json_text(*graphs.forward), plan_.table(), options_.level, options_.threads_per_replica,
-             options_.precision};
-  if (graphs.prepare != nullptr) {
-    prepare_ =
-        GraphSource{graph::to_json_text(*graphs.prepare), plan_.table(), options_.level, options_.threads_per_replica};
+  for (const size_t first : kinds_.first_devices) {
+    KindPrograms of;
+    TUTTI_ASSIGN(const auto layouts,
+                 propose_layouts(*devices_[first], *graphs.forward, graphs.state, options_.typical_rows, options_.level,
+                                 options_.threads_per_replica, options_.precision));
+    TUTTI_ASSIGN(of.plan, StatePlan::make(graphs.state, layouts, {}));
+    of.source = {graph::to_json_text(*graphs.forward), of.plan.table(), options_.level, options_.threads_per_replica,
+                 options_.precision};
+    if (graphs.prepare != nullptr) {
+      of.prepare = GraphSource{graph::to_json_text(*graphs.prepare), of.plan.table(), options_.level,
+                               options_.threads_per_replica};
+    }
+    of.executables = std::make_unique<ExecutableCache>(static_cast<size_t>(options_.program_cache_size) * 2);
+    programs_.push_back(std::move(of));
   }
+  return Status();
+}
+
+Status Engine::open() {
+  TUTTI_ASSIGN(devices_, open_devices(*strategy_));
+  kinds_ = kinds_of(devices_);
+  TUTTI_TRY(check_level(options_.level, kinds_, devices_));
+  TUTTI_TRY(make_programs());
   for (const auto &[name, value] : model_.outputs) {
     const graph::ValueInfo &info = model_.graph.value(value);
     output_names_.push_back(name);
@@ -226,29 +272,36 @@ Status Engine::open() {
   }
   TUTTI_ASSIGN(InputBinding binding, InputBinding::make(model_.features, spec));
   own_input_.binding = std::make_shared<const InputBinding>(std::move(binding));
-  mapped_.resize(static_cast<size_t>(lane_count()));
-  TUTTI_ASSIGN(pool_, DevicePool::create(device_count(), lanes_per_device()));
+  std::vector<int32_t> lanes;
+  // Where rows are copied to and from a device's memory, one batch is while another is computed.
+  for (const backend::DeviceRef &device : devices_)
+    lanes.push_back(device->backend().has_host_memory() ? 1 : 2);
+  mapped_.resize(static_cast<size_t>(std::accumulate(lanes.begin(), lanes.end(), 0)));
+  TUTTI_ASSIGN(pool_, DevicePool::create(lanes));
   return Status();
 }
 
 Status Engine::set_weights(const base::Ref<checkpoint::WeightVersion> &version) {
   if (version == nullptr) return base::invalid_argument("set_weights needs a version");
-  TUTTI_TRY(check_weights(plan_, *version));
+  TUTTI_TRY(check_weights(programs_.front().plan, *version));
   auto loaded = std::make_shared<LoadedVersion>();
   loaded->step = version->step();
   if (strategy_->workers().count > 1) {
     TUTTI_ASSIGN(loaded->checksum, checksum_of(*version, model_, false));
   }
   const auto cache_size = static_cast<size_t>(options_.program_cache_size);
-  for (const backend::DeviceRef &device : devices_) {
+  for (int32_t device = 0; device < device_count(); ++device) {
     TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> weights,
-                 load_weights(plan_, model_, *version, device, executables_, cache_size));
+                 load_weights(programs_of(device).plan, model_, *version, devices_[static_cast<size_t>(device)],
+                              *programs_of(device).executables, cache_size));
     loaded->lanes.push_back(std::move(weights));
     packed_.fetch_add(1, std::memory_order_relaxed);
   }
   for (int32_t lane = device_count(); lane < lane_count(); ++lane) {
-    const LoadedWeights &first = *loaded->lanes[static_cast<size_t>(lane % device_count())];
-    TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> another, make_lane(first, executables_, cache_size));
+    const int32_t device = pool_->device_of(lane);
+    const LoadedWeights &first = *loaded->lanes[static_cast<size_t>(device)];
+    TUTTI_ASSIGN(std::shared_ptr<LoadedWeights> another,
+                 make_lane(first, *programs_of(device).executables, cache_size));
     loaded->lanes.push_back(std::move(another));
   }
   TUTTI_TRY(compute_derived_on_devices(*loaded));
@@ -258,12 +311,13 @@ Status Engine::set_weights(const base::Ref<checkpoint::WeightVersion> &version) 
 }
 
 Status Engine::compute_derived_on_devices(const LoadedVersion &version) {
-  if (!prepare_) return Status();
+  if (!programs_.front().prepare) return Status();
   JobGroup jobs;
   jobs.add(device_count());
-  for (int32_t i = 0; i < device_count(); ++i) {
-    pool_->submit(i, [&](int32_t lane) {
-      jobs.done(compute_derived(*prepare_, executables_, *version.lanes[static_cast<size_t>(lane)]));
+  for (int32_t device = 0; device < device_count(); ++device) {
+    pool_->submit(device, [&, device](int32_t lane) {
+      const KindPrograms &of = programs_of(device);
+      jobs.done(compute_derived(*of.prepare, *of.executables, *version.lanes[static_cast<size_t>(lane)]));
     });
   }
   return jobs.wait(nullptr);
@@ -289,7 +343,7 @@ Status Engine::allocate_outputs(Call &call, const InputBinding &binding) const {
 }
 
 Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
-                                            const StreamInput &input, int32_t pieces,
+                                            const StreamInput &input, Parts parts,
                                             base::Ref<base::CancelToken> reading) {
   auto call = std::make_shared<Call>();
   const std::shared_ptr<const InputBinding> &binding = input.binding;
@@ -302,17 +356,40 @@ Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion>
   call->version = std::move(version);
   TUTTI_TRY(allocate_outputs(*call, *binding));
   calls_.fetch_add(1, std::memory_order_relaxed);
-  pieces = static_cast<int32_t>(std::min<int64_t>(pieces, call->rows));
-  call->jobs.add(pieces);
-  for (int32_t piece = 0; piece < pieces; ++piece) {
-    const RowRange rows = share_of_rows(call->rows, piece, pieces);
-    pool_->submit(DevicePool::any_device, [this, call, binding, rows](int32_t lane) {
-      const bool wanted = !call->abandoned.load();
-      call->jobs.done(wanted ? run_rows(*call, *binding, rows, lane) : base::cancelled("the call was abandoned"));
-      if (call->reading != nullptr) call->reading->set_deadline(base::Deadline::after_ms(0));
-    });
-  }
+  submit(call, binding, parts);
   return call;
+}
+
+Division Engine::division(const Call &call) const {
+  // A map on devices is compiled for whole batches.
+  if (device_count() == 1 || call.map != nullptr) return Division::equal;
+  if (kinds_.count() > 1) return options_.level == backend::Level::fast ? Division::by_speed : Division::fixed;
+  return options_.level == backend::Level::fast && pool_->speeds().are_uneven() ? Division::by_speed : Division::equal;
+}
+
+void Engine::submit(const std::shared_ptr<Call> &call, const std::shared_ptr<const InputBinding> &binding,
+                    Parts parts) {
+  const auto run = [this, call, binding](int32_t lane, RowRange rows, int64_t jobs) {
+    const bool wanted = !call->abandoned.load();
+    const Status status = wanted ? run_rows(*call, *binding, rows, lane) : base::cancelled("the call was abandoned");
+    call->jobs.done(status, jobs);
+    if (!status.ok()) call->abandoned.store(true);
+    if (call->reading != nullptr && call->jobs.is_done()) call->reading->set_deadline(base::Deadline::after_ms(0));
+  };
+  const Division division = this->division(*call);
+  if (division == Division::by_speed) {
+    call->jobs.add(call->rows);
+    pool_->submit_rows(call->rows, [run](int32_t lane, RowRange rows) { run(lane, rows, rows.rows()); });
+    return;
+  }
+  const auto count = static_cast<int32_t>(std::min<int64_t>(parts.count, call->rows));
+  call->jobs.add(count);
+  for (int32_t part = 0; part < count; ++part) {
+    const RowRange rows = share_of_rows(call->rows, part, count);
+    const auto device = static_cast<int32_t>((parts.first_device + part) % device_count());
+    pool_->submit(division == Division::fixed ? device : DevicePool::any_device,
+                  [run, rows](int32_t lane) { run(lane, rows, 1); });
+  }
 }
 
 Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane) {
@@ -320,8 +397,10 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
   follow_trace(loaded, options_.tracer.get(), "predictions", lane);
   ShapeKey key;
   binding.fill_key(call.batch, rows.rows(), key);
-  const GraphSource *source = &source_;
+  const int32_t device = pool_->device_of(lane);
+  const GraphSource *source = &programs_of(device).source;
   BoundProgram *program = nullptr;
+  const int64_t built = loaded.programs->built();
   TUTTI_TRY(loaded.programs->prepare({&source, 1}, key, [&] { return binding.bindings(key); }, {&program, 1}));
   TUTTI_ASSIGN(const std::vector<int32_t> components, binding.components_of(program->description()));
   std::vector<const void *> inputs;
@@ -346,7 +425,11 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
       .set(backend::RunScalar::step_rows, call.rows);
   const base::TraceSpan span(options_.tracer.get(), "step", "predict");
   const auto place = call.map != nullptr ? DevicePorts::Inputs::on_device : DevicePorts::Inputs::in_host_memory;
-  return loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream, place);
+  const int64_t begin_ns = base::now_ns();
+  TUTTI_TRY(loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream, place));
+  pool_->speeds().add(device, rows.rows(), static_cast<double>(base::now_ns() - begin_ns) * 1e-9,
+                      loaded.programs->built() != built);
+  return Status();
 }
 
 Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const base::CancelToken *cancel,
@@ -368,7 +451,7 @@ Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const 
   }
   if (step != nullptr) *step = version->step;
   TUTTI_ASSIGN(const std::shared_ptr<Call> call,
-               start(std::move(version), std::move(batch), own_input_, device_count()));
+               start(std::move(version), std::move(batch), own_input_, {device_count(), 0}));
   const Status status = call->jobs.wait(cancel);
   if (!status.ok()) {
     call->abandoned.store(true);
@@ -406,30 +489,66 @@ Result<base::Json> Engine::plan(int64_t rows, int64_t timed_runs, const base::Ca
     const auto dims = graph::evaluate(feature.dims, bindings);
     if (!dims.ok()) return dims.status().wrap(base::concat("feature '", feature.name, "'"));
   }
+  TUTTI_ASSIGN(const std::shared_ptr<const LoadedVersion> version, current());
+  base::Json whole = base::JsonObject{{"step", version->step}, {"rows", rows}};
+  base::JsonArray others;
+  for (const size_t first : kinds_.first_devices) {
+    TUTTI_ASSIGN(base::Json plan, plan_on(static_cast<int32_t>(first), version, bindings, rows, timed_runs, cancel));
+    if (first > 0) {
+      others.push_back(std::move(plan));
+      continue;
+    }
+    for (auto &[key, value] : plan.object())
+      whole.set(key, std::move(value));
+  }
+  if (!others.empty()) whole.set("others", std::move(others));
+  return whole;
+}
+
+Result<base::Json> Engine::plan_on(int32_t device, const std::shared_ptr<const LoadedVersion> &version,
+                                   const graph::SymbolBindings &bindings, int64_t rows, int64_t timed_runs,
+                                   const base::CancelToken *cancel) {
   struct Answer {
     JobGroup job;
     base::Json plan;
   };
-  TUTTI_ASSIGN(const std::shared_ptr<const LoadedVersion> version, current());
   const auto answer = std::make_shared<Answer>();
   answer->job.add(1);
-  pool_->submit(0, [this, version, answer, bindings, rows, timed_runs](int32_t lane) {
+  pool_->submit(device, [this, version, answer, bindings, rows, timed_runs](int32_t lane) {
     LoadedWeights &loaded = *version->lanes[static_cast<size_t>(lane)];
-    Result<base::Json> plan = describe_predict_plan(source_, bindings, loaded, rows, timed_runs);
+    const GraphSource &source = programs_of(pool_->device_of(lane)).source;
+    Result<base::Json> plan = describe_predict_plan(source, bindings, loaded, rows, timed_runs);
     if (plan.ok()) answer->plan = std::move(plan).value();
     answer->job.done(plan.status());
   });
   TUTTI_TRY(answer->job.wait(cancel));
-  base::Json whole = base::JsonObject{{"step", version->step}, {"rows", rows}, {"device", devices_.front()->name()}};
+  base::Json whole = base::JsonObject{{"device", devices_[static_cast<size_t>(device)]->name()}};
   for (auto &[key, value] : answer->plan.object())
     whole.set(key, std::move(value));
   return whole;
 }
 
+std::string Engine::advice() const {
+  constexpr double kWorthWhile = 0.02;
+  double all = 0, least = INFINITY;
+  int32_t slowest = 0;
+  for (int32_t device = 0; device < device_count(); ++device) {
+    const double rate = pool_->speeds().rows_per_second(device);
+    if (rate < least) slowest = device;
+    least = std::min(least, rate);
+    all += rate;
+  }
+  if (least == 0 || least >= kWorthWhile * all) return std::string();
+  return base::concat("device ", devices_[static_cast<size_t>(slowest)]->name(),
+                      " computes less than a fiftieth of what the devices of the strategy predict together: it may ",
+                      "cost more, in memory and time of the host, than it gives");
+}
+
 PredictCounters Engine::counters() const {
   PredictCounters counters;
   counters.versions_packed = packed_.load();
-  counters.programs_built = executables_.built();
+  for (const KindPrograms &of : programs_)
+    counters.programs_built += of.executables->built();
   counters.calls = calls_.load();
   return counters;
 }

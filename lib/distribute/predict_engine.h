@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward passes on all devices of a strategy. Weights come as immutable versions; each device packs its own copy once
-// per version. Rows of a call are split over the devices, results come back in row order.
+// Forward passes on all devices of a strategy, of whatever backends. Weights come as immutable versions; each device
+// packs its own copy once per version, in the layout of its kind. Rows of a call are split over the devices, results
+// come back in row order.
+//
+// Equal devices get equal parts of a call, and whole batches of a stream, whichever is free first. Those of several
+// kinds, and unequal ones of one kind as soon as that is known, take pieces by their speed at level fast (row_queue.h).
+// At level repeatable those of several kinds get fixed parts: share i of a call, batches i, i + n, ... of a stream, and
+// so the same bits whoever is free. Level invariant is INVALID_ARGUMENT for several kinds. Evaluations likewise, but
+// that devices of one kind get fixed shares of each batch there as long as they are equal.
+//
+// A device that fails fails the call: what it was given is given to no other.
 //
 //   TUTTI_ASSIGN(auto engine, PredictEngine::open(predict_model, strategy, {}));
 //   TUTTI_TRY(engine->set_weights(version));                          // swaps atomically; calls under way keep theirs
@@ -107,9 +116,12 @@ class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
   virtual base::Result<std::unique_ptr<PredictStream>> stream(std::unique_ptr<data::Iterator> iterator,
                                                               base::Ref<base::CancelToken> cancel) = 0;
   virtual PredictCounters counters() const = 0;
+  /// A sentence about a device that has turned out to add next to nothing to the others; empty where there is none.
+  virtual std::string advice() const = 0;
   virtual base::Json describe() const = 0;
   /// How `rows` rows are computed on the first device: {"step", "rows", "device"} and what describe_predict_plan
-  /// (predict_plan.h) says. An error when a feature has another dim that varies. Compiles, so it takes its time.
+  /// (predict_plan.h) says; "others": the same of the first device of each further kind, where there are any. An error
+  /// when a feature has another dim that varies. Compiles, so it takes its time.
   virtual base::Result<base::Json> plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) = 0;
 };
 

@@ -110,15 +110,22 @@ Status check_devices(const std::vector<DeviceChoice> &devices) {
       return base::invalid_argument("there is no device ", device_name(device), ": backend '", device.backend->name(),
                                     "' has ", device.backend->device_count(), " devices");
     }
-    if (device.backend != devices.front().backend) {
-      return base::invalid_argument("devices ", device_name(devices.front()), " and ", device_name(device),
-                                    " belong to different backends; the devices of a strategy must be of one");
-    }
     for (size_t j = 0; j < i; ++j) {
-      if (devices[j].index == device.index) {
+      if (devices[j].backend == device.backend && devices[j].index == device.index) {
         return base::invalid_argument("device ", device_name(device), " is listed twice");
       }
     }
+  }
+  return Status();
+}
+
+Status check_trains(const std::vector<DeviceChoice> &devices) {
+  for (const DeviceChoice &device : devices) {
+    if (device.backend == devices.front().backend) continue;
+    return base::failed_precondition(
+        "devices ", device_name(devices.front()), " and ", device_name(device),
+        " cannot train together: replicas keep weights that are equal bit by bit, and their backends round ",
+        "differently; such a strategy predicts and evaluates, and one with the devices of one backend trains");
   }
   return Status();
 }

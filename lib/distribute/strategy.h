@@ -6,6 +6,7 @@
 //   TUTTI_ASSIGN(auto one, Strategy::one_device({cpu, 0}));
 //   TUTTI_ASSIGN(auto all, Strategy::mirrored_all(cpu));           // every device of the backend
 //   TUTTI_ASSIGN(auto two, Strategy::mirrored({{cpu, 0}, {cpu, 3}}));
+//   TUTTI_ASSIGN(auto mix, Strategy::mirrored({{cuda, 0}, {cpu, 0}}));   // predicts and evaluates, does not train
 //
 // A strategy of several processes (multi_worker_strategy.h) is described by each of them: its devices are those of the
 // own process, and every process has the same number of them.
@@ -78,18 +79,19 @@ class Strategy {
   virtual ~Strategy() = default;
 
   static base::Result<StrategyRef> one_device(DeviceChoice device);
-  /// Listing a device twice, or devices of different backends, is INVALID_ARGUMENT naming them.
+  /// Devices may be of several backends (check_trains). Listing one twice is INVALID_ARGUMENT naming it.
   static base::Result<StrategyRef> mirrored(std::vector<DeviceChoice> devices);
   static base::Result<StrategyRef> mirrored_all(const backend::BackendRef &backend);
 
   /// "one_device", "mirrored".
   const std::string &name() const { return name_; }
-  /// The devices of this process, in replica order; all of one backend.
+  /// The devices of this process, in replica order.
   const std::vector<DeviceChoice> &devices() const { return devices_; }
   int32_t replica_count() const { return static_cast<int32_t>(devices_.size()); }
   const Workers &workers() const { return workers_; }
   /// Of all processes.
   int32_t replicas_in_all() const { return workers_.count * replica_count(); }
+  /// Of the first device: of all where the strategy trains.
   const backend::BackendRef &backend() const { return devices_.front().backend; }
   /// The input of this process, among those of all processes of the run. Where processes have inputs of their own, the
   /// rows of all of them make a global batch; else every process reads the same batches and takes its rows of them.
@@ -120,8 +122,12 @@ class Strategy {
   Workers workers_;
 };
 
-/// INVALID_ARGUMENT naming what is wrong with the devices of a process: none, one twice, of different backends.
+/// INVALID_ARGUMENT naming what is wrong with the devices of a process: none, one twice.
 base::Status check_devices(const std::vector<DeviceChoice> &devices);
+
+/// FAILED_PRECONDITION naming two devices of different backends: replicas keep weights that are equal bit by bit, and
+/// backends round differently. Predictions and evaluations need no such thing.
+base::Status check_trains(const std::vector<DeviceChoice> &devices);
 
 }  // namespace tutti::impl::distribute
 

@@ -204,6 +204,7 @@ static TrainerOptions settle_precision(const graph::Model &model, const Strategy
 
 Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
                                                     const TrainerOptions &asked) {
+  TUTTI_TRY(check_trains(strategy.devices()));
   const TrainerOptions options = settle_precision(model, strategy, asked);
   auto setup = std::make_unique<TrainSetup>();
   TUTTI_ASSIGN(setup->parts, parts_per_replica(strategy, options));

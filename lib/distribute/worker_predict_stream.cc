@@ -294,7 +294,7 @@ Result<std::unique_ptr<PredictStream>> join_workers(const Strategy &strategy, co
     state.settings += base::concat(" ", output.name, " ", output.dtype, " ", graph::to_string(output.dims));
   TUTTI_ASSIGN(auto rounds, WorkerRounds::begin(strategy, state, options.collective_timeout_ms, own.cancel.get()));
   rounds->set_cancel(nullptr);  // the calls' tokens interrupt them, no more
-  TUTTI_ASSIGN(auto pool, DevicePool::create(1));
+  TUTTI_ASSIGN(auto pool, DevicePool::create({1}));
   return std::unique_ptr<PredictStream>(std::make_unique<WorkerStream>(
       std::move(rounds), std::move(pool), options.worker_rows, state.step, outputs, std::move(own)));
 }

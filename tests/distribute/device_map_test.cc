@@ -231,6 +231,25 @@ static void test_positions_fit_both(void **) {
   }
 }
 
+/// Batches that devices of two backends share are mapped by the host, whatever the devices are.
+static void test_devices_of_several_kinds_leave_maps_to_the_host(void **) {
+  using impl::distribute::Strategy;
+  const Model model = assert_ok_value(build_network(small_network()));
+  const Model predicting = assert_ok_value(impl::graph::predict_model(model));
+  const auto tested = assert_ok_value(open_test_backend(1));
+  const auto other = assert_ok_value(backend::Backend::create(backend::reference::entry, "{}", {}));
+  const StrategyRef both = assert_ok_value(Strategy::mirrored({{tested, 0}, {other, 0}}));
+  const auto engine = assert_ok_value(PredictEngine::open(predicting, both, {}));
+  const auto evaluator = assert_ok_value(Evaluator::open(model, both, {}));
+  for (const bool on_device : {false, true}) {
+    const data::DatasetRef dataset = images(Chain::mixed, on_device);
+    data::IteratorContext context = host_context();
+    for (const std::string &why : {engine->leave_map(*dataset, context), evaluator->leave_map(*dataset, context)})
+      assert_true(on_device ? why.find("of several kinds") != std::string::npos : why.empty());
+    assert_null(context.left_map);
+  }
+}
+
 static void test_what_devices_cannot_do_is_done_by_the_host(void **) {
   const Model model = assert_ok_value(build_network(small_network()));
   const StrategyRef strategy = assert_ok_value(make_test_strategy(1));
@@ -314,6 +333,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_each_part_has_its_rows),
     cmocka_unit_test(test_a_map_without_memory),
     cmocka_unit_test(test_positions_fit_both),
+    cmocka_unit_test(test_devices_of_several_kinds_leave_maps_to_the_host),
     cmocka_unit_test(test_what_devices_cannot_do_is_done_by_the_host),
     cmocka_unit_test(test_predictions_and_evaluations),
     cmocka_unit_test(test_memory_is_kept),

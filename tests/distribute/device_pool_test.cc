@@ -60,7 +60,7 @@ std::set<int32_t> as_set(const std::vector<int32_t> &list) { return {list.begin(
 
 void jobs_for_any_device_go_where_the_fewest_are(void **) {
   for (int turn = 0; turn < 50; ++turn) {
-    const std::unique_ptr<DevicePool> pool = assert_ok_value(DevicePool::create(3, 2));
+    const std::unique_ptr<DevicePool> pool = assert_ok_value(DevicePool::create({2, 2, 2}));
     HeldJobs jobs(*pool);
     for (int i = 0; i < 3; ++i)
       jobs.submit(DevicePool::any_device);
@@ -73,7 +73,7 @@ void jobs_for_any_device_go_where_the_fewest_are(void **) {
 }
 
 void jobs_of_a_device_stay_on_its_lanes(void **) {
-  const std::unique_ptr<DevicePool> pool = assert_ok_value(DevicePool::create(3, 2));
+  const std::unique_ptr<DevicePool> pool = assert_ok_value(DevicePool::create({2, 2, 2}));
   HeldJobs jobs(*pool);
   jobs.submit(1);
   jobs.submit(1);
@@ -89,7 +89,7 @@ void jobs_of_a_device_stay_on_its_lanes(void **) {
 void what_was_submitted_runs_before_the_pool_ends(void **) {
   JobGroup jobs;
   {
-    const std::unique_ptr<DevicePool> pool = assert_ok_value(DevicePool::create(2, 2));
+    const std::unique_ptr<DevicePool> pool = assert_ok_value(DevicePool::create({2, 2}));
     for (int i = 0; i < 100; ++i) {
       jobs.add(1);
       pool->submit(i % 3 - 1, [&](int32_t) { jobs.done(base::Status()); });

@@ -246,6 +246,7 @@ Result<std::unique_ptr<ResultStream>> Predictor::stream(const data::DatasetRef &
   context.threads = thread_shares().pipeline;
   context.graphs = environment_.graphs;
   warnings_.warn(*environment_.logger, current->engine->leave_map(*dataset, context));
+  warnings_.warn(*environment_.logger, current->engine->advice());
   TUTTI_ASSIGN(auto iterator, dataset->make_iterator(context));
   TUTTI_ASSIGN(auto computing, current->engine->stream(std::move(iterator), own));
   return std::make_unique<ResultStream>(std::move(computing), std::move(own), current->outputs);
