@@ -62,12 +62,13 @@ const (
 
 // ContextOptions are the options of a context; the zero value means the defaults.
 type ContextOptions struct {
-	// The backend whose devices the context has: cuda, hip, cpu, reference; empty = the GPUs, where a backend for
-	// them is installed and can be used, else the processors.
+	// The backend whose devices the context has: cuda, hip, cpu, reference, or the absolute path of a plug-in;
+	// several with commas between them, such as "cuda,cpu": their devices predict and evaluate together, and those
+	// of each train. Empty = the GPUs, where a backend for them is installed and can be used, else the processors.
 	Backend string
 	// Absolute path of a backend's shared module, to load in place of one that is linked in.
 	Plugin string
-	// Number of logical devices; 0 = one for each core, or for each GPU.
+	// Number of logical devices, of each backend; 0 = one for each core, or for each GPU.
 	LogicalDevices int64
 	// Numbers of the GPUs to use, such as 0,2, for a backend of GPUs; others are never touched. Empty = all. More
 	// logical_devices than GPUs share them in turn.

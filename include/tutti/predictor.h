@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Predictors: a trained model that answers. Weights are read once and never change under a call; every device of the
- * strategy works on every call; rows come back in the order in which they went in, each exactly once.
+ * strategy works on every call, as much as suits its speed (strategy.h); rows come back in the order in which they went
+ * in, each exactly once.
  *
  * With a strategy of several workers (strategy.h) streams and tutti_predictor_run_all are of all of them: every worker
  * makes the same calls in the same order, with the same weights and options and, where worker_input is "whole", the
@@ -48,9 +49,9 @@ TUTTI_API const char *tutti_predictor_get_signature(const tutti_predictor *predi
 
 /* How `rows` rows are computed on the first device, as JSON: {"step", "rows", "device", "workspace_bytes", "kernels":
  * [{"node", "op", "kernel", "layout", "bytes"}, ...]}, kernels in the order in which they run, "kernel" naming the
- * implementation. With `timed_runs` > 0 each kernel, and the whole, has "seconds", those of the fastest of so many runs
- * over zeros. For people and tools: names and layouts may change with any release. Lent until the next call of this
- * function on the predictor. */
+ * implementation; where devices of other kinds work with it, "others" has the same of one of each. With `timed_runs` >
+ * 0 each kernel, and the whole, has "seconds", those of the fastest of so many runs over zeros. For people and tools:
+ * names and layouts may change with any release. Lent until the next call of this function on the predictor. */
 TUTTI_API int32_t tutti_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,
                                                 tutti_cancel *cancel, const char **out, tutti_error **err);
 

@@ -21,7 +21,17 @@ typedef struct tutti_strategy tutti_strategy;
 TUTTI_API int32_t tutti_strategy_create_one_device(tutti_context *context, const char *device, tutti_strategy **out,
                                                    tutti_error **err);
 
-/* One replica per device, kept equal. `count` 0 = every device of the context. Naming a device twice is an error. */
+/* One replica per device, kept equal. `count` 0 = every device of the context. Naming a device twice is an error.
+ *
+ * Devices may be of several backends, such as "cuda:0" and "cpu:0" of a context that has both. They predict and
+ * evaluate together, each with its own programs and its own copy of the weights; rows come back in order. Training is
+ * TUTTI_FAILED_PRECONDITION: replicas keep weights that are equal bit by bit, and backends round differently.
+ *
+ * Devices that predict or evaluate need not be equally fast: each takes pieces of what there is to do as large as it
+ * has time for, by the speed that is measured as they work, so that all end together, and one that is too slow for a
+ * call leaves it to the others. In which piece, and on which device, a row is computed differs from run to run then,
+ * and with it, at determinism "fast", its last digits. With "repeatable" each device gets a fixed part, however slow it
+ * is; "invariant" is TUTTI_INVALID_ARGUMENT for devices that round differently. */
 TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const char *const *devices, int64_t count,
                                                  tutti_strategy **out, tutti_error **err);
 

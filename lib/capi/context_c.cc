@@ -3,6 +3,7 @@
 
 #include <tutti/version.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -51,30 +52,62 @@ Result<base::JsonArray> listed_gpus(const std::string &text) {
   return gpus;
 }
 
-Result<backend::BackendRef> open(const ResolvedOptions &options, const backend::HostOptions &host) {
+/// Of the option `backend`: one, or several with commas between them.
+std::vector<std::string> listed_backends(const ResolvedOptions &options) {
+  std::vector<std::string> names;
+  for (const std::string &part : base::split(options.text("backend"), ','))
+    names.emplace_back(base::trim(part));
+  return names;
+}
+
+/// What a backend is opened with. Of several, those that are linked in are for processors and know no options of GPUs.
+Result<std::string> settings_of(const ResolvedOptions &options, bool knows_gpus) {
   const int64_t devices = options.i64("logical_devices");
   base::Json settings = base::JsonObject{};
   if (devices > 0) settings.set("logical_devices", devices);
+  if (!options.text("plan_cache").empty()) settings.set("plan_cache", options.text("plan_cache"));
   TUTTI_ASSIGN(base::JsonArray gpus, listed_gpus(options.text("gpus")));
+  if (!knows_gpus) return settings.dump();
   if (!gpus.empty()) settings.set("gpus", std::move(gpus));
   if (options.was_set("gpu_memory_fraction")) settings.set("gpu_memory_fraction", options.f64("gpu_memory_fraction"));
   if (options.flag("gpu_uses_host_memory")) settings.set("gpu_uses_host_memory", true);
-  if (!options.text("plan_cache").empty()) settings.set("plan_cache", options.text("plan_cache"));
-  if (!options.text("plugin").empty())
-    return runtime::load_plugin(options.text("plugin"), settings.dump(), host, backend::build_id());
-  const std::string &chosen = options.text("backend");
-  if (chosen.empty()) return runtime::open_best_backend(settings.dump(), host);
-  return runtime::open_backend(chosen, settings.dump(), host);
+  return settings.dump();
 }
 
-Status describe_devices(ContextCore &core) {
-  const backend::MemoryBudget *budget = core.backend->memory_budget();
-  for (int32_t i = 0; i < core.backend->device_count(); ++i) {
-    TUTTI_ASSIGN(const backend::DeviceDescription device, core.backend->describe_device(i));
+Result<std::vector<backend::BackendRef>> open(const ResolvedOptions &options, const backend::HostOptions &host) {
+  const std::string &plugin = options.text("plugin");
+  const std::vector<std::string> names = plugin.empty() ? listed_backends(options) : std::vector<std::string>{plugin};
+  const auto is_linked = [](const std::string &name) {
+    return std::ranges::any_of(runtime::linked_backends(), [&](const auto &linked) { return linked.name == name; });
+  };
+  const bool all_linked = std::ranges::all_of(names, is_linked);
+  std::vector<backend::BackendRef> backends;
+  for (const std::string &name : names) {
+    TUTTI_ASSIGN(const std::string settings, settings_of(options, all_linked || !is_linked(name)));
+    const bool is_any = name.empty() && names.size() == 1;
+    TUTTI_ASSIGN(backend::BackendRef backend, !plugin.empty()
+                                                  ? runtime::load_plugin(name, settings, host, backend::build_id())
+                                              : is_any ? runtime::open_best_backend(settings, host)
+                                                       : runtime::open_backend(name, settings, host));
+    backends.push_back(std::move(backend));
+  }
+  return backends;
+}
+
+Status describe_devices(const backend::BackendRef &backend, ContextCore &core) {
+  const backend::MemoryBudget *budget = backend->memory_budget();
+  if (backend->device_count() == 0) return base::unavailable("backend '", backend->name(), "' has no devices here");
+  for (int32_t i = 0; i < backend->device_count(); ++i) {
+    TUTTI_ASSIGN(const backend::DeviceDescription device, backend->describe_device(i));
+    if (std::ranges::find(core.device_names, device.name) != core.device_names.end()) {
+      return base::invalid_argument("option 'backend' names two backends that have a device ",
+                                    base::quoted(device.name));
+    }
+    core.devices.push_back({backend, i});
     core.device_names.push_back(device.name);
     core.device_descriptions.push_back(
         base::Json(base::JsonObject{{"name", device.name},
-                                    {"backend", core.backend->name()},
+                                    {"backend", backend->name()},
                                     {"kind", device.kind},
                                     {"memory_bytes", budget != nullptr ? budget->limit() : device.memory_bytes},
                                     {"description", device.description},
@@ -82,7 +115,6 @@ Status describe_devices(ContextCore &core) {
                                     {"memory", device.memory}})
             .dump());
   }
-  if (core.device_names.empty()) return base::unavailable("backend '", core.backend->name(), "' has no devices here");
   return Status();
 }
 
@@ -92,10 +124,13 @@ Result<Ref<ContextObject>> make_context(const ResolvedOptions &options) {
   const int64_t threads = options.i64("threads");
   core->threads = threads > 0 ? static_cast<int32_t>(threads) : base::available_cores();
   const backend::HostOptions host = host_options(*core, options.i64("memory_bytes"));
-  TUTTI_ASSIGN(core->backend, open(options, host));
+  TUTTI_ASSIGN(const std::vector<backend::BackendRef> backends, open(options, host));
   TUTTI_ASSIGN(core->reference, runtime::open_backend("reference", "{}", host));
-  TUTTI_TRY(describe_devices(*core));
-  const backend::BackendRef &runs_graphs = core->backend->has_host_memory() ? core->backend : core->reference;
+  backend::BackendRef runs_graphs = core->reference;
+  for (const backend::BackendRef &backend : backends) {
+    TUTTI_TRY(describe_devices(backend, *core));
+    if (runs_graphs == core->reference && backend->has_host_memory()) runs_graphs = backend;
+  }
   TUTTI_ASSIGN(backend::DeviceRef device, runs_graphs->open_device(0));
   core->graph_runner = data::BackendGraphRunner::create(std::move(device), backend::Level::repeatable);
   return base::make_ref<ContextObject>(std::move(core));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contexts behind handles: a backend with its devices, the log, and the services that graphs of datasets need. A
+// Contexts behind handles: backends with their devices, the log, and the services that graphs of datasets need. A
 // context may be a view of another one with a default strategy (tutti_strategy_get_context).
 #ifndef TUTTI_CAPI_CONTEXT_C_H_
 #define TUTTI_CAPI_CONTEXT_C_H_
@@ -33,8 +33,9 @@ struct Profile {
 
 /// What contexts share with the views of them: everything but the default strategy.
 struct ContextCore {
-  backend::BackendRef backend;
-  /// Runs initializers and what the backend of the devices cannot.
+  /// Of all its backends, in the order in which these were named; as many as device_names.
+  std::vector<distribute::DeviceChoice> devices;
+  /// Runs initializers and what the backends of the devices cannot.
   backend::BackendRef reference;
   Ref<base::Logger> logger;
   std::shared_ptr<data::GraphRunner> graph_runner;

@@ -70,7 +70,7 @@ Result<std::vector<data::NamedTensor>> named_tensors(const char *const *names, t
 /// All devices when the host names no strategy.
 Result<distribute::StrategyRef> predict_strategy(const ContextObject &context, const tutti_strategy *strategy) {
   if (strategy == nullptr && context.strategy() == nullptr)
-    return distribute::Strategy::mirrored_all(context.core()->backend);
+    return distribute::Strategy::mirrored(context.core()->devices);
   return choose_strategy(context, strategy);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/strategy_c.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "capi/guard.h"
 #include "capi/options_c.h"
@@ -13,8 +15,12 @@ constinit HandleType<StrategyObject> strategy_handles{"strategy"};
 
 StrategyObject::StrategyObject(std::shared_ptr<ContextCore> core, distribute::StrategyRef strategy)
     : core_(std::move(core)), strategy_(std::move(strategy)) {
-  for (const distribute::DeviceChoice &device : strategy_->devices())
-    device_names_.push_back(core_->device_names[static_cast<size_t>(device.index)]);
+  for (const distribute::DeviceChoice &device : strategy_->devices()) {
+    const auto found = std::ranges::find_if(core_->devices, [&](const distribute::DeviceChoice &of_context) {
+      return of_context.backend == device.backend && of_context.index == device.index;
+    });
+    device_names_.push_back(core_->device_names[static_cast<size_t>(found - core_->devices.begin())]);
+  }
 }
 
 Result<void *> StrategyObject::context() {
@@ -27,7 +33,7 @@ Result<void *> StrategyObject::context() {
 Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, const tutti_strategy *strategy) {
   if (strategy == nullptr) {
     if (context.strategy() != nullptr) return context.strategy();
-    return distribute::Strategy::one_device({context.core()->backend, 0});
+    return distribute::Strategy::one_device(context.core()->devices.front());
   }
   TUTTI_ASSIGN(const Ref<StrategyObject> object, find(strategy, strategy_handles, "strategy"));
   TUTTI_TRY(check_same_context(*context.core(), *object->core(), "strategy"));
@@ -36,10 +42,10 @@ Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, co
 
 namespace {
 
-Result<int32_t> find_device(const ContextCore &core, const char *name) {
+Result<distribute::DeviceChoice> find_device(const ContextCore &core, const char *name) {
   if (name == nullptr) return base::invalid_argument("a device name is NULL");
   for (size_t i = 0; i < core.device_names.size(); ++i) {
-    if (core.device_names[i] == name) return static_cast<int32_t>(i);
+    if (core.device_names[i] == name) return core.devices[i];
   }
   return base::not_found("no device ", base::quoted(name), "; the context has ", base::join(core.device_names, ", "));
 }
@@ -50,12 +56,11 @@ Status emit_strategy(const ContextObject &context, distribute::StrategyRef strat
 
 /// The devices of a list, or all.
 Result<std::vector<distribute::DeviceChoice>> listed_devices(const ContextCore &core, const std::string &list) {
+  if (list.empty()) return core.devices;
   std::vector<distribute::DeviceChoice> chosen;
-  for (int32_t i = 0; list.empty() && i < core.backend->device_count(); ++i)
-    chosen.push_back({core.backend, i});
-  for (const std::string &part : list.empty() ? std::vector<std::string>() : base::split(list, ',')) {
-    TUTTI_ASSIGN(const int32_t index, find_device(core, std::string(base::trim(part)).c_str()));
-    chosen.push_back({core.backend, index});
+  for (const std::string &part : base::split(list, ',')) {
+    TUTTI_ASSIGN(distribute::DeviceChoice device, find_device(core, std::string(base::trim(part)).c_str()));
+    chosen.push_back(std::move(device));
   }
   return chosen;
 }
@@ -102,11 +107,11 @@ int32_t tutti_strategy_create_one_device(tutti_context *context, const char *dev
   return guard(err, [&]() -> Status {
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
-    int32_t index = 0;
+    distribute::DeviceChoice chosen = owner->core()->devices.front();
     if (device != nullptr) {
-      TUTTI_ASSIGN(index, find_device(*owner->core(), device));
+      TUTTI_ASSIGN(chosen, find_device(*owner->core(), device));
     }
-    TUTTI_ASSIGN(distribute::StrategyRef strategy, distribute::Strategy::one_device({owner->core()->backend, index}));
+    TUTTI_ASSIGN(distribute::StrategyRef strategy, distribute::Strategy::one_device(std::move(chosen)));
     return emit_strategy(*owner, std::move(strategy), out);
   });
 }
@@ -117,15 +122,12 @@ int32_t tutti_strategy_create_mirrored(tutti_context *context, const char *const
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
     if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
-    if (count == 0) {
-      TUTTI_ASSIGN(distribute::StrategyRef all, distribute::Strategy::mirrored_all(owner->core()->backend));
-      return emit_strategy(*owner, std::move(all), out);
-    }
-    TUTTI_TRY(require(devices, "devices"));
+    if (count > 0) TUTTI_TRY(require(devices, "devices"));
     std::vector<distribute::DeviceChoice> chosen;
+    if (count == 0) chosen = owner->core()->devices;
     for (int64_t i = 0; i < count; ++i) {
-      TUTTI_ASSIGN(const int32_t index, find_device(*owner->core(), devices[i]));
-      chosen.push_back({owner->core()->backend, index});
+      TUTTI_ASSIGN(distribute::DeviceChoice device, find_device(*owner->core(), devices[i]));
+      chosen.push_back(std::move(device));
     }
     TUTTI_ASSIGN(distribute::StrategyRef strategy, distribute::Strategy::mirrored(std::move(chosen)));
     return emit_strategy(*owner, std::move(strategy), out);
