@@ -171,6 +171,26 @@ func TestClosingWhileCallsRun(t *testing.T) {
 	}
 }
 
+func TestDevicesOfSeveralBackends(t *testing.T) {
+	if !HasFeature("backend:cpu") {
+		t.Skip("there is one backend")
+	}
+	live(t)
+	c := must[*Context](t)(NewContext(ContextOptions{LogicalDevices: 2, Backend: "cpu,reference"}))
+	mixed, all := must[*Strategy](t)(Mirrored(c, "reference:1", "cpu:0")), must[*Strategy](t)(Mirrored(c))
+	closed(t, c, mixed, all)
+	devices := must[[]string](t)(c.Devices())
+	if got := fmt.Sprint(devices, mixed.Devices(), all.Devices()); got !=
+		"[cpu:0 cpu:1 reference:0 reference:1] [reference:1 cpu:0] [cpu:0 cpu:1 reference:0 reference:1]" {
+		t.Error(got)
+	}
+	cluster := ClusterOptions{Workers: "a.invalid:1,b.invalid:1", Worker: 1}
+	if _, err := MultiWorker(c, cluster); !errors.Is(err, FailedPrecondition) ||
+		!strings.Contains(err.Error(), "cannot train together") {
+		t.Error(err)
+	}
+}
+
 func TestContextsAndStrategies(t *testing.T) {
 	live(t)
 	c := must[*Context](t)(NewContext(ContextOptions{LogicalDevices: 3, Backend: "reference"}))

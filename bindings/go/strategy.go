@@ -39,7 +39,9 @@ func OneDevice(context *Context, device string) (*Strategy, error) {
 	})
 }
 
-// Mirrored runs one replica on each device and keeps them equal; without devices, on all of the context.
+// Mirrored runs one replica on each device and keeps them equal; without devices, on all of the context. Devices of
+// several backends, such as those of a context whose Backend is "cuda,cpu", predict and evaluate together, however much
+// their speeds differ; they do not train.
 func Mirrored(context *Context, devices ...string) (*Strategy, error) {
 	return makeStrategy(context, func(number uintptr, out, failure *uintptr) int32 {
 		return raw.Strategy_create_mirrored(number, joined(devices), int64(len(devices)), out, failure)

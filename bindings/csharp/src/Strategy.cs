@@ -25,7 +25,9 @@ namespace Tutti
             }
         }
 
-        /// <summary>One replica on each device, kept equal; null = on all devices of the context.</summary>
+        /// <summary>One replica on each device, kept equal; null = on all devices of the context. Devices of several
+        /// backends, such as those of a context whose Backend is "cuda,cpu", predict and evaluate together, however
+        /// much their speeds differ; they do not train.</summary>
         public static Strategy Mirrored(IReadOnlyList<string> devices = null, Context context = null)
         {
             using (var use = new Uses())

@@ -148,6 +148,23 @@ namespace Tutti.Tests
         }
 
         [Test]
+        private static void DevicesOfSeveralBackends()
+        {
+            if (!Library.HasFeature("backend:cpu"))
+                return;
+            using (var context = new Context(new ContextOptions { LogicalDevices = 2, Backend = "cpu,reference" }))
+            using (Strategy mixed = Strategy.Mirrored(new[] { "reference:1", "cpu:0" }, context))
+            using (Strategy all = Strategy.Mirrored(null, context))
+            {
+                Check.Same(new[] { "cpu:0", "cpu:1", "reference:0", "reference:1" }, context.Devices);
+                Check.Same(new[] { "reference:1", "cpu:0" }, mixed.Devices);
+                Check.Same(context.Devices, all.Devices);
+                var cluster = new ClusterOptions { Workers = "a.invalid:1,b.invalid:1", Worker = 1 };
+                Check.Fails(ErrorCode.FailedPrecondition, () => Strategy.MultiWorker(cluster, context));
+            }
+        }
+
+        [Test]
         private static void ContextsAndStrategies()
         {
             using (var context = new Context(new ContextOptions { LogicalDevices = 3, Backend = "reference" }))

@@ -33,7 +33,8 @@ public final class Strategy extends NativeObject {
         return mirrored(null);
     }
 
-    /** One replica on each device, kept equal.
+    /** One replica on each device, kept equal. Devices of several backends, such as those of a context whose backend is
+     * "cuda,cpu", predict and evaluate together, however much their speeds differ; they do not train.
      *
      * @param context whose devices; null = the default context
      * @param devices such as "cpu:0"; none = all

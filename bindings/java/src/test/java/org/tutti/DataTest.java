@@ -398,6 +398,22 @@ public class DataTest {
     }
 
     @Test
+    public void devicesOfSeveralBackends() {
+        if (!Tutti.hasFeature("backend:cpu")) return;
+        try (Context context = new Context(new ContextOptions().logicalDevices(2).backend("cpu,reference"));
+             Strategy mixed = Strategy.mirrored(context, "reference:1", "cpu:0");
+             Strategy all = Strategy.mirrored(context)) {
+            assertEquals(List.of("cpu:0", "cpu:1", "reference:0", "reference:1"), context.devices());
+            assertEquals(List.of("reference:1", "cpu:0"), mixed.devices());
+            assertEquals(context.devices(), all.devices());
+            ClusterOptions cluster = new ClusterOptions().workers("a.invalid:1,b.invalid:1").worker(1);
+            TuttiException refused = Toy.failure(() -> Strategy.multiWorker(context, cluster));
+            assertEquals(Code.FAILED_PRECONDITION, refused.code());
+            assertTrue(refused.getMessage(), refused.getMessage().contains("cannot train together"));
+        }
+    }
+
+    @Test
     public void contextsAndStrategies() {
         ContextOptions options = new ContextOptions().logicalDevices(3).backend("reference");
         try (Context context = new Context(options);
