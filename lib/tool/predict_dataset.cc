@@ -18,20 +18,21 @@
 namespace tutti::tool {
 
 const char *const kPredictUsage =
-    "  tutti predict MODEL SOURCE... TARGET.csv [--batch N] [--devices N] [--first N]\n"
+    "  tutti predict MODEL SOURCE... TARGET.csv [--batch N] [--backend NAMES] [--devices N] [--first N]\n"
     "                     writes the model's outputs, a line for each example in the order of the source\n"
     "      MODEL         a checkpoint, or a directory of them (the newest)\n"
     "      SOURCE        as for dataset; components that --map and --select leave are the model's features by name\n"
     "      TARGET.csv    a column for each output, NAME_0, NAME_1, ... for one of several numbers\n"
     "      --batch       examples of a batch (64)\n"
-    "      --devices     logical devices of each process (as many as cores, or GPUs)\n"
+    "      --backend     whose devices predict, such as cuda or cuda,cpu (the GPUs, or else the processors)\n"
+    "      --devices     logical devices of each process and backend (as many as cores, or GPUs)\n"
     "      --first       examples that are read (all)\n"
     "      Under `tutti run` and other launchers processes share the batches, and the first one writes the file.\n";
 
 namespace {
 
 struct Request {
-  std::string model, target;
+  std::string model, target, backend;
   SourceRequest source;
   Preparation preparation;
   int64_t batch = 64, devices = 0, first = -1;
@@ -45,6 +46,8 @@ Request parse(const std::vector<std::string> &words) {
     if (request.source.take(word, arguments) || request.preparation.take(word, arguments)) continue;
     if (word == "--batch") {
       request.batch = arguments.number_after(word);
+    } else if (word == "--backend") {
+      request.backend = arguments.value_after(word);
     } else if (word == "--devices") {
       request.devices = arguments.number_after(word);
     } else if (word == "--first") {
@@ -153,6 +156,7 @@ std::vector<std::string> outputs_of(const Predictor &predictor) {
 int predict_dataset(const std::vector<std::string> &words) {
   const Request request = parse(words);
   Options devices("context");
+  devices.set("backend", request.backend);
   devices.set("logical_devices", request.devices);
   const Context context(devices);
   const Strategy strategy = strategy_of(context);

@@ -81,6 +81,17 @@ class Predict(unittest.TestCase):
         self.assert_close(self.predict(rows, 'first.csv', '--first', '4')[2], all_of_them[:4], 1e-6)
         self.assertEqual(self.predict(rows, 'none.csv', '--first', '0')[1:], (['logits'], []))
 
+    def test_devices_of_several_backends(self):
+        rows = [toy_row(i) for i in range(50)]
+        header, alone = self.predict(rows, 'alone.csv', '--backend', 'reference')[1:]
+        words = (TUTTI, 'predict', MODEL, self.path('x.npy'), self.path('cpu.csv'), '--backend', 'cpu')
+        if self.run_command(*words).returncode != 0:
+            self.skipTest('no other backend was built')
+        for batch in ('1', '7', '50'):
+            _, own_header, got = self.predict(rows, 'both.csv', '--backend', 'cpu,reference', '--batch', batch)
+            self.assertEqual(own_header, header)
+            self.assert_close(got, alone, 1e-4)
+
     @unittest.skipUnless(HAS_ENGINE, 'no engine between processes was built')
     def test_processes_write_one_file_in_order(self):
         rows = [toy_row(i) for i in range(50)]
@@ -100,6 +111,7 @@ class Predict(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn(text, done.stderr)
         for words, text in (([self.path('none'), self.path('x.npy')], 'none'),
+                            ([MODEL, self.path('x.npy'), '--backend', 'cpi'], "'cpi'"),
                             ([MODEL, self.path('x.npy'), '--select', 'z = x'], "input 'x' is not among the components")):
             done = self.run_command(TUTTI, 'predict', *words[:2], self.path('y.csv'), *words[2:])
             self.assertEqual(done.returncode, 1)
