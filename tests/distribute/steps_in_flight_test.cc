@@ -249,6 +249,7 @@ static void test_connected_devices_are_not_waited_for(void **) {
     const Model model = assert_ok_value(build_network(network));
     TrainerOptions options;
     options.bucket_bytes = 64;
+    options.device_prefetch = 4;
     const auto trainer = open_trainer(model, assert_ok_value(make_test_strategy(replicas)), network, options);
     assert_string_equal(trainer->describe().find("group")->string().c_str(), "connected devices");
     assert_ok(trainer->run(2, nullptr));  // programs are built
@@ -260,8 +261,11 @@ static void test_connected_devices_are_not_waited_for(void **) {
     const int64_t each = static_cast<int64_t>(few.operations_when_done.size()) / steps;
     assert_true(each > 2);
     assert_int_equal(few.operations, each * steps * replicas);
+    // Where the next batch is not there yet, a replica looks at its steps first.
+    int64_t ahead = 0;
     for (int64_t n = 1; n < steps; ++n)
-      assert_true(few.operations_when_done[static_cast<size_t>(n * each - 1)] > n * each * replicas);
+      ahead += few.operations_when_done[static_cast<size_t>(n * each - 1)] > n * each * replicas ? 1 : 0;
+    assert_true(ahead > steps / 4);
   }
 }
 

@@ -109,9 +109,11 @@ struct Shared {
         offers(*clique) {}
 
   void end_operations() {
-    if (alive != nullptr) alive->store(0, std::memory_order_seq_cst);
+    if (alive != nullptr) tell_devices();
     clique->abort();
   }
+  /// Devices read it as they please.
+  [[gnu::noinline]] void tell_devices() const { alive->store(0, std::memory_order_seq_cst); }
 
   const std::unique_ptr<backend::Clique> clique;
   OperationBoard board;
