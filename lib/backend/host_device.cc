@@ -145,7 +145,8 @@ const tutti_buffer_table kBufferTable = {sizeof(tutti_buffer_table),
                                          buffer_pointer,
                                          buffer_read,
                                          buffer_write,
-                                         buffer_fill_zero};
+                                         buffer_fill_zero,
+                                         nullptr};
 const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table),
                                          stream_create,
                                          stream_release,
