@@ -47,37 +47,39 @@ bool read_tail(const KernelRequest &request, ProductShape &shape, int32_t &adden
 
 // ---- products ----
 
-/// A kernel that does the calls of a plan; empty where rocBLAS does not.
-Result<Kernel> product_kernel(KernelRequest &request, DeviceHandle &device, ProductPlan plan) {
+using Device = std::shared_ptr<DeviceHandle>;
+
+/// A kernel that does the calls of a plan; empty where rocBLAS does not. It keeps the handle of its device open.
+Result<Kernel> product_kernel(KernelRequest &request, const Device &device, ProductPlan plan) {
   int32_t addend = -1;
   if (request.sum != nullptr || !read_tail(request, plan.shape, addend)) return Kernel();
-  const DeviceHandle::Use use(device);
-  const Rocblas *const rocblas = device.rocblas(use);
+  const DeviceHandle::Use use(*device);
+  const Rocblas *const rocblas = device->rocblas(use);
   if (rocblas == nullptr) return Kernel();
-  TUTTI_ASSIGN(const auto product, RocblasProduct::make(*rocblas, device.handle(), plan.shape, kMostScratch));
+  TUTTI_ASSIGN(const auto product, RocblasProduct::make(*rocblas, device->handle(), plan.shape, kMostScratch));
   if (!product) return Kernel();
   (void)request.reserve_scratch(product->scratch_bytes());
   request.kernel_name = "rocblas";
   const auto bytes = static_cast<int64_t>(tensor::size_bytes(plan.shape.dtype));
   const auto result_bytes = static_cast<int64_t>(tensor::size_bytes(plan.shape.result_dtype()));
-  return Kernel(
-      [product = *product, bytes, result_bytes, addend, calls = std::move(plan.calls)](const Frame &frame) -> Status {
-        TUTTI_ASSIGN(const auto current, DeviceHandle::of_current_device());
-        const DeviceHandle::Use use_now(*current);
-        const Rocblas *const library = current->rocblas(use_now);
-        if (library == nullptr) return base::internal_error("rocBLAS cannot be used on this device");
-        for (const auto &[at_a, at_b, at_y] : calls) {
-          const RocblasProduct::Operands operands{
-              frame.input_as<char>(0) + at_a * bytes, frame.input_as<char>(1) + at_b * bytes,
-              frame.output_as<char>(0) + at_y * result_bytes,
-              addend < 0 ? nullptr : frame.input_as<char>(addend) + at_y * result_bytes};
-          TUTTI_TRY(product.issue(*library, current->handle(), operands, frame.scratch(), frame.stream()));
-        }
-        return Status();
-      });
+  return Kernel([device, product = *product, bytes, result_bytes, addend,
+                 calls = std::move(plan.calls)](const Frame &frame) -> Status {
+    TUTTI_ASSIGN(const auto current, DeviceHandle::of_current_device());
+    const DeviceHandle::Use use_now(*current);
+    const Rocblas *const library = current->rocblas(use_now);
+    if (library == nullptr) return base::internal_error("rocBLAS cannot be used on this device");
+    for (const auto &[at_a, at_b, at_y] : calls) {
+      const RocblasProduct::Operands operands{
+          frame.input_as<char>(0) + at_a * bytes, frame.input_as<char>(1) + at_b * bytes,
+          frame.output_as<char>(0) + at_y * result_bytes,
+          addend < 0 ? nullptr : frame.input_as<char>(addend) + at_y * result_bytes};
+      TUTTI_TRY(product.issue(*library, current->handle(), operands, frame.scratch(), frame.stream()));
+    }
+    return Status();
+  });
 }
 
-Result<Kernel> make_matmul(KernelRequest &request, DeviceHandle &device) {
+Result<Kernel> make_matmul(KernelRequest &request, const Device &device) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MatmulAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
   if (y.elements == 0 || request.input(0).elements == 0) return Kernel();
@@ -102,7 +104,7 @@ int64_t pixels_of(const LoweredValue &image) { return image.elements / image.dim
 ProductPlan one_product(const ProductShape &shape) { return {shape, {{0, 0, 0}}}; }
 
 /// y[pixels, filters] = x[pixels, channels] kernel[channels, filters]
-Result<Kernel> make_conv2d(KernelRequest &request, DeviceHandle &device) {
+Result<Kernel> make_conv2d(KernelRequest &request, const Device &device) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(request.node));
   const LoweredValue &x = request.input(0), &y = request.output(0);
   if (request.has_input(2) || !is_product(attributes, x, request.input(1), y)) return Kernel();
@@ -115,7 +117,7 @@ Result<Kernel> make_conv2d(KernelRequest &request, DeviceHandle &device) {
 }
 
 /// dx[pixels, channels] = dy[pixels, filters] kernel'
-Result<Kernel> make_conv2d_input_gradient(KernelRequest &request, DeviceHandle &device) {
+Result<Kernel> make_conv2d_input_gradient(KernelRequest &request, const Device &device) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dInputGradientAttributes::from(request.node));
   const LoweredValue &dy = request.input(0), &dx = request.output(0);
   if (!is_product(attributes, dx, request.input(1), dy)) return Kernel();
@@ -129,7 +131,7 @@ Result<Kernel> make_conv2d_input_gradient(KernelRequest &request, DeviceHandle &
 }
 
 /// dkernel[channels, filters] = x' dy
-Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request, DeviceHandle &device) {
+Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request, const Device &device) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dKernelGradientAttributes::from(request.node));
   const LoweredValue &x = request.input(0), &dy = request.input(1);
   if (!is_product(attributes, x, request.output(0), dy)) return Kernel();
@@ -144,21 +146,21 @@ Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request, DeviceHandle 
 
 class HipLibrary final : public gpu::Library {
  public:
-  explicit HipLibrary(std::shared_ptr<DeviceHandle> device) : device_(std::move(device)) {}
+  explicit HipLibrary(Device device) : device_(std::move(device)) {}
 
   Result<Kernel> find(KernelRequest &request) override {
     const std::string_view op = request.node.op;
-    if (op == "matmul") return make_matmul(request, *device_);
-    if (op == "conv2d") return make_conv2d(request, *device_);
-    if (op == "conv2d_input_gradient") return make_conv2d_input_gradient(request, *device_);
-    if (op == "conv2d_kernel_gradient") return make_conv2d_kernel_gradient(request, *device_);
+    if (op == "matmul") return make_matmul(request, device_);
+    if (op == "conv2d") return make_conv2d(request, device_);
+    if (op == "conv2d_input_gradient") return make_conv2d_input_gradient(request, device_);
+    if (op == "conv2d_kernel_gradient") return make_conv2d_kernel_gradient(request, device_);
     return Kernel();
   }
 
   std::string describe() const override { return device_->describe(); }
 
  private:
-  const std::shared_ptr<DeviceHandle> device_;
+  const Device device_;
 };
 
 }  // namespace

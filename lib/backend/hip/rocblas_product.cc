@@ -40,7 +40,8 @@ bool has_sizes(const ProductShape &shape) {
   return true;
 }
 
-bool has_tail(const ProductShape &shape) {
+/// Can what follows the product be in the call? An addend can.
+bool takes_tail(const ProductShape &shape) {
   return !shape.has_bias && !shape.has_gelu && !shape.has_relu && !shape.has_gelu_gradient &&
          shape.sums == SummedFactor::none;
 }
@@ -60,7 +61,7 @@ Factor factor(bool is_transposed, int64_t rows, int64_t columns) {
 
 Result<std::optional<RocblasProduct>> RocblasProduct::make(const Rocblas &rocblas, rocblas_handle handle,
                                                            const ProductShape &shape, int64_t most_scratch) {
-  if (!has_types(shape) || !has_sizes(shape) || !has_tail(shape)) return std::optional<RocblasProduct>();
+  if (!has_types(shape) || !has_sizes(shape) || !takes_tail(shape)) return std::optional<RocblasProduct>();
   RocblasProduct product(shape);
   TUTTI_TRY(status_of(rocblas, rocblas.start_device_memory_size_query(handle), "asking what a product needs"));
   const rocblas_status asked = product.multiply(rocblas, handle, {});

@@ -250,6 +250,21 @@ void the_handle_repeats_itself_and_is_given_back(void **) {
   assert_int_equal(host_rocblas().handles, 0);
 }
 
+void a_kernel_keeps_the_handle_open(void **) {
+  GraphBuilder builder;
+  const ValueId x = builder.input("a", DType::f32, {2, 3}), y = builder.input("b", DType::f32, {3, 2});
+  builder.set_result("y", builder.op("matmul", {x, y}, graph::ops::MatmulAttributes().to_attributes()));
+  const LoweredGraph lowered = lower(builder);
+  std::vector<backend::gpu::FaultText> faults;
+  auto library = assert_ok_value(backend::hip::open_library(0));
+  backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), library.get(), faults};
+  backend::gpu::Kernel kernel = assert_ok_value(library->find(request));
+  library.reset();
+  assert_int_equal(host_rocblas().handles, 1);
+  kernel = {};
+  assert_int_equal(host_rocblas().handles, 0);
+}
+
 void a_failure_is_an_error_and_no_library_is_none(void **) {
   GraphBuilder builder;
   const ValueId x = builder.input("a", DType::f32, {2, 3}), y = builder.input("b", DType::f32, {3, 2});
@@ -289,6 +304,7 @@ int main() {
       cmocka_unit_test(what_it_has_not_is_nothing),
       cmocka_unit_test(its_memory_is_the_kernels),
       cmocka_unit_test(the_handle_repeats_itself_and_is_given_back),
+      cmocka_unit_test(a_kernel_keeps_the_handle_open),
       cmocka_unit_test(a_failure_is_an_error_and_no_library_is_none),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
