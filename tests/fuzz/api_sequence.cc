@@ -179,7 +179,7 @@ const char *Sequence::text(const char *argument) {
                                        "epochs", "seed",       "train",     "run",          "context",   "predictor",
                                        "zeros",  "batch_size", "max_steps", "tensor",       "dense/*",   "backend:cpu"};
   const std::string what = argument;
-  if (what == "path" || what == "directory") return directory();
+  if (what.ends_with("path") || what == "directory") return directory();
   const uint8_t how = input_.byte();
   if (how == 1) return nullptr;
   if (what == "text") return json();
