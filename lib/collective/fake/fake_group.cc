@@ -9,7 +9,6 @@
 #include <limits>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include "base/philox.h"
 #include "base/thread.h"
@@ -239,9 +238,7 @@ class Engine {
       changed_.wait(lock, [&] { return ending_ || (error_.ok() && !ready().empty()); });
       if (ending_) return;
       const int64_t delay = options.max_delay_us > 0 ? random_.below(options.max_delay_us) : 0;
-      lock.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds(delay));
-      lock.lock();
+      changed_.wait_for(lock, std::chrono::microseconds(delay), [&] { return ending_ || !error_.ok(); });
       const std::vector<Ticket> tickets = ready();
       if (tickets.empty() || !error_.ok()) continue;
       carry_out(
