@@ -120,18 +120,19 @@ class Replica {
   void drop_group() { group_.reset(); }
   collective::Group &group() { return *group_; }
 
-  /// Runs steps. On failure the group has been aborted with the cause. Where the group signals its end, the feeder then
-  /// has to hear of the steps of this run, by conclude().
+  /// Runs steps. On failure the group has been aborted with the cause; the feeder then has to hear of the steps that
+  /// have begun, by conclude().
   base::Status run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
                          RunOutcome &outcome);
 
   /// Steps of the last run that changed this replica's weights as they should, judged or not. Some ranks of a group may
   /// have one more than others.
   int64_t applied_steps() const { return applied_; }
-  /// After a run that failed, on the first replica: counts the steps that `ahead` has applied, and gives the feeder
-  /// those back that are behind the one that failed. While no steps run.
-  base::Status conclude(const Replica &ahead, const RunCommand &command, StepFeeder &feeder, LossHistory &losses,
-                        RunOutcome &outcome);
+  /// After a run that failed, on the first replica, while no steps run: counts the steps that `ahead` has applied. The
+  /// feeder passes over the batches of the step that failed, if they are why; else it gives them again, like those of
+  /// the steps behind.
+  base::Status conclude(const Replica &ahead, const base::Status &failure, const RunCommand &command,
+                        StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome);
 
   /// A scalar of the report of the last step.
   base::Result<double> report_value(const backend::StateEntry &entry) const;

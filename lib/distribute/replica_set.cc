@@ -82,7 +82,7 @@ Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base
   }
   lock.unlock();
   Status failure = first_failure();
-  if (!failure.ok() && !workers_.front()->replica->group().error().ok()) TUTTI_TRY(conclude(command, feeder));
+  if (!failure.ok() && !workers_.front()->replica->group().error().ok()) TUTTI_TRY(conclude(failure, command, feeder));
   outcome = workers_.front()->outcome;
   if (!failure.ok()) {
     const Status cancelled = base::check(cancel);
@@ -94,13 +94,13 @@ Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base
   return outcome.reason == StopReason::stopped ? base::check(cancel) : Status();
 }
 
-Status ReplicaSet::conclude(const RunCommand &command, StepFeeder &feeder) {
+Status ReplicaSet::conclude(const Status &failure, const RunCommand &command, StepFeeder &feeder) {
   const auto is_behind = [](const auto &a, const auto &b) {
     return a->replica->applied_steps() < b->replica->applied_steps();
   };
   const Worker &ahead = **std::max_element(workers_.begin(), workers_.end(), is_behind);
   Worker &front = *workers_.front();
-  return front.replica->conclude(*ahead.replica, command, feeder, losses_, front.outcome);
+  return front.replica->conclude(*ahead.replica, failure, command, feeder, losses_, front.outcome);
 }
 
 std::vector<int64_t> ReplicaSet::applied_steps() const {

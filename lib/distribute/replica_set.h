@@ -50,8 +50,8 @@ class ReplicaSet {
   void loop(Worker &worker);
   void give_up_step(std::unique_lock<std::mutex> &lock, int64_t grace_ms);
   base::Status first_failure() const;
-  /// Counts the steps that any replica has applied.
-  base::Status conclude(const RunCommand &command, StepFeeder &feeder);
+  /// Counts the steps that any replica has applied; what becomes of the batches of the others.
+  base::Status conclude(const base::Status &failure, const RunCommand &command, StepFeeder &feeder);
 
   std::vector<std::unique_ptr<Worker>> workers_;
   LossHistory losses_;

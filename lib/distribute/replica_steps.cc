@@ -129,17 +129,19 @@ Status Replica::count(const StepReport &report, Run &run) {
 }
 
 Status Replica::fail(int64_t number, Status status, Run &run) {
-  const IssuedStep &step = issued_step(number);
   status = with_place(status, number, run);
   group_->abort(status);
   const Status bad = stream_.synchronize();  // nothing reads the input any more
   if (is_on_devices()) return look_back(std::move(status), bad, run);
-  if (place_ == 0 && step.has_input) {
-    run.feeder.finish(step.feeder_step);
-    run.feeder.give_back(step.feeder_step + 1);
-  }
   run.issued = run.outcome.steps;
   return status;
+}
+
+/// Whether the same step would fail again, here or at another worker: its data are bad, or the loss is not finite.
+static bool is_of_the_data(const Status &failure) {
+  for (const base::Error *error = failure.error().get(); error != nullptr; error = error->cause().get())
+    if (error->code() == base::Code::invalid_argument || error->code() == base::Code::out_of_range) return true;
+  return false;
 }
 
 Status Replica::look_back(Status status, const Status &bad, const Run &run) {
@@ -157,18 +159,17 @@ Status Replica::with_place(const Status &status, int64_t number, const Run &run)
       .with_detail("step", std::to_string(run.command.step + number + 1));
 }
 
-Status Replica::conclude(const Replica &ahead, const RunCommand &command, StepFeeder &feeder, LossHistory &losses,
-                         RunOutcome &outcome) {
-  if (!is_on_devices()) return Status();
+Status Replica::conclude(const Replica &ahead, const Status &failure, const RunCommand &command, StepFeeder &feeder,
+                         LossHistory &losses, RunOutcome &outcome) {
   Run run{command, feeder, losses, outcome};
-  while (outcome.steps < ahead.applied_)
+  while (is_on_devices() && outcome.steps < ahead.applied_)
     TUTTI_TRY(count(ahead.reports_.read(outcome.steps), run));
   if (outcome.steps == begun_) return Status();
   const IssuedStep &step = issued_step(outcome.steps);
-  if (step.has_input) {
-    feeder.finish(step.feeder_step);
-    feeder.give_back(step.feeder_step + 1);
-  }
+  if (!step.has_input) return Status();
+  const bool is_passed_over = is_of_the_data(failure);
+  if (is_passed_over) feeder.finish(step.feeder_step);
+  feeder.give_back(step.feeder_step + (is_passed_over ? 1 : 0));
   return Status();
 }
 

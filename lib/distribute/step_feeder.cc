@@ -20,7 +20,6 @@ constexpr int32_t kQuickReads = 4;
 
 StepFeeder::StepFeeder(const Options &options)
     : accumulation_(options.accumulation),
-      in_flight_(options.in_flight),
       depth_(options.depth),
       quick_ns_(options.quick_ns),
       slots_(static_cast<size_t>(options.depth + options.in_flight)),
@@ -137,7 +136,6 @@ bool StepFeeder::wait_ready(int64_t n) {
 bool StepFeeder::read_ahead() { return quick_.load(std::memory_order_seq_cst) && may_look() && advance_here(); }
 
 void StepFeeder::start(int64_t n) {
-  if (in_flight_ == 1) finish(n);
   started_.store(n + 1, std::memory_order_seq_cst);
   if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
 }

@@ -3,17 +3,15 @@
 // The feeder: takes global batches from an iterator ahead of the step and lends them to the replicas, on a thread of
 // its own, or on a replica's when reading costs less than to wake a thread.
 //
-// While a step runs the batches of the next `depth` steps are peeked at, which does not count; when the replicas have
-// agreed to run a step its batches are taken. So the iterator's saved state never includes a batch that was not trained
-// on, and does not depend on the depth.
+// While a step runs the batches of the next `depth` steps are peeked at, which does not count; when a step is known to
+// have succeeded its batches are taken. So the iterator's saved state never includes a batch that was not trained on,
+// and does not depend on the depth.
 //
-//   replicas   wait_ready(n) -> agree -> rank 0: start(n) -> input(n) until step n + 1 begins
-//   feeder     peek -> ready(n) -> peek -> ready(n + 1) ... started(n) -> take n -> peek -> ready(n + depth) ...
+//   replicas   wait_ready(n) -> agree -> rank 0: start(n) -> input(n) -> finish(n), or give_back(n): it comes again
+//   feeder     peek -> ready(n) -> peek -> ready(n + 1) ... finished(n) -> take n -> peek -> ready(n + 1 + depth) ...
 //
-// Where a step may begin before the one before it is known to have succeeded (in_flight 2), its batches are taken when
-// that is known, and stay in their slot until then:
-//
-//   replicas   ... rank 0: start(n) -> start(n + 1) -> finish(n), or give_back(n + 1): step n + 1 comes again
+// A step may begin before the one before it is known to have succeeded (in_flight 2): start(n) -> start(n + 1) ->
+// finish(n), or give_back(n + 1).
 //
 // Nothing is looked at behind the end of the input, an error or the limit. An error shows at its step, all of whose
 // batches up to the failing one are then passed over. A batch without rows is none, and counts with the next one.
@@ -62,7 +60,7 @@ class StepFeeder {
   struct Options {
     int32_t accumulation = 1;  ///< batches of a step
     int32_t depth = 1;         ///< steps that are looked at ahead of the one that began last
-    int32_t in_flight = 1;     ///< steps that may have begun and not be finished; with 1 they are as they begin
+    int32_t in_flight = 1;     ///< steps that may have begun and not be finished
     /// Reads that take less, some in a row, are then done by the replicas.
     int64_t quick_ns = kQuickNanoseconds;
   };
@@ -149,7 +147,7 @@ class StepFeeder {
   base::Result<int64_t> check(StepInput &slot, size_t m) const;
   void judge(bool has_looked, int64_t nanoseconds);
 
-  const int32_t accumulation_, in_flight_;
+  const int32_t accumulation_;
   const int64_t depth_, quick_ns_;
   std::mutex iterator_mutex_;  // held while the iterator is used or replaced
   std::unique_ptr<data::Iterator> iterator_;

@@ -244,11 +244,12 @@ class Trainer : public TrainerVariables, public TrainerProgress, public TrainerW
   virtual base::Json input_report() const = 0;
 
   /// Up to `steps` steps (negative = until the input ends or a stop). CANCELLED leaves the trainer usable: the step
-  /// under way is finished, unless it waits longer than cancel_grace_ms for another replica; then it is given up,
-  /// weights and slots keep the values of the last complete step, and its batches are passed over. No step begins
-  /// before all of its batches are there. After an error of the input, which names its step, the batches of that step
-  /// are passed over up to the one that could not be read. A loss or gradient that is not finite is OUT_OF_RANGE
-  /// naming the step; weights keep the values before it. With a scale of the loss above 1 such a gradient makes a
+  /// under way is finished, unless it waits longer than cancel_grace_ms for another replica; then it is given up.
+  /// After a failure weights and slots keep the values of the last complete step. The batches of the step that was not
+  /// completed come again, unless they are why: bad data (INVALID_ARGUMENT) and those with which the loss or a gradient
+  /// is not finite (OUT_OF_RANGE naming the step) are passed over. No step begins before all of its batches are there.
+  /// After an error of the input, which names its step, the batches of that step are passed over up to the one that
+  /// could not be read. With a scale of the loss above 1 such a gradient makes a
   /// skipped step: it counts as step, but not in the optimizer's iterations.
   virtual base::Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) = 0;
   /// Ends a run in progress at its next step boundary, with reason stopped. Any thread.

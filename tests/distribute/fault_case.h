@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "data/pipeline.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 
@@ -29,12 +30,13 @@ inline NetworkCase clipped_network() {
   return network;
 }
 
-/// One batch again and again, so that a step given up leaves no gap.
+/// Seven batches again and again, so that a step without its own, of those before and after, comes out otherwise.
 inline std::unique_ptr<Trainer> open_trainer(const Model &model, StrategyRef strategy, const NetworkCase &network,
                                              const TrainerOptions &options) {
   std::unique_ptr<Trainer> trainer = assert_ok_value(Trainer::open(model, std::move(strategy), options));
   assert_ok(trainer->initialize());
-  const auto rows = make_endless_batch(23, network.features, network.classes, network.dtype);
+  impl::data::Pipeline batches(make_rows(7 * 23, network.features, network.classes, network.dtype, 23));
+  const auto rows = assert_ok_value(batches.repeat().build());
   assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
   return trainer;
 }

@@ -108,6 +108,8 @@ static void test_reads_so_far_ahead(void **) {
         assert_string_equal(feeding.state().c_str(), states[static_cast<size_t>(n * accumulation)].c_str());
         assert_int_equal(read.load(), end * accumulation);
         feeder.start(n);
+        assert_string_equal(feeding.state().c_str(), states[static_cast<size_t>(n * accumulation)].c_str());
+        feeder.finish(n);
       }
       assert_string_equal(feeding.state().c_str(), states[static_cast<size_t>(7 * accumulation)].c_str());
       feeder.allow(8);
@@ -161,8 +163,37 @@ static void test_steps_that_are_given_back_come_again(void **) {
   }
 }
 
+/// A step that failed through no fault of its batches has them again, all of them, and whatever was read ahead.
+static void test_a_step_alone_is_given_back(void **) {
+  for (int32_t depth = 1; depth <= kMostAhead; ++depth) {
+    Feeding feeding(2, depth);
+    StepFeeder &feeder = *feeding.feeder;
+    const auto dataset = assert_ok_value(odd_batches(feeding.network, 12, {}));
+    const std::vector<std::string> states = states_of(dataset);
+    feeding.attach(dataset);
+    feeder.allow(6);
+    for (int64_t n = 0; n < 6; ++n) {
+      for (int attempt = 0; attempt < 2; ++attempt) {
+        assert_true(feeder.wait_ready(n));
+        assert_int_equal(feeder.next_step(), n);
+        feeder.start(n);
+        for (int64_t m = 0; m < 2; ++m) {
+          const auto *first = feeder.input(n).batches[static_cast<size_t>(m)].components[0].data_as<float>();
+          assert_true(first[0] == static_cast<float>(row_feature((2 * n + m) * kBatch, 0)));
+        }
+        assert_true(feeder.wait_ready(std::min<int64_t>(n + depth, 5)));
+        assert_string_equal(feeding.state().c_str(), states[static_cast<size_t>(2 * n)].c_str());
+        if (attempt == 0) feeder.give_back(n);
+        feeder.allow(6);
+      }
+      feeder.finish(n);
+      assert_string_equal(feeding.state().c_str(), states[static_cast<size_t>(2 * n + 2)].c_str());
+    }
+  }
+}
+
 /// What is read so quickly that replicas do it is read when one of them has nothing else to do; it counts when its step
-/// starts.
+/// is done.
 static void test_a_waiting_replica_reads_ahead(void **) {
   Feeding feeding({.quick_ns = INT64_MAX});
   StepFeeder &feeder = *feeding.feeder;
@@ -177,6 +208,7 @@ static void test_a_waiting_replica_reads_ahead(void **) {
     assert_true(feeder.wait_ready(n));
     feeder.start(n);
     has_read = feeder.read_ahead();
+    feeder.finish(n);
   }
   const float *next = feeder.input(n).batches[0].components[0].data_as<float>();
   assert_true(next[0] == static_cast<float>(row_feature(n % batches * kBatch, 0)));
@@ -185,6 +217,8 @@ static void test_a_waiting_replica_reads_ahead(void **) {
   assert_true(feeder.wait_ready(n));
   assert_string_equal(feeding.state().c_str(), taken.c_str());
   feeder.start(n);
+  assert_string_equal(feeding.state().c_str(), taken.c_str());
+  feeder.finish(n);
   assert_string_not_equal(feeding.state().c_str(), taken.c_str());
 }
 
@@ -198,6 +232,7 @@ static void test_an_end_comes_at_its_step(void **) {
     assert_true(feeder.wait_ready(0));
     assert_int_equal(feeder.input(0).count, 2);
     feeder.start(0);
+    feeder.finish(0);
     for (int again = 0; again < 2; ++again) {
       assert_true(feeder.wait_ready(1));
       assert_int_equal(feeder.input(1).count, 0);
@@ -210,6 +245,7 @@ static void test_an_end_comes_at_its_step(void **) {
       assert_true(feeder.wait_ready(n));
       assert_int_equal(feeder.input(n).count, 2 - n);
       feeder.start(n);
+      feeder.finish(n);
     }
   }
 }
@@ -235,6 +271,7 @@ static void test_a_starved_read_ends_at_once(void **) {
     assert_true(feeder.wait_ready(1));
     const std::string first = feeding.state();
     feeder.start(0);
+    feeder.finish(0);
     assert_false(feeding.state() == first);
     for (int32_t b = 0; b < accumulation; ++b) {
       push();
@@ -397,6 +434,7 @@ static void test_an_unseen_error_stays(void **) {
   assert_false(feeder.input(1).status.ok());
   assert_string_equal(feeding.state().c_str(), before.c_str());
   feeder.start(0);
+  feeder.finish(0);
   feeder.failed();
   feeder.allow(100);
   assert_true(feeder.wait_ready(1));
@@ -421,6 +459,7 @@ using namespace tutti::testing;
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_steps_that_are_given_back_come_again),
+    cmocka_unit_test(test_a_step_alone_is_given_back),
     cmocka_unit_test(test_reads_so_far_ahead),
     cmocka_unit_test(test_a_waiting_replica_reads_ahead),
     cmocka_unit_test(test_an_end_comes_at_its_step),
