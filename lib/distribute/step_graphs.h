@@ -61,8 +61,9 @@ struct StepGraphOptions {
   /// The report's ok stays false from the first step on that is not, until somebody sets it: steps that were issued
   /// before it was read change nothing.
   bool ok_lasts = false;
-  /// It is also false where any contributor's data were bad (run scalar data_faults), or an operation of the group was
-  /// ended (alive_entry): so nobody updates, though nobody has looked. For devices that the host does not wait for.
+  /// It is also false where any contributor's data were bad (run scalar data_faults) or, with several contributors, an
+  /// operation of the group was ended (alive_entry): so nobody updates, though nobody has looked. For devices that the
+  /// host does not wait for.
   bool is_guarded = false;
   /// What f32 gradients are rounded to before those of several contributors are added up: f32 or bf16. Micro-batches
   /// are added up before, in f32.

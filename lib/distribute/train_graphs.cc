@@ -5,6 +5,7 @@
 
 #include "distribute/frontier.h"
 #include "distribute/gradient_clip.h"
+#include "distribute/joined_step.h"
 #include "distribute/loss_scale.h"
 #include "distribute/step_graphs.h"
 #include "distribute/step_writes.h"
@@ -73,6 +74,9 @@ class TrainGraphBuilder {
 
  private:
   bool several() const { return options_.contributors > 1 || options_.accumulation > 1; }
+  /// What is joined refuses bad data before its first update.
+  bool is_guarded() const { return options_.is_guarded && !joined_; }
+  bool may_be_ended() const { return options_.is_guarded && options_.contributors > 1; }
 
   Status check_model() const {
     if (model_.loss == graph::kNoValue) return base::invalid_argument("the model has no loss: call set_loss");
@@ -258,7 +262,7 @@ class TrainGraphBuilder {
       if (!frontier_.values[i].is_sum && several()) value = step_.mul(value, first_flag(step_.dtype(value)));
       writes_.push_back({value, sum_entry(i), ""});
     }
-    if (options_.is_guarded) write_faults();
+    if (is_guarded()) write_faults();
     return step_.status();
   }
 
@@ -268,8 +272,9 @@ class TrainGraphBuilder {
 
   void write_faults() {
     const ValueId faults = step_.run_scalar("data_faults", dtype_of_faults());
-    for (const std::string_view entry : {fault_sum_entry, fault_entry})
-      writes_.push_back({faults, std::string(entry), ""});
+    writes_.push_back({faults, std::string(fault_sum_entry), ""});
+    if (!may_be_ended()) return;  // the stream alone tells whose they are
+    writes_.push_back({faults, std::string(fault_entry), ""});
     reports_.push_back({std::string(fault_entry), Arena::report, dtype_of_faults(), {}, ""});
   }
 
@@ -327,10 +332,10 @@ class TrainGraphBuilder {
       tail.map(frontier_.tail_inputs[i], finish_.state_read(sum_entry(i), info.dtype, info.dims));
     }
     TUTTI_ASSIGN(ValueId loss, tail.clone_value(tail_loss_));
-    if (options_.is_guarded) loss = without_faults(loss);
+    if (is_guarded()) loss = without_faults(loss);
     ok_ = options_.ok_lasts ? is_finite(loss) : finish_.unary("all_finite", loss);
     if (options_.ok_lasts) ok_ = finish_.op("logical_and", {ok_, finish_.state_read("report/ok", DType::boolean, {})});
-    if (options_.is_guarded) {
+    if (may_be_ended()) {
       ok_ = finish_.op("logical_and", {ok_, finish_.state_read(std::string(alive_entry), DType::boolean, {})});
     }
     report("loss", loss);
@@ -524,7 +529,7 @@ class TrainGraphBuilder {
     for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
       state.push_back({"host/" + scalar.name, Arena::host, DType::f32, {}, ""});
     }
-    if (options_.is_guarded) state.push_back({std::string(alive_entry), Arena::signal, DType::boolean, {}, ""});
+    if (may_be_ended()) state.push_back({std::string(alive_entry), Arena::signal, DType::boolean, {}, ""});
   }
 
   const Model &model_;
@@ -560,39 +565,13 @@ bool may_be_joined(const Model &model, const StepGraphOptions &options) {
          model.train->gradients.empty();
 }
 
-bool is_index(const Graph &graph, ValueId value) {
-  if (value == graph::kNoValue || !tensor::is_integer(graph.value(value).dtype)) return false;
-  const std::string &op = graph.node(graph.value(value).producer).op;
-  return op != "constant" && op != "run_scalar";
-}
-
-bool updates_weights(const graph::Node &node) {
-  return node.op == "state_write" &&
-         std::get<std::string>(node.attributes.find("entry")->second).rfind("report/", 0) != 0;
-}
-
-/// May a node refuse its input (an index out of range), when no node before the first update had it too? Weights would
-/// then be those of no step.
-bool refuses_after_update(const Graph &graph) {
-  std::set<ValueId> seen;
-  bool updated = false;
-  for (const graph::NodeId id : graph.body().nodes) {
-    const graph::Node &node = graph.node(id);
-    updated = updated || updates_weights(node);
-    if (updated && !node.regions.empty()) return true;
-    for (const ValueId input : node.inputs) {
-      if (is_index(graph, input) && seen.insert(input).second && updated) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 Result<TrainGraphs> make_train_graphs(const Model &model, const StepGraphOptions &options) {
   if (may_be_joined(model, options)) {
     TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
-    if (!refuses_after_update(*graphs.accumulate_write)) return graphs;
+    const Graph &joined = *graphs.accumulate_write;
+    if (refuses_before_updates(joined, options.is_guarded)) return graphs;
   }
   return TrainGraphBuilder(model, options, false).run();
 }

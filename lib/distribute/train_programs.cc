@@ -221,7 +221,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.scales_loss = options.loss_scale.is_on;
   setup->programs.steps_in_flight = steps_in_flight(strategy, options);
   graph_options.ok_lasts = setup->programs.steps_in_flight > 1;
-  graph_options.is_guarded = contributors > 1 && !strategy.backend()->has_host_memory();
+  graph_options.is_guarded = !strategy.backend()->has_host_memory();
   graph_options.gradient_dtype = gradient_dtype(options, contributors, slices);
   graph_options.sums_in_finish = sums_in_finish(options, slices);
   graph_options.factors = factor_rule(options, graph_options.sums_in_finish);
