@@ -184,8 +184,18 @@ func TestDevicesOfSeveralBackends(t *testing.T) {
 		"[cpu:0 cpu:1 reference:0 reference:1] [reference:1 cpu:0] [cpu:0 cpu:1 reference:0 reference:1]" {
 		t.Error(got)
 	}
-	cluster := ClusterOptions{Workers: "a.invalid:1,b.invalid:1", Worker: 1}
-	if _, err := MultiWorker(c, cluster); !errors.Is(err, FailedPrecondition) ||
+	// Workers on them are told that they do not train before they wait for others.
+	workers := must[*Strategy](t)(MultiWorker(c, ClusterOptions{Workers: "a.invalid:1,b.invalid:1", Worker: 1}))
+	estimator := must[*Estimator](t)(NewEstimator(toyModel, EstimatorOptions{Context: c, Strategy: workers}))
+	x, y := toyData()
+	p := AddSlices(NewPipeline(c), "x", Feature, x, toyRows, toyColumns)
+	dataset := must[*Dataset](t)(AddSlices(p, "y", Label, y).Batch(toyBatch).Build())
+	closed(t, workers, estimator, dataset)
+	if got := fmt.Sprint(workers.ReplicaCount(), workers.Devices()); got !=
+		"8 [cpu:0 cpu:1 reference:0 reference:1]" {
+		t.Error(got)
+	}
+	if _, err := estimator.Train(background, dataset, TrainOptions{}); !errors.Is(err, FailedPrecondition) ||
 		!strings.Contains(err.Error(), "cannot train together") {
 		t.Error(err)
 	}

@@ -50,6 +50,8 @@ func Mirrored(context *Context, devices ...string) (*Strategy, error) {
 
 // MultiWorker trains in several processes: P workers with k devices each give the weights that one process gives with
 // P * k. Each worker makes the same strategy, with its own number; tutti/strategy.h says what all must have in common.
+// Workers may have devices of several backends, and others than each other; these predict and evaluate, and do not
+// train.
 func MultiWorker(context *Context, options ClusterOptions) (*Strategy, error) {
 	return makeMultiWorker(context, options, raw.Strategy_create_multi_worker)
 }

@@ -70,6 +70,10 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * Predicting a dataset, in a stream or at once, likewise: every worker opens the same stream, and each computes its
  * share (predictor.h). Requests of single batches (tutti_predictor_run) are answered by this process alone.
  *
+ * Devices of a worker may be of several backends, or of another than those of other workers, equally many on each:
+ * they predict and evaluate, every worker dealing its rows to its devices by their speed, as above. Training is
+ * TUTTI_FAILED_PRECONDITION, and so is determinism "invariant" on workers whose devices round differently.
+ *
  * Several trainings, evaluations and predictions of one strategy are begun in the same order on all workers, one after
  * the other.
  *

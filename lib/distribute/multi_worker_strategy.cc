@@ -129,7 +129,6 @@ Result<ReplicaGroups> MultiWorkerStrategy::make_groups(std::span<const backend::
 
 Result<StrategyRef> multi_worker(Cluster cluster, std::vector<DeviceChoice> devices, MultiWorkerOptions options) {
   TUTTI_TRY(check_devices(devices));
-  TUTTI_TRY(check_trains(devices));
   if (cluster.task_type() == TaskType::evaluator) {
     return base::invalid_argument(
         "this process is the evaluator of the cluster, which does not train with the others: ",

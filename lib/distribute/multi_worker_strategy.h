@@ -13,6 +13,10 @@
 // Inside a process replicas add up in memory of the host; between processes an engine carries the sums, on a thread of
 // its own (collective/cluster). Devices with memory of their own get there by way of copies. Level invariant keeps its
 // promise: additions are in the order of the logical replicas, whatever the number of processes.
+//
+// The devices of a worker may be of several backends, and those of one worker others than those of another: then they
+// predict and evaluate. What is between workers is in memory of the host, and each deals its own rows to its devices
+// (predict_engine.h). Such a strategy does not train (check_trains; Trainer::check_workers).
 #ifndef TUTTI_DISTRIBUTE_MULTI_WORKER_STRATEGY_H_
 #define TUTTI_DISTRIBUTE_MULTI_WORKER_STRATEGY_H_
 
@@ -37,7 +41,7 @@ struct MultiWorkerOptions {
   bool divides_input = false;
 };
 
-/// Errors of check_devices and check_trains; INVALID_ARGUMENT for an evaluator, which does not train with the others.
+/// Errors of check_devices; INVALID_ARGUMENT for an evaluator, which does not train with the others.
 base::Result<StrategyRef> multi_worker(Cluster cluster, std::vector<DeviceChoice> devices, MultiWorkerOptions options);
 
 }  // namespace tutti::impl::distribute

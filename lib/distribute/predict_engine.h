@@ -8,7 +8,8 @@
 // kinds, and unequal ones of one kind as soon as that is known, take pieces by their speed at level fast (row_queue.h).
 // At level repeatable those of several kinds get fixed parts: share i of a call, batches i, i + n, ... of a stream, and
 // so the same bits whoever is free. Level invariant is INVALID_ARGUMENT for several kinds. Evaluations likewise, but
-// that devices of one kind get fixed shares of each batch there as long as they are equal.
+// that devices of one kind get fixed shares of each batch there as long as they are equal. With several workers each
+// deals its own rows so, whatever devices the others have; level invariant wants devices of one kind on all of them.
 //
 // A device that fails fails the call: what it was given is given to no other.
 //

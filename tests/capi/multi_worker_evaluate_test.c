@@ -235,6 +235,15 @@ static void test_evaluations_of_processes_that_train(void **state) {
   tutti_options_unref(options);
 }
 
+/* Each worker with devices of two backends. */
+static void test_devices_of_several_backends(void **state) {
+  (void)state;
+  if (!tutti_has_feature("backend:cpu")) test_skip();
+  use_backends("cpu,reference");
+  test_processes_evaluate_as_one(state);
+  use_backends(NULL);
+}
+
 /* One worker is in trouble at its row 20: the others say who, and why where that can be known. */
 static void test_a_worker_in_trouble_is_named(void **state) {
   (void)state;
@@ -285,9 +294,8 @@ static void test_what_differs_is_refused_by_all(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_processes_evaluate_as_one),
-    cmocka_unit_test(test_evaluations_of_processes_that_train),
-    cmocka_unit_test(test_a_worker_in_trouble_is_named),
+    cmocka_unit_test(test_processes_evaluate_as_one),      cmocka_unit_test(test_evaluations_of_processes_that_train),
+    cmocka_unit_test(test_devices_of_several_backends),    cmocka_unit_test(test_a_worker_in_trouble_is_named),
     cmocka_unit_test(test_what_differs_is_refused_by_all),
 };
 

@@ -233,10 +233,13 @@ static void predict_alone(const char *directory, int rows, int batch) {
   tutti_options_unref(options);
 }
 
+/* Other backends than the one process's round otherwise. */
+static float tolerance = 1e-6f;
+
 static void assert_row(const struct predicted *got, int64_t at, int64_t position) {
   assert_int_equal(got->classes[at], alone.classes[position]);
   for (int c = 0; c < 2; c++)
-    assert_true(fabsf(got->logits[at][c] - alone.logits[position][c]) <= 1e-6f);
+    assert_true(fabsf(got->logits[at][c] - alone.logits[position][c]) <= tolerance);
 }
 
 static void assert_all_rows(const struct predicted *got) {
@@ -287,6 +290,18 @@ static void test_everything_at_once(void **state) {
 static void test_shards_come_back_in_order(void **state) {
   (void)state;
   check_merged("shards", 0);
+}
+
+/* Each worker with devices of two backends. */
+static void test_devices_of_several_backends(void **state) {
+  (void)state;
+  if (!tutti_has_feature("backend:cpu")) test_skip();
+  use_backends("cpu,reference");
+  tolerance = 1e-4f;
+  check_merged("stream", 1);
+  check_merged("shards", 0);
+  use_backends(NULL);
+  tolerance = 1e-6f;
 }
 
 static void test_interrupted_calls_lose_nothing(void **state) {
@@ -395,6 +410,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_shards_come_back_in_order),          cmocka_unit_test(test_interrupted_calls_lose_nothing),
     cmocka_unit_test(test_own_rows_tell_their_positions),      cmocka_unit_test(test_a_request_is_answered_alone),
     cmocka_unit_test(test_a_worker_in_trouble_is_named),       cmocka_unit_test(test_what_differs_is_refused),
+    cmocka_unit_test(test_devices_of_several_backends),
 };
 
 int main(int count, char **arguments) {

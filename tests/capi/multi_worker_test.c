@@ -224,6 +224,24 @@ static void test_an_error_of_one_reaches_all(void **state) {
   remove_directory(directory);
 }
 
+/* Workers on devices of several backends predict and evaluate; each is told so before it waits for the others. */
+static void test_devices_of_several_backends_do_not_train(void **state) {
+  (void)state;
+  if (!tutti_has_feature("backend:cpu")) test_skip();
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS];
+  int codes[MOST_WORKERS];
+  use_backends("reference,cpu");
+  run("plain", directory, 2, codes, all);
+  use_backends(NULL);
+  for (int w = 0; w < 2; w++) {
+    assert_int_equal(all[w].code, TUTTI_FAILED_PRECONDITION);
+    assert_contains(all[w].error, "devices reference:0 and cpu:0 cannot train together");
+  }
+  remove_directory(directory);
+}
+
 static void expect_refusal(const char *json, int32_t code, const char *needle) {
   tutti_options *options = make_options("cluster", json);
   tutti_strategy *strategy = NULL;
@@ -272,9 +290,13 @@ static void test_unreachable_workers_are_named(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_processes_train_as_one),        cmocka_unit_test(test_a_killed_worker_and_a_restart),
-    cmocka_unit_test(test_a_worker_that_hangs_is_named),  cmocka_unit_test(test_a_stop_of_one_stops_all),
-    cmocka_unit_test(test_an_error_of_one_reaches_all),   cmocka_unit_test(test_mistakes),
+    cmocka_unit_test(test_processes_train_as_one),
+    cmocka_unit_test(test_a_killed_worker_and_a_restart),
+    cmocka_unit_test(test_a_worker_that_hangs_is_named),
+    cmocka_unit_test(test_a_stop_of_one_stops_all),
+    cmocka_unit_test(test_an_error_of_one_reaches_all),
+    cmocka_unit_test(test_mistakes),
+    cmocka_unit_test(test_devices_of_several_backends_do_not_train),
     cmocka_unit_test(test_unreachable_workers_are_named),
 };
 

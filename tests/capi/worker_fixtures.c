@@ -27,14 +27,24 @@ int worker_tested(void) { return atoi(getenv("WORKER_TESTED")); }
 int devices_tested(void) { return atoi(getenv("DEVICES_TESTED")); }
 
 int32_t join_workers(const char *cluster, tutti_context **context, tutti_strategy **strategy, tutti_error **err) {
-  char json[80];
-  snprintf(json, sizeof json, "{\"logical_devices\": %d, \"backend\": \"reference\"}", devices_tested());
+  const char *backends = getenv("BACKENDS_TESTED");
+  char json[160];
+  snprintf(json, sizeof json, "{\"logical_devices\": %d, \"backend\": \"%s\"}", devices_tested(),
+           backends != NULL ? backends : "reference");
   tutti_options *devices = make_options("context", json), *options = make_options("cluster", cluster);
   int32_t code = tutti_context_create(devices, context, err);
   if (code == TUTTI_OK) code = tutti_strategy_create_multi_worker_from_environment(*context, options, strategy, err);
   tutti_options_unref(devices);
   tutti_options_unref(options);
   return code;
+}
+
+void use_backends(const char *backends) {
+  if (backends == NULL) {
+    unsetenv("BACKENDS_TESTED");
+  } else {
+    setenv("BACKENDS_TESTED", backends, 1);
+  }
 }
 
 int leave_answer(const char *directory, const void *answer, size_t size, int32_t code) {

@@ -17,7 +17,8 @@ int free_port(void);
 /* The number of this worker, and how many devices it is told to have. */
 int worker_tested(void);
 int devices_tested(void);
-/* A context with so many devices of the reference backend, and the strategy of the environment on all of them.
+/* A context with so many devices of the reference backend, or of each of those that use_backends() named, and the
+ * strategy of the environment on all of them.
  * `cluster`: options of that schema as JSON. */
 int32_t join_workers(const char *cluster, tutti_context **context, tutti_strategy **strategy, tutti_error **err);
 /* Leaves the answer for the test; the exit status of the worker. */
@@ -25,6 +26,8 @@ int leave_answer(const char *directory, const void *answer, size_t size, int32_t
 
 /* --- in the test --- */
 
+/* What the workers to come compute on: a list as the option `backend` of contexts takes it; NULL: the reference. */
+void use_backends(const char *backends);
 /* Runs the scenario on `count` workers with `devices` devices each; whoever is not through at the limit is killed.
  * `codes`: exit statuses, 128 + the signal for the killed. `answers`: of each worker `size` bytes, 0 where it left
  * none. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/paced_backend.h"
 
+#include <signal.h>
 #include <tutti/status.h>
 
 #include <array>
@@ -80,6 +81,7 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
     device->rows += rows;
     ++device->runs;
   }
+  if (pace.kills) raise(SIGKILL);
   if (pace.fails) {
     impl::backend::ErrorSink::set(sink, TUTTI_INTERNAL, "the device is on fire");
     return TUTTI_INTERNAL;

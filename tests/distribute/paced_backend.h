@@ -2,7 +2,7 @@
 //
 // The reference backend as three backends of their own, "paced0" to "paced2", whose devices take as long as they are
 // told for each row, on top of what the reference takes; two pieces that are under way on a device take their turns.
-// They count what they are given, and fail when they are told to.
+// They count what they are given, and fail, or end the process, when they are told to.
 //
 //   set_pace(1, 0, {.row_us = 100});
 //   TUTTI_ASSIGN(BackendRef slow, open_paced(1, 1));
@@ -22,6 +22,7 @@ struct Pace {
   double run_us = 0;  ///< of each run
   double row_us = 0;  ///< and of each row
   bool fails = false;
+  bool kills = false;  ///< the process, as by kill -9
 };
 
 /// From now on, of a device of one of the backends; counts begin anew.

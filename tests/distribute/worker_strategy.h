@@ -28,19 +28,25 @@ inline std::vector<int64_t> own_rows(int worker) {
   return rows;
 }
 
-/// With so many devices of the test's backend; `timeout_ms`: for the others to come.
-inline Result<StrategyRef> worker_strategy(const WorkerCall &call, int devices, bool own_input, int64_t timeout_ms) {
-  TUTTI_ASSIGN(const impl::backend::BackendRef backend, open_test_backend(devices));
+/// On these devices; `timeout_ms`: for the others to come.
+inline Result<StrategyRef> worker_strategy_on(const WorkerCall &call, std::vector<distribute::DeviceChoice> devices,
+                                              bool own_input, int64_t timeout_ms) {
   TUTTI_ASSIGN(auto cluster, distribute::Cluster::with_leader(call.address, call.workers, call.worker));
-  std::vector<distribute::DeviceChoice> chosen;
-  for (int32_t i = 0; i < devices; ++i)
-    chosen.push_back({backend, i});
   distribute::MultiWorkerOptions options;
   options.open_engine = [] { return impl::runtime::open_engine(getenv("TUTTI_TEST_ENGINE")); };
   options.build_id = impl::backend::build_id();
   options.connect_timeout_ms = timeout_ms;
   options.divides_input = own_input;
-  return distribute::multi_worker(std::move(cluster), std::move(chosen), std::move(options));
+  return distribute::multi_worker(std::move(cluster), std::move(devices), std::move(options));
+}
+
+/// With so many devices of the test's backend.
+inline Result<StrategyRef> worker_strategy(const WorkerCall &call, int devices, bool own_input, int64_t timeout_ms) {
+  TUTTI_ASSIGN(const impl::backend::BackendRef backend, open_test_backend(devices));
+  std::vector<distribute::DeviceChoice> chosen;
+  for (int32_t i = 0; i < devices; ++i)
+    chosen.push_back({backend, i});
+  return worker_strategy_on(call, std::move(chosen), own_input, timeout_ms);
 }
 
 }  // namespace tutti::testing

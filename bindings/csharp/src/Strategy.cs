@@ -43,7 +43,8 @@ namespace Tutti
 
         /// <summary>Several processes, each with the same strategy but for its number: P workers with k devices each
         /// give the weights that one process gives with P * k. See tutti/strategy.h for what all must have in
-        /// common.</summary>
+        /// common. Workers may have devices of several backends, and others than each other; these predict and
+        /// evaluate, and do not train.</summary>
         public static Strategy MultiWorker(ClusterOptions options, Context context = null)
         {
             using (var use = new Uses())

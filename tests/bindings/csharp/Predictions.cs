@@ -159,8 +159,17 @@ namespace Tutti.Tests
                 Check.Same(new[] { "cpu:0", "cpu:1", "reference:0", "reference:1" }, context.Devices);
                 Check.Same(new[] { "reference:1", "cpu:0" }, mixed.Devices);
                 Check.Same(context.Devices, all.Devices);
+                // Workers on them are told that they do not train before they wait for others.
                 var cluster = new ClusterOptions { Workers = "a.invalid:1,b.invalid:1", Worker = 1 };
-                Check.Fails(ErrorCode.FailedPrecondition, () => Strategy.MultiWorker(cluster, context));
+                using (Strategy workers = Strategy.MultiWorker(cluster, context))
+                using (var estimator = new Estimator(Toy.Model, null, workers, context))
+                using (Dataset dataset = Toy.Pipeline(context).Batch(Toy.BatchSize).Build())
+                {
+                    Check.Equal(8L, workers.ReplicaCount);
+                    Check.Same(context.Devices, workers.Devices);
+                    TuttiException refused = Check.Fails(ErrorCode.FailedPrecondition, () => estimator.Train(dataset));
+                    Check.True(refused.Message.Contains("cannot train together"), refused.Message);
+                }
             }
         }
 

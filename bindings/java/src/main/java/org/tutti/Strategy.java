@@ -51,7 +51,8 @@ public final class Strategy extends NativeObject {
     }
 
     /** Several processes, each with the same strategy but for its number: P workers with k devices each give the
-     * weights that one process gives with P * k. See tutti/strategy.h for what all must have in common.
+     * weights that one process gives with P * k. See tutti/strategy.h for what all must have in common. Workers may
+     * have devices of several backends, and others than each other; these predict and evaluate, and do not train.
      *
      * @param context whose devices; null = the default context
      * @param options who the workers are

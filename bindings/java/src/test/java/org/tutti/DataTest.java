@@ -406,10 +406,17 @@ public class DataTest {
             assertEquals(List.of("cpu:0", "cpu:1", "reference:0", "reference:1"), context.devices());
             assertEquals(List.of("reference:1", "cpu:0"), mixed.devices());
             assertEquals(context.devices(), all.devices());
+            // Workers on them are told that they do not train before they wait for others.
             ClusterOptions cluster = new ClusterOptions().workers("a.invalid:1,b.invalid:1").worker(1);
-            TuttiException refused = Toy.failure(() -> Strategy.multiWorker(context, cluster));
-            assertEquals(Code.FAILED_PRECONDITION, refused.code());
-            assertTrue(refused.getMessage(), refused.getMessage().contains("cannot train together"));
+            try (Strategy workers = Strategy.multiWorker(context, cluster);
+                 Estimator estimator = new Estimator(context, Toy::model, workers, null);
+                 Dataset dataset = Toy.pipeline(context).batch(Toy.BATCH).build()) {
+                assertEquals(8, workers.replicaCount());
+                assertEquals(context.devices(), workers.devices());
+                TuttiException refused = Toy.failure(() -> estimator.train(dataset));
+                assertEquals(Code.FAILED_PRECONDITION, refused.code());
+                assertTrue(refused.getMessage(), refused.getMessage().contains("cannot train together"));
+            }
         }
     }
 
