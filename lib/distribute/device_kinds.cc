@@ -25,4 +25,9 @@ base::Status check_level(backend::Level level, const DeviceKinds &kinds, std::sp
                                 " round differently: set fast or repeatable, or give devices of one kind");
 }
 
+std::string rounding_of(const backend::Device &device, backend::Level level) {
+  const std::string &backend = device.backend().name();
+  return level == backend::Level::invariant ? base::concat(backend, " ", device.description().kind) : backend;
+}
+
 }  // namespace tutti::impl::distribute

@@ -6,6 +6,7 @@
 #define TUTTI_DISTRIBUTE_DEVICE_KINDS_H_
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/backend.h"
@@ -24,6 +25,9 @@ DeviceKinds kinds_of(std::span<const backend::DeviceRef> devices);
 
 /// INVALID_ARGUMENT for level invariant on devices of several kinds, which round differently.
 base::Status check_level(backend::Level level, const DeviceKinds &kinds, std::span<const backend::DeviceRef> devices);
+
+/// What devices have in common that round alike, for workers to compare: the backend, and at level invariant the kind.
+std::string rounding_of(const backend::Device &device, backend::Level level);
 
 }  // namespace tutti::impl::distribute
 

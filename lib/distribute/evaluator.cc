@@ -153,6 +153,7 @@ Result<EvaluationRounds> EvaluatorSession::meet(const checkpoint::WeightVersion 
   WorkerState state{.act = "evaluates", .step = weights.step()};
   if (strategy_->workers().count > 1) {
     TUTTI_ASSIGN(state.weights, checksum_of(weights, model_, false));
+    if (options_.level == backend::Level::invariant) state.devices = rounding_of(*devices_.front(), options_.level);
     state.settings = base::concat("evaluate ", max_batches, " ", strategy_->input_pipeline().count, " ",
                                   static_cast<int32_t>(options_.level), " ", static_cast<int32_t>(options_.precision));
     for (const backend::StateEntry *sum : sums_)

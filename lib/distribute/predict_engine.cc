@@ -475,8 +475,9 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   std::unique_ptr<PredictStream> own = std::make_unique<Stream>(std::move(self), version, std::move(iterator),
                                                                 std::move(input), cancel, static_cast<size_t>(depth));
   if (strategy_->workers().count == 1) return own;
-  return join_workers(*strategy_, options_, {.step = version->step, .weights = version->checksum}, outputs_,
-                      {std::move(own), turns, cancel});
+  WorkerState state{.act = "predicts", .step = version->step, .weights = version->checksum};
+  if (options_.level == backend::Level::invariant) state.devices = rounding_of(*devices_.front(), options_.level);
+  return join_workers(*strategy_, options_, std::move(state), outputs_, {std::move(own), turns, cancel});
 }
 
 Result<base::Json> Engine::plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) {

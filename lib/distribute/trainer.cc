@@ -8,6 +8,7 @@
 #include <map>
 #include <new>
 
+#include "distribute/device_kinds.h"
 #include "distribute/initial_values.h"
 #include "distribute/replica_set.h"
 #include "distribute/train_programs.h"
@@ -502,7 +503,11 @@ Status TrainerSession::check_workers(std::string_view settings, const base::Canc
   for (size_t r = 0; r < replicas_->size(); ++r)
     groups.push_back(&replicas_->replica(r).group());
   return check_same_state(groups, strategy_->workers(), setup_->parts,
-                          {.step = step_, .weights = weights, .settings = std::string(settings)}, cancel);
+                          {.step = step_,
+                           .weights = weights,
+                           .settings = std::string(settings),
+                           .devices = rounding_of(*setup_->devices.front(), options_.level)},
+                          cancel);
 }
 
 std::vector<NamedNumber> TrainerSession::report() const {

@@ -20,6 +20,7 @@ enum Word : size_t {
   word_weights_high,
   word_weights_low,
   word_settings,
+  word_devices,
   word_count
 };
 
@@ -51,6 +52,12 @@ Status exchange(std::span<collective::Group *const> groups, int32_t parts, std::
 }
 
 Status differs(std::string_view act, int32_t worker, const int64_t *first, const int64_t *other) {
+  if (other[word_devices] != first[word_devices]) {
+    return base::failed_precondition("worker ", worker, " ", act,
+                                     " on devices that round otherwise than those of worker 0: training needs devices ",
+                                     "of one backend on all workers, level invariant those of one kind")
+        .with_detail("worker", std::to_string(worker));
+  }
   const int64_t step = joined(first[word_step_high], first[word_step_low]);
   const int64_t other_step = joined(other[word_step_high], other[word_step_low]);
   std::string what = "other weights or optimizer slots";
@@ -87,6 +94,7 @@ Status check_same_state(std::span<collective::Group *const> groups, const Worker
   mine[word_weights_high] = high_half(own.weights);
   mine[word_weights_low] = low_half(own.weights);
   mine[word_settings] = low_half(base::fnv1a64(own.settings));
+  mine[word_devices] = own.devices.empty() ? 0 : low_half(base::fnv1a64(own.devices));
   for (collective::Group *group : groups)
     group->set_cancel(cancel);
   const Status exchanged = exchange(groups, parts, words);

@@ -24,6 +24,7 @@ struct WorkerState {
   int64_t step = 0;
   uint64_t weights = 0;       ///< checksum_of()
   std::string settings = {};  ///< of the run, in any form that is the same for equal ones
+  std::string devices = {};   ///< rounding_of(), where those of all workers must round alike; else empty
 };
 
 /// Of names, dtypes, shapes and bytes of all weights, and slots if they are wanted, in whatever order. Statistics that

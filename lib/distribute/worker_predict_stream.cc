@@ -286,7 +286,6 @@ std::shared_ptr<InputTurns> input_turns(const Strategy &strategy) {
 Result<std::unique_ptr<PredictStream>> join_workers(const Strategy &strategy, const PredictOptions &options,
                                                     WorkerState state, const std::vector<OutputSpec> &outputs,
                                                     OwnStream own) {
-  state.act = "predicts";
   state.settings =
       base::concat("predict ", static_cast<int32_t>(options.worker_rows), " ", strategy.input_pipeline().count, " ",
                    static_cast<int32_t>(options.level), " ", static_cast<int32_t>(options.precision));

@@ -361,6 +361,12 @@ static void check_refused(const char *scenario, const char *expected) {
 
 static void test_training_is_refused(void **) {
   check_refused("train", "cannot train together");
+  check_refused("train:one_backend", "worker 1 begins on devices that round otherwise than those of worker 0");
+}
+
+static void test_level_invariant_is_for_devices_of_one_kind(void **) {
+  check_refused("invariant:predict", "worker 1 predicts on devices that round otherwise");
+  check_refused("invariant:evaluate", "worker 1 evaluates on devices that round otherwise");
 }
 
 }  // namespace tutti::testing
@@ -374,6 +380,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_worker_killed_while_a_device_computes_is_named),
     cmocka_unit_test(tutti::testing::test_a_device_that_fails_ends_the_call_of_all),
     cmocka_unit_test(tutti::testing::test_training_is_refused),
+    cmocka_unit_test(tutti::testing::test_level_invariant_is_for_devices_of_one_kind),
 };
 
 int main(int count, char **arguments) {
