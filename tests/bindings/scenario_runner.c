@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scenario_runner FILE: does what the scenarios say and prints them with their results (scenarios.txt). */
+ * scenario_runner FILE: does what the scenarios say and prints them with their results (scenarios.txt, workers.txt). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "scenario.h"
 #include "scenario_models.h"
 #include "scenario_pipelines.h"
-
-enum { MAXIMUM_WORDS = 32, MAXIMUM_LINE = 4096 };
-
-/* What the lines so far have set up. */
-struct scenario {
-  tutti_context *context;
-  tutti_strategy *strategy;
-  tutti_options *run;
-  tutti_tensor *x, *y;
-  tutti_model_fn model;
-  char pipeline[MAXIMUM_LINE];
-  tutti_dataset *training;
-  tutti_estimator *estimator;
-  char folder[64]; /* a temporary one that ends with the scenario; empty before it is needed */
-};
+#include "scenario_workers.h"
 
 struct words {
   char *at[MAXIMUM_WORDS];
@@ -67,18 +54,22 @@ static void forget(struct scenario *s) {
   memset(s, 0, sizeof *s);
 }
 
-static int32_t use_devices(struct scenario *s, int64_t count, tutti_error **err) {
+int32_t scenario_use_context(struct scenario *s, int64_t devices, tutti_error **err) {
   tutti_strategy_unref(s->strategy), tutti_context_unref(s->context);
   s->strategy = NULL, s->context = NULL;
   tutti_options *options = NULL;
   int32_t code = tutti_options_create("context", &options, err);
   if (code != TUTTI_OK) return code;
   tutti_options_set_string(options, "backend", "reference");
-  tutti_options_set_i64(options, "logical_devices", count);
+  tutti_options_set_i64(options, "logical_devices", devices);
   code = tutti_context_create(options, &s->context, err);
   tutti_options_unref(options);
-  if (code == TUTTI_OK) code = tutti_strategy_create_mirrored(s->context, NULL, 0, &s->strategy, err);
   return code;
+}
+
+static int32_t use_devices(struct scenario *s, int64_t count, tutti_error **err) {
+  int32_t code = scenario_use_context(s, count, err);
+  return code == TUTTI_OK ? tutti_strategy_create_mirrored(s->context, NULL, 0, &s->strategy, err) : code;
 }
 
 static int32_t begin(struct scenario *s, tutti_error **err) {
@@ -98,10 +89,22 @@ static void set_option(struct scenario *s, const struct words *words) {
   }
 }
 
-/* Transforms until the end of the words; each takes its own. */
-static void add_transforms(tutti_pipeline *pipeline, const struct words *words) {
+static void set_fault(struct scenario *s, const struct words *words) {
+  s->fault.worker = integer_at(words, 1);
+  s->fault.step = integer_at(words, 2);
+  snprintf(s->fault.kind, sizeof s->fault.kind, "%s", words->count > 3 ? words->at[3] : "");
+}
+
+/* Transforms until the end of the words; each takes its own. Batches of a part of the data are of that of the size. */
+static void add_transforms(tutti_pipeline *pipeline, const struct words *words, const tutti_strategy *strategy) {
+  int64_t parts = 1;
   for (int i = 1; i < words->count; i++) {
     const char *name = words->at[i];
+    if (strcmp(name, "shard") == 0) {
+      parts = tutti_strategy_get_input_pipeline_count(strategy);
+      tutti_pipeline_shard(pipeline, parts, tutti_strategy_get_input_pipeline_id(strategy));
+      continue;
+    }
     if (strcmp(name, "repeat") == 0) {
       tutti_pipeline_repeat(pipeline, NULL);
       continue;
@@ -110,12 +113,11 @@ static void add_transforms(tutti_pipeline *pipeline, const struct words *words) 
     if (strcmp(name, "shuffle") == 0) tutti_pipeline_shuffle(pipeline, count, NULL);
     if (strcmp(name, "take") == 0) tutti_pipeline_take(pipeline, count);
     if (strcmp(name, "skip") == 0) tutti_pipeline_skip(pipeline, count);
-    if (strcmp(name, "batch") == 0) tutti_pipeline_batch(pipeline, count, NULL);
+    if (strcmp(name, "batch") == 0) tutti_pipeline_batch(pipeline, count < parts ? count : count / parts, NULL);
   }
 }
 
-/* The data with some transforms. */
-static int32_t make_dataset(struct scenario *s, const char *transforms, tutti_dataset **out, tutti_error **err) {
+int32_t scenario_dataset(struct scenario *s, const char *transforms, tutti_dataset **out, tutti_error **err) {
   char line[MAXIMUM_LINE];
   snprintf(line, sizeof line, "%s", transforms);
   struct words words = split(line);
@@ -124,32 +126,40 @@ static int32_t make_dataset(struct scenario *s, const char *transforms, tutti_da
   if (code != TUTTI_OK) return code;
   tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, s->x);
   tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, s->y);
-  add_transforms(pipeline, &words);
+  add_transforms(pipeline, &words, s->strategy);
   code = tutti_pipeline_build(pipeline, out, err);
   tutti_pipeline_unref(pipeline);
   return code;
 }
 
-static int32_t need_estimator(struct scenario *s, tutti_error **err) {
+int32_t scenario_need_estimator(struct scenario *s, tutti_error **err) {
   int32_t code = TUTTI_OK;
-  if (s->training == NULL) code = make_dataset(s, s->pipeline, &s->training, err);
+  if (s->training == NULL) code = scenario_dataset(s, s->pipeline, &s->training, err);
   if (code != TUTTI_OK || s->estimator != NULL) return code;
   return tutti_estimator_create(s->context, s->model, NULL, NULL, s->strategy, s->run, &s->estimator, err);
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
+static int32_t make_fault(struct scenario *s, tutti_hooks **out, tutti_error **err) {
+  if (s->fault.kind[0] == 0) return TUTTI_OK;
+  int32_t code = tutti_hooks_create(out, err);
+  return code == TUTTI_OK ? tutti_hooks_add(*out, scenario_fault, s, NULL, 1, err) : code;
+}
+
 static int32_t train(struct scenario *s, int64_t steps, tutti_error **err) {
   tutti_options *options = NULL;
+  tutti_hooks *hooks = NULL;
   tutti_result *result = NULL;
-  int32_t code = need_estimator(s, err);
+  int32_t code = scenario_need_estimator(s, err);
   if (code == TUTTI_OK) code = tutti_options_create("train", &options, err);
   if (code == TUTTI_OK) tutti_options_set_i64(options, "steps", steps);
-  if (code == TUTTI_OK) code = tutti_estimator_train(s->estimator, s->training, options, NULL, NULL, &result, err);
+  if (code == TUTTI_OK) code = make_fault(s, &hooks, err);
+  if (code == TUTTI_OK) code = tutti_estimator_train(s->estimator, s->training, options, hooks, NULL, &result, err);
   if (code == TUTTI_OK) {
     printf("= step %" PRId64 " loss %.5f\n", tutti_result_get_step(result), tutti_result_get_loss(result));
   }
-  tutti_result_unref(result), tutti_options_unref(options);
+  tutti_result_unref(result), tutti_hooks_unref(hooks), tutti_options_unref(options);
   return code;
 }
 
@@ -159,11 +169,11 @@ static int compare_names(const void *a, const void *b) {
 
 static int32_t evaluate(struct scenario *s, int64_t batch, tutti_error **err) {
   char transforms[64];
-  snprintf(transforms, sizeof transforms, "pipeline batch %" PRId64, batch);
+  snprintf(transforms, sizeof transforms, "pipeline %sbatch %" PRId64, s->has_own_input ? "shard " : "", batch);
   tutti_dataset *dataset = NULL;
   tutti_result *result = NULL;
-  int32_t code = need_estimator(s, err);
-  if (code == TUTTI_OK) code = make_dataset(s, transforms, &dataset, err);
+  int32_t code = scenario_need_estimator(s, err);
+  if (code == TUTTI_OK) code = scenario_dataset(s, transforms, &dataset, err);
   if (code == TUTTI_OK) code = tutti_estimator_evaluate(s->estimator, dataset, 0, NULL, &result, err);
   if (code == TUTTI_OK) {
     printf("= loss %.5f\n", tutti_result_get_loss(result));
@@ -179,7 +189,7 @@ static int32_t evaluate(struct scenario *s, int64_t batch, tutti_error **err) {
   return code;
 }
 
-static void print_row(const tutti_tensor *tensor, int64_t row) {
+void scenario_print_row(const tutti_tensor *tensor, int64_t row) {
   int64_t width = tutti_tensor_get_rank(tensor) > 1 ? tutti_tensor_get_dim(tensor, 1) : 1;
   for (int64_t i = row * width; i < (row + 1) * width; i++) {
     if (tutti_tensor_get_dtype(tensor) == TUTTI_DTYPE_I64) {
@@ -191,26 +201,33 @@ static void print_row(const tutti_tensor *tensor, int64_t row) {
   printf("\n");
 }
 
+int64_t scenario_output_names(tutti_batch *batch, const char **names) {
+  int64_t count = tutti_batch_get_output_count(batch);
+  if (count > MAXIMUM_NAMES) count = MAXIMUM_NAMES;
+  for (int64_t i = 0; i < count; i++)
+    names[i] = tutti_batch_get_output_name(batch, i);
+  qsort(names, (size_t)count, sizeof *names, compare_names);
+  return count;
+}
+
 static int32_t predict(struct scenario *s, int64_t rows, tutti_error **err) {
   char transforms[64];
-  snprintf(transforms, sizeof transforms, "pipeline take %" PRId64 " batch 3", rows);
+  snprintf(transforms, sizeof transforms, "pipeline take %" PRId64 " %sbatch 3", rows,
+           s->has_own_input ? "shard " : "");
   tutti_dataset *dataset = NULL;
   tutti_predictor *predictor = NULL;
   tutti_batch *batch = NULL;
-  int32_t code = need_estimator(s, err);
-  if (code == TUTTI_OK) code = make_dataset(s, transforms, &dataset, err);
+  int32_t code = scenario_need_estimator(s, err);
+  if (code == TUTTI_OK) code = scenario_dataset(s, transforms, &dataset, err);
   if (code == TUTTI_OK) code = tutti_predictor_from_estimator(s->estimator, NULL, &predictor, err);
   if (code == TUTTI_OK) code = tutti_predictor_run_all(predictor, dataset, NULL, &batch, err);
   if (code == TUTTI_OK) {
-    const char *names[16];
-    int64_t count = tutti_batch_get_output_count(batch);
-    for (int64_t i = 0; i < count && i < 16; i++)
-      names[i] = tutti_batch_get_output_name(batch, i);
-    qsort(names, (size_t)count, sizeof *names, compare_names);
+    const char *names[MAXIMUM_NAMES];
+    const int64_t count = scenario_output_names(batch, names);
     for (int64_t i = 0; i < count; i++) {
       for (int64_t row = 0; row < tutti_batch_get_row_count(batch); row++) {
         printf("= %s", names[i]);
-        print_row(tutti_batch_get_output(batch, names[i]), row);
+        scenario_print_row(tutti_batch_get_output(batch, names[i]), row);
       }
     }
   }
@@ -220,7 +237,7 @@ static int32_t predict(struct scenario *s, int64_t rows, tutti_error **err) {
 
 static int32_t print_variable(struct scenario *s, const char *name, tutti_error **err) {
   tutti_tensor *tensor = NULL;
-  int32_t code = need_estimator(s, err);
+  int32_t code = scenario_need_estimator(s, err);
   if (code == TUTTI_OK) code = tutti_estimator_read_variable(s->estimator, name, &tensor, err);
   if (code != TUTTI_OK) return code;
   double sum = 0;
@@ -251,7 +268,7 @@ static int32_t save(struct scenario *s, tutti_error **err) {
 
 static int32_t restore(struct scenario *s, tutti_error **err) {
   forget_estimator(s);
-  int32_t code = need_estimator(s, err);
+  int32_t code = scenario_need_estimator(s, err);
   if (code == TUTTI_OK) printf("= step %" PRId64 "\n", tutti_estimator_get_global_step(s->estimator));
   return code;
 }
@@ -307,6 +324,9 @@ static int32_t prepare(struct scenario *s, const char *line, const struct words 
   const char *command = words->at[0];
   if (strcmp(command, "scenario") == 0) return begin(s, err);
   if (strcmp(command, "devices") == 0) return use_devices(s, integer_at(words, 1), err);
+  if (strcmp(command, "workers") == 0)
+    return scenario_use_workers(s, integer_at(words, 1), integer_at(words, 2), words->count > 3, err);
+  if (strcmp(command, "fault") == 0) set_fault(s, words);
   if (strcmp(command, "data") == 0) {
     return scenario_data(integer_at(words, 1), integer_at(words, 2), integer_at(words, 3),
                          (uint32_t)integer_at(words, 4), &s->x, &s->y, err);
@@ -324,6 +344,11 @@ static int32_t show(struct scenario *s, const struct words *words, tutti_error *
   if (strcmp(command, "evaluate") == 0) return evaluate(s, integer_at(words, 1), err);
   if (strcmp(command, "predict") == 0) return predict(s, integer_at(words, 1), err);
   if (strcmp(command, "variable") == 0) return print_variable(s, name, err);
+  if (strcmp(command, "cluster") == 0) return scenario_print_cluster(s);
+  if (strcmp(command, "predict_own") == 0) return scenario_predict_own(s, integer_at(words, 1), err);
+  if (strcmp(command, "checksum") == 0) return scenario_print_checksum(s, name, err);
+  if (strcmp(command, "leave") == 0)
+    return scenario_leave(s, integer_at(words, 1), integer_at(words, 2), integer_at(words, 3), err);
   if (strcmp(command, "save") == 0) return save(s, err);
   if (strcmp(command, "restore") == 0) return restore(s, err);
   if (strcmp(command, "read") == 0) return read_pipeline(s, name, integer_at(words, 2), err);
@@ -347,6 +372,7 @@ int main(int argc, char **argv) {
     snprintf(copy, sizeof copy, "%s", line);
     struct words words = split(copy);
     if (line[0] == '#' || words.count == 0) continue;
+    fflush(stdout); /* of a process that is killed, too */
     tutti_error *err = NULL;
     int32_t code = prepare(&s, line, &words, &err);
     if (code == TUTTI_OK) code = show(&s, &words, &err);
