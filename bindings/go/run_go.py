@@ -5,6 +5,7 @@
 usage: run_go.py vet|test|race BUILD_FOLDER
        run_go.py example BUILD_FOLDER NAME             builds a program of examples/go and runs it as a test
        run_go.py installed BUILD_FOLDER                installs into a folder, and builds hello outside the tree against that
+       run_go.py scenario_program BUILD_FOLDER FOLDER  makes a program that does scenarios as a worker; prints its path
        run_go.py run BUILD_FOLDER GO_ARGUMENT...      any other command, such as: run build/test test -run Feed ./...
 
 Nothing is downloaded. Without Go >= 1.19 it says so and ends with status 77.
@@ -87,14 +88,25 @@ def installed(build):
                               check=False).returncode
 
 
+def scenario_program(build, folder):
+    """The program of the tests, behind a script that tells where the library is."""
+    program, script = os.path.join(folder, 'go_tests'), os.path.join(folder, 'go_scenarios')
+    subprocess.run(['go', 'test', '-c', '-o', program, '.'], cwd=HERE, env=environment(build), check=True, stdout=subprocess.DEVNULL)
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(f"#!/bin/sh\nLD_LIBRARY_PATH='{os.path.join(build, 'lib')}' exec '{program}' scenarios \"$@\"\n")
+    os.chmod(script, 0o755)
+    print(script)
+    return 0
+
+
 def main(what, build, *more):
     reason = missing(what)
     if reason:
         print('skipped:', reason)
         return SKIPPED
     build = os.path.abspath(build)
-    if what == 'installed':
-        return installed(build)
+    if what in ('installed', 'scenario_program'):
+        return {'installed': installed, 'scenario_program': scenario_program}[what](build, *more)
     folder = EXAMPLES if what == 'example' else HERE
     for command in commands(what, build, more):
         done = subprocess.run(command, cwd=folder, env=environment(build), stdout=subprocess.PIPE, text=True, check=False)

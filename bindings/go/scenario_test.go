@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sort"
@@ -15,83 +16,6 @@ import (
 )
 
 // The scenarios that each language does alike: tests/bindings/scenarios.txt says what the lines mean.
-
-var scenarioModels = map[string]ModelFunc{
-	"classifier": scenarioClassifier, "regression": scenarioRegression,
-	"averages": scenarioAverages, "images": scenarioImages,
-	"wrong": func(g *Graph, mode Mode) error {
-		x := g.GetFeature("x")
-		g.SetLoss(g.Matmul(x, x))
-		return nil
-	},
-	"failing": func(g *Graph, mode Mode) error {
-		return &Error{Code: Unavailable, Message: "the model is at lunch"}
-	},
-}
-
-func scenarioClassifier(g *Graph, mode Mode) error {
-	hidden := g.LayerDense(g.GetFeature("x"), 8, LayerDenseOptions{Activation: LayerDenseActivationRelu})
-	logits := g.LayerDense(g.LayerDropout(hidden, 0.25), 3)
-	g.SetOutput("class", g.Argmax(logits))
-	g.SetOutput("probability", g.Softmax(logits))
-	if mode != ModePredict {
-		y := g.GetLabel("y")
-		g.MetricAccuracy("accuracy", logits, y)
-		g.MetricTopKAccuracy("top_2", logits, y, 2)
-		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y))
-		g.OptimizerAdam(g.ScheduleConstant(0.01))
-	}
-	return nil
-}
-
-func scenarioRegression(g *Graph, mode Mode) error {
-	x := g.GetFeature("x")
-	var line Value
-	g.Scope("line", func() {
-		dims := []int64{g.Dims(x)[1], 1}
-		line = g.Matmul(x, g.Variable("slope", Float32, dims, VariableOptions{Initializer: "zeros"}))
-	})
-	g.SetOutput("y", line)
-	if mode != ModePredict {
-		target := g.Reshape(g.Cast(g.GetLabel("y"), Float32), []int64{DimBatch, 1})
-		g.MetricMean("target", target)
-		g.SetLoss(g.LossMeanSquaredError(line, target))
-		rate := g.ScheduleExponential(0.05, 0.5, 4, ScheduleExponentialOptions{Staircase: true})
-		g.OptimizerSgd(rate, OptimizerSgdOptions{Momentum: 0.9, Nesterov: true})
-	}
-	return nil
-}
-
-func scenarioAverages(g *Graph, mode Mode) error {
-	x := g.GetFeature("x")
-	dims := []int64{g.Dims(x)[1], 1}
-	line := g.Matmul(x, g.Variable("line/slope", Float32, dims, VariableOptions{Initializer: "zeros"}))
-	g.SetOutput("y", line)
-	if mode != ModePredict {
-		target := g.Reshape(g.Cast(g.GetLabel("y"), Float32), []int64{DimBatch, 1})
-		g.SetLoss(g.LossMeanSquaredError(line, target))
-		g.OptimizerSgd(g.ScheduleConstant(0.5), OptimizerSgdOptions{
-			ClipValue: 0.2, ClipNorm: 0.3, AverageDecay: 0.8, AverageRamp: true, AverageStart: 1})
-	}
-	return nil
-}
-
-func scenarioImages(g *Graph, mode Mode) error {
-	momentum, decay := 0.5, 0.1
-	x := g.Reshape(g.GetFeature("x"), []int64{DimBatch, 6, 6, 1})
-	x = g.LayerConv2d(x, 4, 3, LayerConv2dOptions{UseBias: False})
-	x = g.LayerMaxPool2d(g.Relu(g.LayerBatchNorm(x, LayerBatchNormOptions{Momentum: &momentum})), 2)
-	logits := g.LayerDense(g.LayerFlatten(x), 3)
-	g.SetOutput("class", g.Argmax(logits))
-	if mode != ModePredict {
-		y := g.GetLabel("y")
-		g.MetricAccuracy("accuracy", logits, y)
-		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y))
-		g.SetGradientClipNorm(1)
-		g.OptimizerAdamw(g.ScheduleConstant(0.02), OptimizerAdamwOptions{WeightDecay: &decay})
-	}
-	return nil
-}
 
 // scenario is what the lines so far have set up.
 type scenario struct {
@@ -106,12 +30,14 @@ type scenario struct {
 	training        *Dataset
 	estimator       *Estimator
 	temporaryFolder func() string
-	folder          string // of files; empty before the first
-	out             strings.Builder
+	folder          string   // of files; empty before the first
+	input           []string // transforms of all data before the batches
+	fault           fault
+	out             io.Writer
 }
 
 func (s *scenario) print(format string, values ...any) {
-	fmt.Fprintf(&s.out, "= "+format+"\n", values...)
+	fmt.Fprintf(s.out, "= "+format+"\n", values...)
 }
 
 func (s *scenario) forgetEstimator() {
@@ -130,11 +56,22 @@ func (s *scenario) forget() {
 		s.strategy.Close()
 		s.context.Close()
 	}
-	s.run, s.context, s.strategy, s.folder = RunOptions{}, nil, nil, ""
+	s.run, s.context, s.strategy, s.folder, s.input, s.fault = RunOptions{}, nil, nil, "", nil, fault{}
+}
+
+// useContext makes a context in place of the former and its strategy.
+func (s *scenario) useContext(devices int64) (err error) {
+	if s.strategy != nil {
+		s.strategy.Close()
+		s.context.Close()
+		s.strategy = nil
+	}
+	s.context, err = NewContext(ContextOptions{Backend: "reference", LogicalDevices: devices})
+	return err
 }
 
 func (s *scenario) useDevices(count int64) (err error) {
-	if s.context, err = NewContext(ContextOptions{Backend: "reference", LogicalDevices: count}); err != nil {
+	if err := s.useContext(count); err != nil {
 		return err
 	}
 	s.strategy, err = Mirrored(s.context)
@@ -156,6 +93,8 @@ func (s *scenario) setOption(key, value string) {
 		s.run.AllReduce = AllReduce(value)
 	case "raw_weights":
 		s.run.RawWeights = number != 0
+	case "collective_timeout_ms":
+		s.run.CollectiveTimeoutMs = number
 	}
 }
 
@@ -178,10 +117,16 @@ func (s *scenario) dataset(transforms ...string) (*Dataset, error) {
 	p := NewPipeline(s.context)
 	AddSlices(p, "x", Feature, s.x, s.rows, s.columns)
 	AddSlices(p, "y", Label, s.y)
+	parts := int64(1)
 	for i := 0; i < len(transforms); i++ {
 		name := transforms[i]
 		if name == "repeat" {
 			p.Repeat()
+			continue
+		}
+		if name == "shard" { // batches of a part of the data are of a part of the size
+			parts = s.strategy.InputPipelineCount()
+			p.Shard(parts, s.strategy.InputPipelineID())
 			continue
 		}
 		i++
@@ -194,6 +139,9 @@ func (s *scenario) dataset(transforms ...string) (*Dataset, error) {
 		case "skip":
 			p.Skip(count)
 		case "batch":
+			if count >= parts {
+				count /= parts
+			}
 			p.Batch(count)
 		}
 	}
@@ -217,7 +165,7 @@ func (s *scenario) train(steps int64) error {
 	if err := s.needEstimator(); err != nil {
 		return err
 	}
-	result, err := s.estimator.Train(background, s.training, TrainOptions{Steps: steps})
+	result, err := s.estimator.Train(background, s.training, TrainOptions{Steps: steps}, s.hooks()...)
 	if err == nil {
 		s.print("step %d loss %.5f", result.Step, result.Loss)
 	}
@@ -228,7 +176,7 @@ func (s *scenario) evaluate(batch string) error {
 	if err := s.needEstimator(); err != nil {
 		return err
 	}
-	dataset, err := s.dataset("batch", batch)
+	dataset, err := s.dataset(append(s.input, "batch", batch)...)
 	if err != nil {
 		return err
 	}
@@ -258,7 +206,7 @@ func (s *scenario) predict(rows string) error {
 	if err := s.needEstimator(); err != nil {
 		return err
 	}
-	dataset, err := s.dataset("take", rows, "batch", "3")
+	dataset, err := s.dataset(append(append([]string{"take", rows}, s.input...), "batch", "3")...)
 	if err != nil {
 		return err
 	}
@@ -284,22 +232,31 @@ func (s *scenario) predict(rows string) error {
 }
 
 func (s *scenario) printRows(batch *Batch, name string) error {
+	rows, err := rowTexts(batch, name)
+	for _, row := range rows {
+		s.print("%s%s", name, row)
+	}
+	return err
+}
+
+// rowTexts are the numbers of each row of an output, a blank before each.
+func rowTexts(batch *Batch, name string) (rows []string, err error) {
 	if classes, err := Output[int64](batch, name); err == nil {
 		for _, class := range classes {
-			s.print("%s %d", name, class)
+			rows = append(rows, fmt.Sprintf(" %d", class))
 		}
-		return nil
+		return rows, nil
 	}
 	values, err := Output[float32](batch, name)
 	width := len(values) / int(batch.Rows())
 	for i := 0; i < len(values); i += width {
-		line := name
+		row := ""
 		for _, value := range values[i : i+width] {
-			line += fmt.Sprintf(" %.5f", value)
+			row += fmt.Sprintf(" %.5f", value)
 		}
-		s.print("%s", line)
+		rows = append(rows, row)
 	}
-	return err
+	return rows, err
 }
 
 func (s *scenario) variable(name string) error {
@@ -383,6 +340,18 @@ func (s *scenario) do(words []string) error {
 	case "run":
 		s.forgetEstimator()
 		s.setOption(words[1], words[2])
+	case "workers":
+		return s.useWorkers(number(2), len(words) > 3)
+	case "fault":
+		s.fault = fault{number(1), number(2), words[3]}
+	case "cluster":
+		s.printCluster()
+	case "predict_own":
+		return s.predictOwn(words[1])
+	case "checksum":
+		return s.checksum(words[1])
+	case "leave":
+		return s.leave(number(1), number(2), words[3])
 	case "train":
 		return s.train(number(1))
 	case "evaluate":
@@ -449,6 +418,23 @@ func (s *scenario) read(name string, seed int64) error {
 	return readElements(dataset, seed, func(line string) { s.print("%s", line) })
 }
 
+// runLines does what the lines say and prints them with their results, but for results that they have.
+func (s *scenario) runLines(lines string) {
+	for _, line := range strings.SplitAfter(lines, "\n") {
+		if strings.HasPrefix(line, "=") {
+			continue
+		}
+		fmt.Fprint(s.out, line)
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		if err := s.do(words); err != nil {
+			s.printFailure(err)
+		}
+	}
+}
+
 func TestScenariosAreThoseOfC(t *testing.T) {
 	paths := os.Getenv("TUTTI_SCENARIOS")
 	if paths == "" {
@@ -465,22 +451,11 @@ func runScenarios(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scenario{temporaryFolder: t.TempDir}
+	var out strings.Builder
+	s := &scenario{temporaryFolder: t.TempDir, out: &out}
 	defer s.forget()
-	for _, line := range strings.SplitAfter(string(wanted), "\n") {
-		if strings.HasPrefix(line, "=") {
-			continue
-		}
-		s.out.WriteString(line)
-		words := strings.Fields(line)
-		if len(words) == 0 || words[0] == "#" {
-			continue
-		}
-		if err := s.do(words); err != nil {
-			s.printFailure(err)
-		}
-	}
-	got, lines := strings.Split(s.out.String(), "\n"), strings.Split(string(wanted), "\n")
+	s.runLines(string(wanted))
+	got, lines := strings.Split(out.String(), "\n"), strings.Split(string(wanted), "\n")
 	for i := 0; i < len(got) || i < len(lines); i++ {
 		if i >= len(got) || i >= len(lines) || got[i] != lines[i] {
 			t.Fatalf("line %d: not\n%s\nbut\n%s", i+1, strings.Join(lines[i:], "\n"), strings.Join(got[i:], "\n"))
