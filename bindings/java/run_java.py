@@ -7,6 +7,7 @@ usage: run_java.py class_path                                   where JUnit 4 is
        run_java.py checked BUILD_FOLDER JAVA_HOME [CLASS...]    under -Xcheck:jni, which must not warn, with little memory
        run_java.py installed BUILD_FOLDER JAVA_HOME             installs into a folder, and runs hello with that
        run_java.py example BUILD_FOLDER JAVA_HOME NAME          compiles a program of examples/java, and runs it as a test
+       run_java.py scenario_program BUILD_FOLDER JAVA_HOME FOLDER   makes a program that does scenarios as a worker; prints its path
        run_java.py measure BUILD_FOLDER JAVA_HOME              prints what calls cost
 """
 import glob
@@ -114,6 +115,13 @@ def installed(build, java_home):
         return 0
 
 
+def scenario_program(build, java_home, folder):
+    output = output_of(build)
+    path = ':'.join([os.path.join(output, 'tutti.jar'), os.path.join(output, 'tutti-tests.jar'), class_path()])
+    print(launcher(folder, java_home, ['-Xmx128m', '-ea', '-Djava.library.path=' + output, '-cp', path], 'org.tutti.ScenarioWorker'))
+    return 0
+
+
 def measure(build, java_home):
     folder = output_of(build)
     path = ':'.join(os.path.join(folder, name) for name in ('tutti.jar', 'tutti-tests.jar')) + ':' + class_path()
@@ -129,7 +137,8 @@ def main(what, *arguments):
     build = os.path.abspath(build)
     if what in ('test', 'checked'):
         return run_tests(build, java_home, CHECKS if what == 'checked' else PLAIN, more)
-    return {'installed': installed, 'example': example, 'measure': measure}[what](build, java_home, *more)
+    functions = {'installed': installed, 'example': example, 'scenario_program': scenario_program, 'measure': measure}
+    return functions[what](build, java_home, *more)
 
 
 if __name__ == '__main__':
