@@ -8,6 +8,7 @@ usage: run_csharp.py test BUILD_FOLDER CLASS [METHOD]      the tests of a class
        run_csharp.py readme BUILD_FOLDER                   compiles and runs the program of README.md
        run_csharp.py example BUILD_FOLDER NAME             compiles a program of examples/csharp and runs it as a test
        run_csharp.py installed BUILD_FOLDER                installs into a folder, and compiles hello outside the tree against that
+       run_csharp.py scenario_program BUILD_FOLDER FOLDER  makes a program that does scenarios as a worker; prints its path
        run_csharp.py measure BUILD_FOLDER                  prints what calls cost
 """
 import glob
@@ -111,9 +112,22 @@ def example(build, name):
     return run_program(os.path.join(EXAMPLES, name), name, folder_of(build), environment(build))
 
 
+def scenario_program(build, folder):
+    """The program of the tests, behind a script that tells where the libraries are."""
+    script, paths = os.path.join(folder, 'csharp_scenarios'), environment(build)
+    program = os.path.join(folder_of(build), 'Tests.exe')
+    exports = ''.join(f"export {name}='{paths[name]}'\n" for name in ('MONO_PATH', 'LD_LIBRARY_PATH'))
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(f"#!/bin/sh\n{exports}exec mono '{program}' scenarios \"$@\"\n")
+    os.chmod(script, 0o755)
+    print(script)
+    return 0
+
+
 def main(what, build, *more):
     build = os.path.abspath(build)
     commands = {'test': run_tests, 'collector': collector, 'missing': missing, 'readme': readme, 'example': example, 'installed': installed,
+                'scenario_program': scenario_program,
                 'measure': lambda folder: run_tests(folder, 'measure')}
     return commands[what](build, *more)
 

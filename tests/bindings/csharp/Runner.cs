@@ -86,6 +86,7 @@ namespace Tutti.Tests
     }
 
     // usage: Tests.exe CLASS [METHOD]      runs the tests of a class; exit status 77 when all were skipped
+    //        Tests.exe scenarios FILE      does scenarios as one of several processes, and prints their results
     internal static class Program
     {
         public static readonly TimeSpan Deadline = TimeSpan.FromSeconds(100);
@@ -102,6 +103,8 @@ namespace Tutti.Tests
                 return Stress.TrainAndLeave();
             if (arguments[0] == "serve")
                 return Maps.Serve();
+            if (arguments[0] == "scenarios")
+                return Scenarios.RunAsWorker(arguments[1]);
             if (arguments[0] == "measure")
                 return Measurements.Run();
             Type tests = Type.GetType("Tutti.Tests." + arguments[0], true);

@@ -8,9 +8,9 @@ using System.Linq;
 namespace Tutti.Tests
 {
     // Does what the scenarios say, and compares what it gives: tests/bindings/scenarios.txt says what the lines mean.
-    internal sealed class Scenarios : IDisposable
+    internal sealed partial class Scenarios : IDisposable
     {
-        private readonly List<string> lines = new List<string>();
+        private readonly Action<string> write;
         private readonly List<string> folders = new List<string>();
         private Context context;
         private Strategy strategy;
@@ -22,6 +22,12 @@ namespace Tutti.Tests
         private Dataset training;
         private Estimator estimator;
         private string files; // their folder; null before the first
+
+        // What is printed is written line by line.
+        private Scenarios(Action<string> write)
+        {
+            this.write = write;
+        }
 
         [Test]
         private static void AreThoseOfC()
@@ -35,11 +41,12 @@ namespace Tutti.Tests
 
         private static void Compare(string[] wanted)
         {
-            using (var scenarios = new Scenarios())
+            var lines = new List<string>();
+            using (var scenarios = new Scenarios(lines.Add))
             {
                 foreach (string line in wanted.Where(line => !line.StartsWith("=", StringComparison.Ordinal)))
                     scenarios.Read(line);
-                Check.Equal(string.Join("\n", wanted), string.Join("\n", scenarios.lines), "scenarios");
+                Check.Equal(string.Join("\n", wanted), string.Join("\n", lines), "scenarios");
             }
         }
 
@@ -52,13 +59,13 @@ namespace Tutti.Tests
 
         private void Read(string line)
         {
-            lines.Add(line);
+            write(line);
             if (line.Length == 0 || line[0] == '#')
                 return;
             string[] words = line.Split(' ');
             try
             {
-                if (!Prepare(words))
+                if (!Prepare(words) && !RunOnWorkers(words))
                     Run(words);
             }
             catch (TuttiException failure)
@@ -69,7 +76,7 @@ namespace Tutti.Tests
 
         private void Print(FormattableString text)
         {
-            lines.Add("= " + text.ToString(CultureInfo.InvariantCulture));
+            write("= " + text.ToString(CultureInfo.InvariantCulture));
         }
 
         private void PrintFailure(TuttiException failure)
@@ -102,13 +109,20 @@ namespace Tutti.Tests
             context?.Dispose();
             run = new RunOptions();
             files = null;
+            input = new string[0];
+            fault = null;
+        }
+
+        private void UseContext(long devices)
+        {
+            strategy?.Dispose();
+            context?.Dispose();
+            context = new Context(new ContextOptions { Backend = "reference", LogicalDevices = devices });
         }
 
         private void UseDevices(long count)
         {
-            strategy?.Dispose();
-            context?.Dispose();
-            context = new Context(new ContextOptions { Backend = "reference", LogicalDevices = count });
+            UseContext(count);
             strategy = Strategy.Mirrored(null, context);
         }
 
@@ -133,6 +147,9 @@ namespace Tutti.Tests
                     break;
                 case "raw_weights":
                     run.RawWeights = Number(value) != 0;
+                    break;
+                case "collective_timeout_ms":
+                    run.CollectiveTimeoutMs = Number(value);
                     break;
                 default:
                     throw new ArgumentException(key);
@@ -162,10 +179,15 @@ namespace Tutti.Tests
         private Dataset MakeDataset(params string[] words)
         {
             Pipeline pipeline = new Pipeline(context).AddSlices("x", Role.Feature, x).AddSlices("y", Role.Label, y);
+            long parts = 1;
             for (int i = 0; i < words.Length; i++)
             {
                 switch (words[i])
                 {
+                    case "shard": // batches of a part of the data are of a part of the size
+                        parts = strategy.InputPipelineCount;
+                        pipeline.Shard(parts, strategy.InputPipelineId);
+                        break;
                     case "repeat":
                         pipeline.Repeat();
                         break;
@@ -179,7 +201,8 @@ namespace Tutti.Tests
                         pipeline.Skip(Number(words[++i]));
                         break;
                     case "batch":
-                        pipeline.Batch(Number(words[++i]));
+                        long count = Number(words[++i]);
+                        pipeline.Batch(count < parts ? count : count / parts);
                         break;
                     default:
                         throw new ArgumentException(words[i]);
@@ -275,14 +298,15 @@ namespace Tutti.Tests
 
         private void Train(long steps)
         {
-            Result result = NeedEstimator().Train(training, new TrainOptions { Steps = steps });
+            Hook[] hooks = { Hook.OnStep(1, HaveFault) };
+            Result result = NeedEstimator().Train(training, new TrainOptions { Steps = steps }, hooks);
             Print($"step {result.Step} loss {result.Loss:F5}");
         }
 
         private void Evaluate(string batch)
         {
             Estimator trained = NeedEstimator();
-            using (Dataset dataset = MakeDataset("batch", batch))
+            using (Dataset dataset = MakeDataset(input.Concat(new[] { "batch", batch }).ToArray()))
             {
                 Result result = trained.Evaluate(dataset);
                 Print($"loss {result.Loss:F5}");
@@ -294,16 +318,20 @@ namespace Tutti.Tests
         private void Predict(string rows)
         {
             Estimator trained = NeedEstimator();
-            using (Dataset dataset = MakeDataset("take", rows, "batch", "3"))
+            using (Dataset dataset = FirstRows(rows))
             using (Predictor predictor = trained.MakePredictor())
             using (Batch batch = predictor.RunAll(dataset))
             {
                 foreach (string name in batch.Names.OrderBy(name => name, StringComparer.Ordinal))
-                    PrintRows(batch, name);
+                {
+                    foreach (string row in RowsOf(batch, name))
+                        Print($"{name} {row}");
+                }
             }
         }
 
-        private void PrintRows(Batch batch, string name)
+        // The numbers of each row.
+        private static string[] RowsOf(Batch batch, string name)
         {
             using (Tensor tensor = batch.GetOutput(name))
             {
@@ -311,8 +339,8 @@ namespace Tutti.Tests
                     ? tensor.ToArray<long>().Select(value => value.ToString(CultureInfo.InvariantCulture)).ToArray()
                     : tensor.ToArray<float>().Select(Digits).ToArray();
                 int width = values.Length / (int)batch.RowCount;
-                for (int i = 0; i < values.Length; i += width)
-                    Print($"{name} {string.Join(" ", values.Skip(i).Take(width))}");
+                return Enumerable.Range(0, (int)batch.RowCount)
+                    .Select(row => string.Join(" ", values.Skip(row * width).Take(width))).ToArray();
             }
         }
 
@@ -359,7 +387,7 @@ namespace Tutti.Tests
             using (Dataset dataset = new ScenarioPipelines(context, files).Of(name))
             {
                 foreach (string line in ScenarioPipelines.Read(dataset, seed))
-                    lines.Add("= " + line);
+                    write("= " + line);
             }
         }
     }
