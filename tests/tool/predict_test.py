@@ -88,9 +88,10 @@ class Predict(unittest.TestCase):
         if self.run_command(*words).returncode != 0:
             self.skipTest('no other backend was built')
         for batch in ('1', '7', '50'):
-            _, own_header, got = self.predict(rows, 'both.csv', '--backend', 'cpu,reference', '--batch', batch)
-            self.assertEqual(own_header, header)
-            self.assert_close(got, alone, 1e-4)
+            for before in ((), (TUTTI, 'run', '-n', '2')) if HAS_ENGINE else ((),):
+                _, own_header, got = self.predict(rows, 'both.csv', '--backend', 'cpu,reference', '--batch', batch, before=before)
+                self.assertEqual(own_header, header)
+                self.assert_close(got, alone, 1e-4)
 
     @unittest.skipUnless(HAS_ENGINE, 'no engine between processes was built')
     def test_processes_write_one_file_in_order(self):
