@@ -35,12 +35,6 @@ HandleTable &handle_table() {
 
 }  // namespace
 
-DeviceHandles::Use::Use(DeviceHandles &handles) : guard_(handles.mutex_) {
-  (void)cudaThreadExchangeStreamCaptureMode(&mode_);
-}
-
-DeviceHandles::Use::~Use() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
-
 Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of(int32_t ordinal) {
   HandleTable &table = handle_table();
   const std::lock_guard guard(table.mutex);

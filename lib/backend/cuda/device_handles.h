@@ -11,8 +11,6 @@
 #ifndef TUTTI_BACKEND_CUDA_DEVICE_HANDLES_H_
 #define TUTTI_BACKEND_CUDA_DEVICE_HANDLES_H_
 
-#include <cuda_runtime_api.h>
-
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,6 +18,7 @@
 
 #include "backend/cuda/cudnn_plan.h"
 #include "backend/cuda/dynamic_library.h"
+#include "backend/gpu/relaxed_capture.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {
@@ -30,14 +29,11 @@ class DeviceHandles {
   /// captures a stream.
   class Use {
    public:
-    explicit Use(DeviceHandles &handles);
-    ~Use();
-    Use(const Use &) = delete;
-    Use &operator=(const Use &) = delete;
+    explicit Use(DeviceHandles &handles) : guard_(handles.mutex_) {}
 
    private:
-    std::lock_guard<std::mutex> guard_;
-    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+    const std::lock_guard<std::mutex> guard_;
+    const gpu::RelaxedCapture may_load_;
   };
 
   /// Those of a GPU. The device is current.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Machine code as kernels, through the runtime: the driver is not linked.
+#include "backend/gpu/relaxed_capture.h"
 #include "backend/gpu/rtc_compiler.h"
 #include "backend/gpu/runtime.h"
 
@@ -9,18 +10,6 @@ namespace tutti::impl::backend::gpu::platform {
 using base::Result;
 
 namespace {
-
-/// While it lives this thread may load modules, although it captures a stream.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
-  ~RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture &) = delete;
-  RelaxedCapture &operator=(const RelaxedCapture &) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
 
 /// The library that it is of is never unloaded.
 class LoadedKernel final : public GeneratedKernel {

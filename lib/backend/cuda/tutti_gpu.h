@@ -57,6 +57,7 @@
 #define gpuEventQuery cudaEventQuery
 #define gpuEventElapsedTime cudaEventElapsedTime
 #define gpuStreamBeginCapture cudaStreamBeginCapture
+#define gpuThreadExchangeStreamCaptureMode cudaThreadExchangeStreamCaptureMode
 #define gpuStreamEndCapture cudaStreamEndCapture
 #define gpuGraphInstantiate cudaGraphInstantiate
 #define gpuGraphDestroy cudaGraphDestroy

@@ -25,12 +25,6 @@ HandleTable &handle_table() {
 
 }  // namespace
 
-DeviceHandle::Use::Use(DeviceHandle &device) : guard_(device.mutex_) {
-  (void)hipThreadExchangeStreamCaptureMode(&mode_);
-}
-
-DeviceHandle::Use::~Use() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
-
 std::shared_ptr<DeviceHandle> DeviceHandle::of(int32_t ordinal) {
   HandleTable &table = handle_table();
   const std::lock_guard guard(table.mutex);

@@ -10,13 +10,12 @@
 #ifndef TUTTI_BACKEND_HIP_DEVICE_HANDLE_H_
 #define TUTTI_BACKEND_HIP_DEVICE_HANDLE_H_
 
-#include <hip/hip_runtime_api.h>
-
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "backend/gpu/relaxed_capture.h"
 #include "backend/hip/rocblas.h"
 #include "base/status.h"
 
@@ -28,14 +27,11 @@ class DeviceHandle {
   /// captures a stream.
   class Use {
    public:
-    explicit Use(DeviceHandle &device);
-    ~Use();
-    Use(const Use &) = delete;
-    Use &operator=(const Use &) = delete;
+    explicit Use(DeviceHandle &device) : guard_(device.mutex_) {}
 
    private:
-    std::lock_guard<std::mutex> guard_;
-    hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
+    const std::lock_guard<std::mutex> guard_;
+    const gpu::RelaxedCapture may_load_;
   };
 
   /// That of a GPU. The device is current.

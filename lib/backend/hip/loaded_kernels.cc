@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "backend/gpu/relaxed_capture.h"
 #include "backend/gpu/rtc_compiler.h"
 #include "backend/gpu/runtime.h"
 
@@ -13,18 +14,6 @@ using base::Result;
 using base::Status;
 
 namespace {
-
-/// While it lives this thread may load modules, although it captures a stream.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
-  ~RelaxedCapture() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture &) = delete;
-  RelaxedCapture &operator=(const RelaxedCapture &) = delete;
-
- private:
-  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
-};
 
 /// Machine code on the devices that asked for it so far. Its modules are never unloaded.
 class Image {

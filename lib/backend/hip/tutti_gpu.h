@@ -60,6 +60,7 @@
 #define gpuEventQuery hipEventQuery
 #define gpuEventElapsedTime hipEventElapsedTime
 #define gpuStreamBeginCapture hipStreamBeginCapture
+#define gpuThreadExchangeStreamCaptureMode hipThreadExchangeStreamCaptureMode
 #define gpuStreamEndCapture hipStreamEndCapture
 #define gpuGraphInstantiate hipGraphInstantiateWithFlags
 #define gpuGraphDestroy hipGraphDestroy

@@ -516,6 +516,12 @@ gpuError_t gpuStreamEndCapture(gpuStream_t stream, gpuGraph_t *graph) {
   return gpuSuccess;
 }
 
+gpuError_t gpuThreadExchangeStreamCaptureMode(gpuStreamCaptureMode *mode) {
+  thread_local gpuStreamCaptureMode current{};
+  std::swap(*mode, current);
+  return gpuSuccess;
+}
+
 gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long) {
   *executable = new EmulatedGraph(*graph);
   return gpuSuccess;

@@ -37,6 +37,7 @@ enum gpuError_t : int {
 };
 enum gpuMemcpyKind { gpuMemcpyHostToDevice = 1, gpuMemcpyDeviceToHost = 2, gpuMemcpyDeviceToDevice = 3 };
 enum { gpuStreamNonBlocking = 1, gpuEventDisableTiming = 2, gpuHostAllocMapped = 2, gpuHostAllocCoherent = 4 };
+/// 0, as every thread begins: what is unsafe while a stream is captured fails.
 enum gpuStreamCaptureMode { gpuStreamCaptureModeRelaxed = 2 };
 
 using gpuStream_t = struct EmulatedStream *;
@@ -70,6 +71,8 @@ gpuError_t gpuEventQuery(gpuEvent_t event);
 gpuError_t gpuEventElapsedTime(float *milliseconds, gpuEvent_t begin, gpuEvent_t end);
 gpuError_t gpuStreamBeginCapture(gpuStream_t stream, gpuStreamCaptureMode mode);
 gpuError_t gpuStreamEndCapture(gpuStream_t stream, gpuGraph_t *graph);
+/// Sets the calling thread's mode and gives the one before.
+gpuError_t gpuThreadExchangeStreamCaptureMode(gpuStreamCaptureMode *mode);
 gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long flags);
 gpuError_t gpuGraphDestroy(gpuGraph_t graph);
 gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable);
