@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "backend/cuda/cudnn_attention.h"
-#include "backend/cuda/device_plans.h"
 #include "backend/cuda/library_kernels.h"
+#include "backend/gpu/device_plans.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::cuda {
@@ -65,7 +65,7 @@ class PlannedAttention {
   // Changed while a plan is looked for only:
   CudnnLimits limits_;
   std::string engine_name_;  // of the first; "" = none yet
-  DevicePlans<CudnnAttention> plans_;
+  gpu::DevicePlans<Handles, CudnnAttention> plans_;
 };
 
 template <typename Attributes>

@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "backend/cuda/device_transpose.h"
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
 #include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/device_transpose.h"
 #include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "backend/cuda/cudnn_convolution.h"
-#include "backend/cuda/device_plans.h"
 #include "backend/cuda/library_kernels.h"
 #include "backend/gpu/algorithm_trials.h"
+#include "backend/gpu/device_plans.h"
 
 namespace tutti::impl::backend::cuda {
 
@@ -46,7 +46,7 @@ class PlannedConvolution {
   // Changed while a plan is looked for only:
   CudnnLimits limits_;
   std::string engine_name_;  // of the first; "" = none yet
-  DevicePlans<CudnnPlan> plans_;
+  gpu::DevicePlans<Handles, CudnnPlan> plans_;
 };
 
 }  // namespace tutti::impl::backend::cuda

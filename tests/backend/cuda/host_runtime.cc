@@ -6,12 +6,12 @@
 #include <cstring>
 #include <vector>
 
-#include "backend/cuda/device_transpose.h"
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
 #include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/device_elementwise.h"
 #include "backend/gpu/device_reduce.h"
+#include "backend/gpu/device_transpose.h"
 #include "tensor/half.h"
 
 using namespace tutti::impl;
@@ -122,8 +122,8 @@ base::Result<const cuda::Cudnn *> cuda::cudnn() {
 }
 /// Nothing here copies.
 cudaError_t gpu::launch_copy(void *, const void *, int64_t, cudaStream_t) { return cudaErrorNotSupported; }
-cudaError_t cuda::launch_transpose(void *to, const void *from, int64_t rows, int64_t columns, int64_t bytes,
-                                   cudaStream_t) {
+cudaError_t gpu::launch_transpose(void *to, const void *from, int64_t rows, int64_t columns, int64_t bytes,
+                                  cudaStream_t) {
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)
       std::copy_n(static_cast<const char *>(from) + (row * columns + column) * bytes, bytes,

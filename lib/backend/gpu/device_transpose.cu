@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/device_transpose.h"
+#include "backend/gpu/device_transpose.h"
 
-namespace tutti::impl::backend::cuda {
+namespace tutti::impl::backend::gpu {
 namespace {
 
 constexpr int kTile = 32;
@@ -48,4 +48,4 @@ gpuError_t launch_transpose(void *to, const void *from, int64_t rows, int64_t co
   }
 }
 
-}  // namespace tutti::impl::backend::cuda
+}  // namespace tutti::impl::backend::gpu

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrices are transposed, on the emulated GPU: whole tiles, parts of tiles, rows and columns of one element.
-#include "backend/cuda/device_transpose.h"
+#include "backend/gpu/device_transpose.h"
 
 #include <vector>
 
 #include "testing.h"
 
-using namespace tutti::impl::backend::cuda;
+using namespace tutti::impl::backend::gpu;
 
 namespace {
 

@@ -2,9 +2,11 @@
 //
 // What a library prepared for each GPU that a kernel ran on. The first is made when the node is compiled.
 //
+// `Handles` is the library's handles of one GPU, by a pointer that shares them: they have an ordinal().
+//
 // Threads: functions may be called from any thread.
-#ifndef TUTTI_BACKEND_CUDA_DEVICE_PLANS_H_
-#define TUTTI_BACKEND_CUDA_DEVICE_PLANS_H_
+#ifndef TUTTI_BACKEND_GPU_DEVICE_PLANS_H_
+#define TUTTI_BACKEND_GPU_DEVICE_PLANS_H_
 
 #include <cstdint>
 #include <map>
@@ -12,12 +14,11 @@
 #include <optional>
 #include <utility>
 
-#include "backend/cuda/library_kernels.h"
 #include "base/status.h"
 
-namespace tutti::impl::backend::cuda {
+namespace tutti::impl::backend::gpu {
 
-template <typename Plan>
+template <typename Handles, typename Plan>
 class DevicePlans {
  public:
   /// That of the handles' device: the one there is, else what `find` gives (Result<std::optional<Plan>>, called by one
@@ -42,6 +43,6 @@ class DevicePlans {
   std::map<int32_t, OnDevice> plans_;
 };
 
-}  // namespace tutti::impl::backend::cuda
+}  // namespace tutti::impl::backend::gpu
 
-#endif  // TUTTI_BACKEND_CUDA_DEVICE_PLANS_H_
+#endif  // TUTTI_BACKEND_GPU_DEVICE_PLANS_H_
