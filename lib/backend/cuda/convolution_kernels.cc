@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions by cuDNN. A convolution of one pixel is a matrix product of pixels and filters, and is done as one.
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -9,8 +8,7 @@
 #include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
 #include "backend/gpu/device_batch_norm.h"
-#include "backend/gpu/device_elementwise.h"
-#include "backend/gpu/device_transpose.h"
+#include "backend/gpu/library_convolution_steps.h"
 #include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
 
@@ -28,81 +26,18 @@ namespace {
 
 constexpr int64_t kMostScratch = int64_t{256} << 20;
 
-// ---- what the node says ----
-
-template <typename Attributes>
-ConvolutionShape shape_of(const Attributes &attributes, DType dtype, const LoweredValue &x, const LoweredValue &kernel,
-                          const LoweredValue &y) {
-  ConvolutionShape shape;
-  shape.dtype = dtype;
-  std::copy_n(x.dims.begin(), 4, shape.x.begin());
-  std::copy_n(kernel.dims.begin(), 4, shape.kernel.begin());
-  std::copy_n(y.dims.begin(), 4, shape.y.begin());
-  for (size_t axis = 0; axis < 2; ++axis) {
-    const int64_t input = shape.x[1 + axis], output = shape.y[1 + axis], window = shape.kernel[axis];
-    const int64_t stride = attributes.stride[axis], dilation = attributes.dilation[axis];
-    const int64_t covered = (output - 1) * stride + (window - 1) * dilation + 1;
-    int64_t before = 0;
-    if (attributes.padding == Attributes::Padding::same) before = std::max<int64_t>(covered - input, 0) / 2;
-    if (attributes.padding == Attributes::Padding::explicit_) before = attributes.pads[2 * axis];
-    shape.stride[axis] = stride;
-    shape.dilation[axis] = dilation;
-    shape.pad_before[axis] = before;
-    shape.pad_after[axis] = padding_behind(input, output, window, stride, dilation, before);
-  }
-  return shape;
-}
-
-bool is_empty(const ConvolutionShape &shape) {
-  for (const auto *dims : {&shape.x, &shape.kernel, &shape.y}) {
-    for (const int64_t dim : *dims) {
-      if (dim == 0) return true;
-    }
-  }
-  return false;
-}
-
-/// Each pixel of y is the product of the pixel of x at the same place with the kernel.
-bool is_product(const ConvolutionShape &shape) {
-  const std::array<int64_t, 2> ones = {1, 1}, zeros = {0, 0};
-  return shape.kernel[0] == 1 && shape.kernel[1] == 1 && shape.kernel[2] == shape.x[3] && shape.stride == ones &&
-         shape.pad_before == zeros && shape.x[1] == shape.y[1] && shape.x[2] == shape.y[2];
-}
-
 // ---- products ----
-
-ProductShape product_shape(const ConvolutionShape &shape, ConvolutionPass pass) {
-  const int64_t pixels = shape.x[0] * shape.x[1] * shape.x[2], channels = shape.x[3], filters = shape.filters();
-  ProductShape product;
-  product.dtype = shape.dtype;
-  if (pass == ConvolutionPass::forward) {  // y[pixels, filters] = x[pixels, channels] kernel[channels, filters]
-    product.m = pixels;
-    product.n = filters;
-    product.k = channels;
-  } else if (pass == ConvolutionPass::input_gradient) {  // dx[pixels, channels] = dy[pixels, filters] kernel'
-    product.m = pixels;
-    product.n = channels;
-    product.k = filters;
-    product.transpose_b = true;
-  } else {  // dkernel[channels, filters] = x' dy
-    product.m = channels;
-    product.n = filters;
-    product.k = pixels;
-    product.transpose_a = true;
-  }
-  return product;
-}
 
 /// `has_bias`: with that of the node.
 Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, const ConvolutionShape &shape,
                               ConvolutionPass pass, bool has_bias) {
-  ProductShape product_of = product_shape(shape, pass);
-  product_of.allows_rounding = request.lowered.allows_tf32();
-  if (request.sum != nullptr) return make_product_with_sum(request, handles, product_of);
+  ProductShape wanted = gpu::product_of(shape, pass);
+  wanted.allows_rounding = request.lowered.allows_tf32();
+  if (request.sum != nullptr) return make_product_with_sum(request, handles, wanted);
   LibraryTail tail;
-  if (has_bias) tail.add_bias(request, product_of);
-  if (!tail.read(request, product_of)) return Kernel();
-  TUTTI_ASSIGN(auto product, make_product(request, handles, product_of));
+  if (has_bias) tail.add_bias(request, wanted);
+  if (!tail.read(request, wanted)) return Kernel();
+  TUTTI_ASSIGN(auto product, make_product(request, handles, wanted));
   if (product == nullptr) return Kernel();
   tail.reserve(request);
   return Kernel([handles, product, tail](const Frame &frame) -> Status {
@@ -134,24 +69,10 @@ Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handl
   TUTTI_ASSIGN(const CudnnPlan *const plan, convolution->plan_for(handles, use, request.trials));
   if (plan == nullptr) return PreparedConvolution();
   PreparedConvolution prepared{std::move(convolution), {}};
-  const auto element = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
-  prepared.scratch.kernel = request.reserve_scratch(shape.filters() * shape.filter_size() * element);
+  prepared.scratch.kernel = request.reserve_scratch(shape.kernel_bytes());
   prepared.scratch.own = request.reserve_scratch(plan->scratch_bytes());
   request.kernel_name = base::concat("cudnn_", plan->engine());
   return prepared;
-}
-
-/// [height, width, channels, filters] to [filters, height, width, channels].
-Status to_filters_first(const ConvolutionShape &shape, void *to, const void *from, gpuStream_t stream) {
-  const auto element = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
-  return status_of(launch_transpose(to, from, shape.filter_size(), shape.filters(), element, stream),
-                   "launching a transposition");
-}
-
-Status to_filters_last(const ConvolutionShape &shape, void *to, const void *from, gpuStream_t stream) {
-  const auto element = static_cast<int64_t>(tensor::size_bytes(shape.dtype));
-  return status_of(launch_transpose(to, from, shape.filters(), shape.filter_size(), element, stream),
-                   "launching a transposition");
 }
 
 Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, const ConvolutionWork &work) {
@@ -166,9 +87,9 @@ Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, cons
     void *const first = const_cast<void *>(frame.input(0)), *const second = const_cast<void *>(frame.input(1));
     if (pass == ConvolutionPass::kernel_gradient) {
       TUTTI_TRY(convolution.issue(frame, {first, kernel, second}, own));
-      return to_filters_last(shape, frame.output(0), kernel, frame.stream());
+      return gpu::to_filters_last(shape, frame.output(0), kernel, frame.stream());
     }
-    TUTTI_TRY(to_filters_first(shape, kernel, second, frame.stream()));
+    TUTTI_TRY(gpu::to_filters_first(shape, kernel, second, frame.stream()));
     if (pass == ConvolutionPass::forward) return convolution.issue(frame, {first, kernel, frame.output(0)}, own);
     return convolution.issue(frame, {frame.output(0), kernel, first}, own);
   });
@@ -188,39 +109,6 @@ Result<Kernel> cudnn_kernel_with_tail(KernelRequest &request, const Handles &han
   TUTTI_ASSIGN(Kernel kernel, cudnn_kernel(request, handles, work));
   if (kernel && has_bias) request.kernel_name += "_bias";
   return kernel;
-}
-
-// ---- bias ----
-
-/// y += bias, for rows of `filters` elements.
-gpu::ElementProgram bias_program(const LoweredValue &y) {
-  using gpu::ElementAccess;
-  using gpu::ElementOp;
-  gpu::ElementProgram program{};
-  const int64_t filters = y.dims[3];
-  program.elements = y.elements;
-  program.arithmetic = y.dtype == DType::f64 ? gpu::Arithmetic::f64 : gpu::Arithmetic::f32;
-  program.rank = 2;
-  program.dims[0] = y.elements / filters;
-  program.dims[1] = filters;
-  program.input_count = 2;
-  program.instruction_count = 1;
-  program.inputs[0] = {y.dtype, ElementAccess::dense, {filters, 1}};
-  program.inputs[1] = {y.dtype, ElementAccess::strided, {0, 1}};
-  program.output = {y.dtype, ElementAccess::dense, {filters, 1}};
-  program.instructions[0] = {ElementOp::add, 0, 1, 0, 0};
-  return program;
-}
-
-Kernel with_bias(Kernel convolution, gpu::ElementProgram program) {
-  return [convolution = std::move(convolution), program](const Frame &frame) -> Status {
-    TUTTI_TRY(convolution(frame));
-    gpu::ElementPlaces places = gpu::make_places(program.elements);
-    gpu::place_input(places, 0, frame.output(0));
-    gpu::place_input(places, 1, frame.input(2));
-    gpu::place_output(places, frame.output(0));
-    return status_of(gpu::launch_elements(program, places, frame.stream()), "launching elementwise work");
-  };
 }
 
 /// Without what follows.
@@ -263,8 +151,8 @@ Result<Kernel> make_batch_norm_training(KernelRequest &request, const Handles &h
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(source));
   TUTTI_ASSIGN(const auto norm_attributes, graph::ops::BatchNormTrainingAttributes::from(request.node));
   const LoweredGraph &lowered = request.lowered;
-  ConvolutionWork work{
-      shape_of(attributes, dtype, lowered.value(source.inputs[0]), lowered.value(source.inputs[1]), request.input(0))};
+  ConvolutionWork work{gpu::convolution_shape(attributes, dtype, lowered.value(source.inputs[0]),
+                                              lowered.value(source.inputs[1]), request.input(0))};
   work.has_sums = true;
   if (is_empty(work.shape)) return Kernel();
   TUTTI_ASSIGN(const PreparedConvolution prepared, prepare(request, handles, work));
@@ -279,7 +167,7 @@ Result<Kernel> make_batch_norm_training(KernelRequest &request, const Handles &h
     const ConvolutionShape &shape = prepared.convolution->work().shape;
     void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel), *const x = frame.output(3);
     float *const sums = frame.scratch_as<float>(sums_at);
-    TUTTI_TRY(to_filters_first(shape, kernel, frame.input(first + 1), frame.stream()));
+    TUTTI_TRY(gpu::to_filters_first(shape, kernel, frame.input(first + 1), frame.stream()));
     TUTTI_TRY(prepared.convolution->issue(frame, {const_cast<void *>(frame.input(first)), kernel, x},
                                           frame.scratch_as<char>(prepared.scratch.own), sums));
     gpu::Epilogue epilogue;
@@ -300,26 +188,27 @@ Result<Kernel> make_batch_norm_training(KernelRequest &request, const Handles &h
 Result<Kernel> make_conv2d(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
-  const ConvolutionShape shape = shape_of(attributes, request.output(0).dtype, request.input(0), request.input(1), y);
+  const ConvolutionShape shape =
+      gpu::convolution_shape(attributes, request.output(0).dtype, request.input(0), request.input(1), y);
   TUTTI_ASSIGN(Kernel kernel, make_kernel_with_tail(request, handles, shape, ConvolutionPass::forward));
   if (kernel || request.tail != nullptr) return kernel;
   TUTTI_ASSIGN(kernel, make_kernel(request, handles, shape, ConvolutionPass::forward));
   if (!kernel || !request.has_input(2)) return kernel;
-  return with_bias(std::move(kernel), bias_program(y));
+  return gpu::with_bias(std::move(kernel), y);
 }
 
 Result<Kernel> make_conv2d_input_gradient(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dInputGradientAttributes::from(request.node));
-  const ConvolutionShape shape =
-      shape_of(attributes, request.output(0).dtype, request.output(0), request.input(1), request.input(0));
+  const ConvolutionShape shape = gpu::convolution_shape(attributes, request.output(0).dtype, request.output(0),
+                                                        request.input(1), request.input(0));
   return request.tail == nullptr ? make_kernel(request, handles, shape, ConvolutionPass::input_gradient)
                                  : make_kernel_with_tail(request, handles, shape, ConvolutionPass::input_gradient);
 }
 
 Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dKernelGradientAttributes::from(request.node));
-  const ConvolutionShape shape =
-      shape_of(attributes, request.output(0).dtype, request.input(0), request.output(0), request.input(1));
+  const ConvolutionShape shape = gpu::convolution_shape(attributes, request.output(0).dtype, request.input(0),
+                                                        request.output(0), request.input(1));
   return make_kernel(request, handles, shape, ConvolutionPass::kernel_gradient);
 }
 

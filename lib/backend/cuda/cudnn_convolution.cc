@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cudnn_convolution.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -182,24 +181,10 @@ class GraphMaker {
 
 }  // namespace
 
-int64_t padding_behind(int64_t input, int64_t output, int64_t window, int64_t stride, int64_t dilation,
-                       int64_t pad_before) {
-  const int64_t reach = (window - 1) * dilation + 1;
-  const int64_t covered = (output - 1) * stride + reach;
-  const int64_t least = std::max<int64_t>(covered - input - pad_before, 0);
-  const bool is_even_enough = (input + 2 * pad_before - reach) / stride + 1 == output && pad_before >= least;
-  return is_even_enough ? pad_before : least;
-}
-
 std::string describe(const ConvolutionWork &work, const CudnnLimits &limits) {
-  static constexpr const char *kPasses[] = {"forward", "input gradient", "kernel gradient"};
-  const ConvolutionShape &shape = work.shape;
-  return base::concat(kPasses[static_cast<size_t>(work.pass)], " ", name(shape.dtype), " x ", base::join(shape.x, "x"),
-                      " kernel ", base::join(shape.kernel, "x"), " y ", base::join(shape.y, "x"), " stride ",
-                      base::join(shape.stride, "x"), " dilation ", base::join(shape.dilation, "x"), " pads ",
-                      base::join(shape.pad_before, "x"), "+", base::join(shape.pad_after, "x"), " within ",
-                      limits.most_scratch, limits.allows_tensor_cores ? " tensor cores" : "",
-                      limits.must_repeat ? " repeatable" : "", work.has_sums ? " and sums" : "", work.tail.describe());
+  return base::concat(gpu::describe_convolution(work.shape, work.pass), " within ", limits.most_scratch,
+                      limits.allows_tensor_cores ? " tensor cores" : "", limits.must_repeat ? " repeatable" : "",
+                      work.has_sums ? " and sums" : "", work.tail.describe());
 }
 
 std::vector<int64_t> tensor_uids(const ConvolutionWork &work) {

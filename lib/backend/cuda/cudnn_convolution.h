@@ -1,42 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions of images NHWC, and what follows them, as operations of cuDNN's graph interface.
-//
-// cuDNN's engines for NHWC want kernels as [filters, height, width, channels / groups]; tutti's are [height, width,
-// channels / groups, filters], which is the transposed matrix.
 #ifndef TUTTI_BACKEND_CUDA_CUDNN_CONVOLUTION_H_
 #define TUTTI_BACKEND_CUDA_CUDNN_CONVOLUTION_H_
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "backend/cuda/cudnn_plan.h"
 #include "backend/cuda/cudnn_tail.h"
+#include "backend/gpu/library_convolution.h"
 #include "base/status.h"
-#include "tensor/dtype.h"
 
 namespace tutti::impl::backend::cuda {
 
-enum class ConvolutionPass { forward, input_gradient, kernel_gradient };
-
-/// y = x * kernel; all three passes are described by the same tensors.
-struct ConvolutionShape {
-  tensor::DType dtype = tensor::DType::f32;
-  std::array<int64_t, 4> x{}, y{};  ///< images, height, width, channels
-  std::array<int64_t, 4> kernel{};  ///< height, width, channels / groups, filters
-  std::array<int64_t, 2> stride{1, 1}, dilation{1, 1}, pad_before{}, pad_after{};  ///< by height and width
-
-  int64_t filters() const { return kernel[3]; }
-  /// Elements of the kernel for one filter.
-  int64_t filter_size() const { return kernel[0] * kernel[1] * kernel[2]; }
-};
-
-/// The padding behind, for one axis: as much as in front where that gives the same windows (more engines take it), else
-/// as little as will do.
-int64_t padding_behind(int64_t input, int64_t output, int64_t window, int64_t stride, int64_t dilation,
-                       int64_t pad_before);
+using gpu::ConvolutionPass;
+using gpu::ConvolutionShape;
 
 /// One pass, and what follows it: a tail or sums, not both.
 struct ConvolutionWork {

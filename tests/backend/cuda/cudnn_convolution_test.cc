@@ -191,32 +191,6 @@ void sums_have_plans(void **) {
   }
 }
 
-void the_padding_behind_gives_the_same_windows(void **) {
-  assert_int_equal(padding_behind(56, 56, 3, 1, 1, 1), 1);
-  // "same" with a step of 2: one more behind than in front.
-  assert_int_equal(padding_behind(56, 28, 3, 2, 1, 0), 1);
-  // Nothing is needed behind, and as much as in front does no harm.
-  assert_int_equal(padding_behind(224, 112, 7, 2, 1, 3), 3);
-  assert_int_equal(padding_behind(224, 112, 3, 2, 1, 1), 1);
-  // A last row that no window reaches.
-  assert_int_equal(padding_behind(8, 3, 3, 2, 1, 0), 0);
-  assert_int_equal(padding_behind(28, 28, 3, 1, 2, 2), 2);
-  for (int64_t input = 1; input < 12; ++input) {
-    for (int64_t window = 1; window < 5; ++window) {
-      for (int64_t stride = 1; stride < 4; ++stride) {
-        for (int64_t before = 0; before < window; ++before) {
-          for (int64_t after = 0; after < window; ++after) {
-            if (input + before + after < window) continue;
-            const int64_t output = (input + before + after - window) / stride + 1;
-            const int64_t behind = padding_behind(input, output, window, stride, 1, before);
-            assert_int_equal((input + before + behind - window) / stride + 1, output);
-          }
-        }
-      }
-    }
-  }
-}
-
 void with_device(void **) {
   if (!has_described_device()) test_skip();
 }
@@ -225,7 +199,6 @@ void with_device(void **) {
 
 int main() {
   const bool has_device = open_described_device();
-  const CMUnitTest everywhere[] = {cmocka_unit_test(the_padding_behind_gives_the_same_windows)};
   const CMUnitTest with_cudnn[] = {
       cmocka_unit_test(usual_convolutions_have_plans),
       cmocka_unit_test(limits_change_the_engine),
@@ -236,8 +209,6 @@ int main() {
       cmocka_unit_test(sums_have_plans),
   };
   const CMUnitTest without[] = {cmocka_unit_test(with_device)};
-  const int failed = cmocka_run_group_tests(everywhere, nullptr, nullptr);
-  if (failed != 0) return failed;
   return has_device ? cmocka_run_group_tests(with_cudnn, nullptr, nullptr)
                     : cmocka_run_group_tests(without, nullptr, nullptr);
 }
