@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/device_handles.h"
 
-#include <map>
 #include <utility>
 
 #include "backend/gpu/runtime.h"
+#include "backend/gpu/shared_by_device.h"
 
 namespace tutti::impl::backend::cuda {
 
@@ -22,32 +22,19 @@ int64_t advised_product_scratch(int major) {
   return (major == 12 ? 12 : 4) * kMebibyte;
 }
 
-struct HandleTable {
-  std::mutex mutex;
-  std::map<int32_t, std::weak_ptr<DeviceHandles>> by_ordinal;
-};
-
-/// Never destroyed: programs may be released while the process ends.
-HandleTable &handle_table() {
-  static auto *const table = new HandleTable;
-  return *table;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of(int32_t ordinal) {
-  HandleTable &table = handle_table();
-  const std::lock_guard guard(table.mutex);
-  std::weak_ptr<DeviceHandles> &known = table.by_ordinal[ordinal];
-  std::shared_ptr<DeviceHandles> handles = known.lock();
-  if (handles != nullptr) return handles;
-  int major = 0;
-  TUTTI_TRY(
-      status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal), "asking what a device is"));
-  handles.reset(new DeviceHandles(ordinal));
-  handles->product_scratch_bytes_ = advised_product_scratch(major);
-  known = handles;
-  return handles;
+  // Never destroyed: programs may be released while the process ends.
+  static auto *const table = new gpu::SharedByDevice<DeviceHandles>;
+  return table->get(ordinal, [&]() -> Result<std::unique_ptr<DeviceHandles>> {
+    int major = 0;
+    TUTTI_TRY(status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal),
+                        "asking what a device is"));
+    std::unique_ptr<DeviceHandles> handles(new DeviceHandles(ordinal));
+    handles->product_scratch_bytes_ = advised_product_scratch(major);
+    return handles;
+  });
 }
 
 Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of_current_device() {

@@ -1,39 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/hip/device_handle.h"
 
-#include <map>
-
 #include "backend/gpu/runtime.h"
+#include "backend/gpu/shared_by_device.h"
 
 namespace tutti::impl::backend::hip {
 
 using base::Result;
 using base::Status;
 
-namespace {
-
-struct HandleTable {
-  std::mutex mutex;
-  std::map<int32_t, std::weak_ptr<DeviceHandle>> by_ordinal;
-};
-
-/// Never destroyed: programs may be released while the process ends.
-HandleTable &handle_table() {
-  static auto *const table = new HandleTable;
-  return *table;
-}
-
-}  // namespace
-
-std::shared_ptr<DeviceHandle> DeviceHandle::of(int32_t ordinal) {
-  HandleTable &table = handle_table();
-  const std::lock_guard guard(table.mutex);
-  std::weak_ptr<DeviceHandle> &known = table.by_ordinal[ordinal];
-  std::shared_ptr<DeviceHandle> device = known.lock();
-  if (device != nullptr) return device;
-  device.reset(new DeviceHandle(ordinal));
-  known = device;
-  return device;
+Result<std::shared_ptr<DeviceHandle>> DeviceHandle::of(int32_t ordinal) {
+  // Never destroyed: programs may be released while the process ends.
+  static auto *const table = new gpu::SharedByDevice<DeviceHandle>;
+  return table->get(ordinal, [&]() -> Result<std::unique_ptr<DeviceHandle>> {
+    return std::unique_ptr<DeviceHandle>(new DeviceHandle(ordinal));
+  });
 }
 
 Result<std::shared_ptr<DeviceHandle>> DeviceHandle::of_current_device() {

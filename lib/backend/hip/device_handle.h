@@ -35,7 +35,7 @@ class DeviceHandle {
   };
 
   /// That of a GPU. The device is current.
-  static std::shared_ptr<DeviceHandle> of(int32_t ordinal);
+  static base::Result<std::shared_ptr<DeviceHandle>> of(int32_t ordinal);
   /// That of the calling thread's current device.
   static base::Result<std::shared_ptr<DeviceHandle>> of_current_device();
   ~DeviceHandle();

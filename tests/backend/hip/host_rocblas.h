@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of rocBLAS, and of HIP as far as a library's kernels meet it: functions that do on the host, at once, what
-// the headers promise. Column-major matrices of f32, f64, f16 or bf16, transpositions, batches, an addend.
+// In place of rocBLAS: functions that do on the host, at once, what the header promises. Column-major matrices of f32,
+// f64, f16 or bf16, transpositions, batches, an addend.
 #ifndef TUTTI_TESTS_BACKEND_HIP_HOST_ROCBLAS_H_
 #define TUTTI_TESTS_BACKEND_HIP_HOST_ROCBLAS_H_
 
@@ -16,8 +16,7 @@ struct HostRocblas {
   // What it was asked for.
   int handles = 0;              ///< that were not destroyed
   int calls = 0;                ///< products
-  int relaxed = 0;              ///< 1 while the thread may load modules though it captures
-  int strict_calls = 0;         ///< products while it may not
+  int strict_calls = 0;         ///< products while the thread may not load modules though it captures
   bool adds_atomically = true;  ///< as the library does by itself
   size_t workspace = 0;         ///< bytes it was given
   // What it answers.

@@ -5,6 +5,6 @@
 
 namespace tutti::impl::backend::hip {
 
-base::Result<std::unique_ptr<gpu::Library>> open_library(int32_t) { return std::unique_ptr<gpu::Library>(); }
+base::Result<std::unique_ptr<gpu::Library>> open_rocblas_library(int32_t) { return std::unique_ptr<gpu::Library>(); }
 
 }  // namespace tutti::impl::backend::hip
