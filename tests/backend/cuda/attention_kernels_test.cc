@@ -10,8 +10,8 @@
 
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/host_cudnn.h"
-#include "backend/cuda/lowered_testing.h"
 #include "backend/gpu/kept_plans.h"
+#include "backend/gpu/lowered_testing.h"
 #include "backend_cases.h"
 #include "backend_under_test.h"
 #include "base/temporary_directory.h"

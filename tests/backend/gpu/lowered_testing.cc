@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/lowered_testing.h"
+#include "backend/gpu/lowered_testing.h"
 
 #include <algorithm>
 #include <cstdlib>
