@@ -30,7 +30,7 @@ packages_of() {
 optional_packages_of() {
     case $1 in
     test) echo clang-format-14 valgrind iproute2 ;;
-    hip) echo librocblas-dev ;;
+    hip) echo librocblas-dev libmiopen-dev ;;
     esac
 }
 
