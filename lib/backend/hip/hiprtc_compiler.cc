@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // hipRTC, opened on first use: a library of its own, or before HIP 6 a part of the runtime, which is there.
-#include <hip/hip_runtime_api.h>
+#include <tutti_gpu.h>
 
 #include "backend/gpu/opened_library.h"
 #include "backend/gpu/rtc.h"

@@ -10,6 +10,7 @@
 #define TUTTI_BACKEND_HIP_MIOPEN_H_
 
 #include <miopen/miopen.h>
+#include <tutti_gpu.h>
 
 #include <cstddef>
 #include <string>

@@ -10,6 +10,7 @@
 #define TUTTI_BACKEND_HIP_ROCBLAS_H_
 
 #include <rocblas/rocblas.h>
+#include <tutti_gpu.h>
 
 #include <string>
 #include <string_view>

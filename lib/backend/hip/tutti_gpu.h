@@ -110,6 +110,11 @@ gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size
   return gpuGetLastError();
 }
 
+#else
+
+// The header of HIP takes this word, by which the standard library of GCC 16 names an attribute.
+#undef __noinline__
+
 #endif
 
 #endif  // TUTTI_BACKEND_HIP_TUTTI_GPU_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/hip/host_hip.h"
 
-#include <hip/hip_runtime_api.h>
+#include <tutti_gpu.h>
 
 #include <algorithm>
 #include <cstring>
