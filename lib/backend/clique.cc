@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "base/json.h"
+
 namespace tutti::impl::backend {
 
 using base::Result;
@@ -18,6 +20,16 @@ std::vector<tutti_device *> handles_of(std::span<const DeviceRef> devices) {
 }
 
 int32_t flags_of(const CliqueOptions &options) { return options.repeatable ? TUTTI_CLIQUE_REPEATABLE : 0; }
+
+/// Tables of older plug-ins end before.
+bool joins_processes(const tutti_collective_table &table) {
+  return table.struct_size >= offsetof(tutti_collective_table, join) + sizeof(void *) && table.describe != nullptr &&
+         table.create_id != nullptr && table.join != nullptr;
+}
+
+void take_text(void *user, const char *text, uint64_t length) {
+  static_cast<std::string *>(user)->assign(text, static_cast<size_t>(length));
+}
 
 }  // namespace
 
@@ -46,6 +58,54 @@ Result<std::unique_ptr<Clique>> Clique::connect(std::span<const DeviceRef> devic
   ErrorSink sink;
   TUTTI_TRY(sink.take(table->connect(handles.data(), static_cast<int32_t>(handles.size()), flags_of(options),
                                      timeout_ms, &handle, sink.handle())));
+  return std::unique_ptr<Clique>(new Clique(devices, table, handle));
+}
+
+Result<CliqueDescription> Clique::describe(std::span<const DeviceRef> devices, const CliqueOptions &options) {
+  TUTTI_TRY(check(devices, options));
+  const Backend &backend = devices.front()->backend();
+  const tutti_collective_table &table = *backend.collective();
+  if (!joins_processes(table)) {
+    return base::unimplemented("the plug-in of backend '", backend.name(),
+                               "' is older and connects devices of one process only");
+  }
+  const std::vector<tutti_device *> handles = handles_of(devices);
+  std::string text;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(table.describe(handles.data(), static_cast<int32_t>(handles.size()), flags_of(options), take_text,
+                                     &text, sink.handle())));
+  TUTTI_ASSIGN(const base::Json json, base::Json::parse(text));
+  const base::JsonReader reader(json, "clique");
+  CliqueDescription description;
+  TUTTI_ASSIGN(description.library, reader.get_string("library"));
+  TUTTI_ASSIGN(const base::JsonReader names, reader.get("devices"));
+  TUTTI_ASSIGN(description.devices, names.as_strings());
+  if (description.devices.size() == devices.size()) return description;
+  return base::internal_error("backend '", backend.name(), "' describes ", description.devices.size(), " of ",
+                              devices.size(), " devices");
+}
+
+Result<std::string> Clique::create_id(Device &device) {
+  std::string text;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(device.backend().collective()->create_id(device.handle(), take_text, &text, sink.handle())));
+  return text;
+}
+
+Result<std::unique_ptr<Clique>> Clique::join(std::span<const DeviceRef> devices, const CliqueOptions &options,
+                                             const CliquePlace &place) {
+  const tutti_collective_table *const table = devices.front()->backend().collective();
+  const std::vector<tutti_device *> handles = handles_of(devices);
+  const tutti_clique_request request = {.struct_size = sizeof(tutti_clique_request),
+                                        .devices = handles.data(),
+                                        .count = static_cast<int32_t>(handles.size()),
+                                        .flags = flags_of(options),
+                                        .first_rank = place.first_rank,
+                                        .rank_count = place.rank_count,
+                                        .id = place.id.c_str()};
+  tutti_clique *handle = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(table->join(&request, &handle, sink.handle())));
   return std::unique_ptr<Clique>(new Clique(devices, table, handle));
 }
 

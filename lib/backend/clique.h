@@ -8,6 +8,14 @@
 //   TUTTI_TRY(clique->enqueue(rank, operation, stream));                // in the thread of the rank
 //   TUTTI_ASSIGN(const bool is_enqueued, clique->poll(rank));           // until it is: then event.record(stream)
 //
+// Devices of several processes: each describes its own, and if these fit (who calls this sees to it), one makes an id,
+// which all get, and all join. Ranks of calls stay those of the own process.
+//
+//   TUTTI_ASSIGN(const CliqueDescription own, Clique::describe(devices, {}));
+//   TUTTI_ASSIGN(const std::string id, Clique::create_id(*devices.front()));             // in one process
+//   TUTTI_ASSIGN(auto clique, Clique::join(devices, {}, {.id = id, .first_rank = 2, .rank_count = 4}));
+//   TUTTI_ASSIGN(const bool is_connected, clique->poll(rank));          // until all are
+//
 // Threads: the calls of one rank come from one thread at a time; abort() from any.
 #ifndef TUTTI_BACKEND_CLIQUE_H_
 #define TUTTI_BACKEND_CLIQUE_H_
@@ -17,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/backend.h"
@@ -29,6 +38,18 @@ struct CliqueOptions {
   bool repeatable = false;
 };
 
+/// Devices of this process, as others need to know them.
+struct CliqueDescription {
+  std::string library;               ///< which connects them, and its version: the same in all processes
+  std::vector<std::string> devices;  ///< each of another name, wherever it is
+};
+
+/// Where the devices of this process are in a clique of several.
+struct CliquePlace {
+  std::string id;
+  int32_t first_rank = 0, rank_count = 1;
+};
+
 class Clique {
  public:
   /// Ok when the backend connects these devices, in order of ranks; else UNAVAILABLE or UNIMPLEMENTED and why not.
@@ -36,11 +57,18 @@ class Clique {
   /// DEADLINE_EXCEEDED after `timeout_ms`, negative = never. The devices have passed check().
   static base::Result<std::unique_ptr<Clique>> connect(std::span<const DeviceRef> devices, const CliqueOptions &options,
                                                        int64_t timeout_ms);
+  /// As check(); UNIMPLEMENTED naming the backend when its plug-in connects devices of one process only.
+  static base::Result<CliqueDescription> describe(std::span<const DeviceRef> devices, const CliqueOptions &options);
+  static base::Result<std::string> create_id(Device &device);
+  /// Begins to connect; no operation before poll() of each rank has said that it is done. describe() has succeeded.
+  static base::Result<std::unique_ptr<Clique>> join(std::span<const DeviceRef> devices, const CliqueOptions &options,
+                                                    const CliquePlace &place);
   /// The streams have done what was enqueued, or the clique was aborted.
   ~Clique();
   Clique(const Clique &) = delete;
   Clique &operator=(const Clique &) = delete;
 
+  /// Ranks of this process.
   int32_t size() const { return static_cast<int32_t>(devices_.size()); }
 
   /// Puts an operation on a stream of the rank's device, never waiting for other ranks. The one before is enqueued.

@@ -222,13 +222,28 @@ typedef struct tutti_collective {
   int32_t slice_count;
 } tutti_collective;
 
-/// Devices of one process that combine their memory without the host's (optional table): a clique has a rank for each
-/// device, and operations of a rank are work on a stream of its device. All ranks enqueue the same operations in the
-/// same order, each from a thread of its own. Without the table the library combines in memory of the host.
+/// The devices of one process as ranks of a clique that other processes have ranks of, too.
+typedef struct tutti_clique_request {
+  uint64_t struct_size;
+  tutti_device *const *devices;  ///< of this process, in order of ranks
+  int32_t count;
+  int32_t flags;
+  int32_t first_rank;  ///< that of devices[0]
+  int32_t rank_count;  ///< of all processes
+  const char *id;      ///< the text of create_id
+} tutti_clique_request;
+
+/// Devices that combine their memory without the host's (optional table): a clique has a rank for each device, and
+/// operations of a rank are work on a stream of its device. All ranks enqueue the same operations in the same order,
+/// each from a thread of its own. Without the table the library combines in memory of the host.
 ///
 ///   check(devices, n, flags) -> connect(devices, n, flags, ms, &clique)
 ///   thread of rank r:  enqueue(clique, r, &operation, stream) ; poll(clique, r, &is_enqueued) until it is ; ...
 ///   release(clique)    when the streams are done; or abort(clique) in between, after which they end soon
+///
+/// Of several processes, which compare what describe() writes before: one calls create_id, all call join with that text,
+/// and poll each rank until it is 1. The ranks of their calls are counted from 0 in each process; owners of slices and
+/// roots are ranks among all. abort() ends what is under way in the own process.
 typedef struct tutti_collective_table {
   uint64_t struct_size;
   /// 0 when the devices, in order of ranks, can be connected with these flags. Else UNAVAILABLE or UNIMPLEMENTED and
@@ -258,6 +273,16 @@ typedef struct tutti_collective_table {
   /// (optional; appended) Before the first operation, for all ranks: many will be on these bytes of each, at the same
   /// place in them; memory[r] is rank r's, of allocate_shared. Fails, without a trace, where that makes nothing faster.
   int32_t (*register_windows)(tutti_clique *clique, void *const *memory, uint64_t bytes, tutti_error_sink *sink);
+  /// (optional; appended, as are the next two: all or none) Writes {"library": "NCCL 2.21.5", "devices": ["...", ...]}
+  /// of devices of one process: a name that is the same where processes can be connected, and for each device one that
+  /// no other has, on whatever machine. Errors as of check().
+  int32_t (*describe)(tutti_device *const *devices, int32_t count, int32_t flags, tutti_text_writer write, void *user,
+                      tutti_error_sink *sink);
+  /// Writes what join() needs in all processes, once for each clique. It may listen for them from then on.
+  int32_t (*create_id)(tutti_device *device, tutti_text_writer write, void *user, tutti_error_sink *sink);
+  /// Begins to connect devices of several processes, and waits for none: poll() tells when a rank is connected. No
+  /// windows are made between processes.
+  int32_t (*join)(const tutti_clique_request *request, tutti_clique **clique, tutti_error_sink *sink);
 } tutti_collective_table;
 
 // ---- Compiling -----------------------------------------------------------------------------------------------------

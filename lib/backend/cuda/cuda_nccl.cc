@@ -21,6 +21,8 @@ Result<const Nccl *> nccl() {
   return opened.ok() ? opened : opened.status().wrap("GPUs cannot be connected without NCCL");
 }
 
+const char *nccl_name() { return "NCCL"; }
+
 Status check_sums_repeat() {
   const char *const value = secure_getenv("NCCL_NVLS_ENABLE");
   if (value != nullptr && std::string_view(value) == "0") return Status();

@@ -39,6 +39,7 @@
 #define gpuGetDeviceCount cudaGetDeviceCount
 #define gpuSetDevice cudaSetDevice
 #define gpuDeviceCanAccessPeer cudaDeviceCanAccessPeer
+#define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
 #define gpuMemGetInfo cudaMemGetInfo
 #define gpuMalloc cudaMalloc
 #define gpuFree cudaFree

@@ -67,6 +67,8 @@ namespace platform {
 
 /// The functions for the life of the process, or UNAVAILABLE.
 base::Result<const Nccl *> nccl();
+/// What it is called in messages: "NCCL".
+const char *nccl_name();
 /// Ok when sums over the same devices have the same bits in every run, else UNAVAILABLE and why not.
 base::Status check_sums_repeat();
 

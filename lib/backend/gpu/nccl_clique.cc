@@ -103,8 +103,23 @@ Result<std::unique_ptr<NcclClique>> NcclClique::connect(const Nccl &nccl, std::s
   std::unique_ptr<NcclClique> clique(new NcclClique(nccl, ordinals.size(), log));
   for (size_t r = 0; r < ordinals.size(); ++r)
     clique->ranks_[r].ordinal = ordinals[r];
+  clique->rank_count_ = ordinals.size();
   clique->timeout_ms_ = timeout_ms;
   const Status status = clique->initialize(base::Deadline::after_ms(timeout_ms));
+  if (status.ok()) return clique;
+  clique->abort();
+  return status;
+}
+
+Result<std::unique_ptr<NcclClique>> NcclClique::join(const Nccl &nccl, std::span<const int32_t> ordinals,
+                                                     const ncclUniqueId &id, int32_t first_rank, int32_t rank_count,
+                                                     const tutti_backend_host *log) {
+  std::unique_ptr<NcclClique> clique(new NcclClique(nccl, ordinals.size(), log));
+  for (size_t r = 0; r < ordinals.size(); ++r)
+    clique->ranks_[r].ordinal = ordinals[r];
+  clique->first_rank_ = first_rank;
+  clique->rank_count_ = static_cast<size_t>(rank_count);
+  const Status status = clique->begin(id);
   if (status.ok()) return clique;
   clique->abort();
   return status;
@@ -113,6 +128,11 @@ Result<std::unique_ptr<NcclClique>> NcclClique::connect(const Nccl &nccl, std::s
 Status NcclClique::initialize(base::Deadline deadline) {
   ncclUniqueId id;
   TUTTI_TRY(status_of(nccl_, nccl_.ncclGetUniqueId(&id), "connecting devices"));
+  TUTTI_TRY(begin(id));
+  return await_all("connecting devices", deadline);
+}
+
+Status NcclClique::begin(const ncclUniqueId &id) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   TUTTI_TRY(status_of(nccl_, nccl_.ncclGroupStart(), "connecting devices"));
@@ -121,14 +141,12 @@ Status NcclClique::initialize(base::Deadline deadline) {
     first = status_of(gpuSetDevice(ranks_[r].ordinal), "choosing the device");
     if (!first.ok()) break;
     first = status_of(nccl_,
-                      nccl_.ncclCommInitRankConfig(&ranks_[r].communicator, static_cast<int>(ranks_.size()), id,
-                                                   static_cast<int>(r), &config),
+                      nccl_.ncclCommInitRankConfig(&ranks_[r].communicator, static_cast<int>(rank_count_), id,
+                                                   first_rank_ + static_cast<int>(r), &config),
                       "connecting devices");
   }
   const Status ended = status_of(nccl_, nccl_.ncclGroupEnd(), "connecting devices");
-  TUTTI_TRY(first);
-  TUTTI_TRY(ended);
-  return await_all("connecting devices", deadline);
+  return first.ok() ? ended : first;
 }
 
 Result<bool> NcclClique::is_idle(const Rank &rank, std::string_view action) const {
@@ -217,11 +235,11 @@ Status NcclClique::issue(const Rank &rank, int32_t number, const tutti_collectiv
     default:
       return base::unimplemented("collective operation ", operation.kind);
   }
-  if (!are_even(operation, ranks_.size())) return issue_slices(rank, operation, stream);
+  if (!are_even(operation, rank_count_)) return issue_slices(rank, operation, stream);
   const auto bytes = static_cast<int64_t>(tensor::size_bytes(static_cast<DType>(operation.dtype)));
   const int64_t length = operation.slices[0].end - operation.slices[0].begin;
   char *const all = static_cast<char *>(operation.memory) + operation.slices[0].begin * bytes;
-  char *const own = all + number * length * bytes;
+  char *const own = all + (first_rank_ + number) * length * bytes;
   if (operation.kind == TUTTI_COLLECTIVE_ALL_GATHER) {
     return status_of(nccl_, nccl_.ncclAllGather(own, all, static_cast<size_t>(length), type, rank.communicator, stream),
                      action);
@@ -279,6 +297,7 @@ bool NcclClique::register_memory(int32_t rank, void *memory, size_t bytes) {
 }
 
 Status NcclClique::register_windows(void *const *memory, size_t bytes) {
+  if (rank_count_ != ranks_.size()) return base::unimplemented("no windows are made between processes");
   if (!nccl_.has_windows()) return base::unimplemented("this NCCL has no windows: they came with 2.27");
   const Status opened = open_windows(memory, bytes);
   if (opened.ok() || opened.code() == base::Code::unimplemented) return opened;

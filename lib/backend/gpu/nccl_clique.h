@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPUs of one process connected by NCCL: a communicator for each rank. Communicators do not block: NCCL carries a call
+// GPUs connected by NCCL: a communicator for each rank of this process, which has all ranks or shares them with other
+// processes. Communicators do not block: NCCL carries a call
 // out in a thread of its own, and the caller asks whether it has (poll). So a rank that never comes cannot keep another
-// in a call, and everything can be aborted.
+// in a call, and everything can be aborted. Ranks of calls are those of this process, counted from 0.
 //
 // Threads: the calls of one rank come from one thread at a time; abort() from any, also while ranks are in their calls.
 #ifndef TUTTI_BACKEND_GPU_NCCL_CLIQUE_H_
@@ -28,6 +29,11 @@ class NcclClique {
   /// wrong while communicators end; borrowed for the life of the clique.
   static base::Result<std::unique_ptr<NcclClique>> connect(const Nccl &nccl, std::span<const int32_t> ordinals,
                                                            int64_t timeout_ms, const tutti_backend_host *log);
+  /// The ranks from `first_rank` on of a clique of `rank_count`, which have the same id in all processes. Waits for
+  /// nobody: poll() tells when a rank is connected.
+  static base::Result<std::unique_ptr<NcclClique>> join(const Nccl &nccl, std::span<const int32_t> ordinals,
+                                                        const ncclUniqueId &id, int32_t first_rank, int32_t rank_count,
+                                                        const tutti_backend_host *log);
   /// Ends the communicators; the streams have done what was enqueued, unless it was aborted.
   ~NcclClique();
   NcclClique(const NcclClique &) = delete;
@@ -56,6 +62,7 @@ class NcclClique {
 
   NcclClique(const Nccl &nccl, size_t size, const tutti_backend_host *host) : nccl_(nccl), host_(host), ranks_(size) {}
   base::Status initialize(base::Deadline deadline);
+  base::Status begin(const ncclUniqueId &id);
   /// Until no communicator is busy.
   base::Status await_all(std::string_view action, base::Deadline deadline);
   base::Result<bool> is_idle(const Rank &rank, std::string_view action) const;
@@ -73,6 +80,8 @@ class NcclClique {
   const Nccl &nccl_;
   const tutti_backend_host *const host_;
   std::vector<Rank> ranks_;
+  int32_t first_rank_ = 0;
+  size_t rank_count_ = 0;  // of all processes
   int64_t timeout_ms_ = -1;
   std::atomic<bool> aborted_{false};
 };

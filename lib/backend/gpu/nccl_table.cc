@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tutti_collective_table over NCCL.
+#include <array>
+#include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -8,6 +11,7 @@
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/nccl_clique.h"
 #include "backend/plugin_side.h"
+#include "base/json.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -86,6 +90,85 @@ int32_t register_windows(tutti_clique *clique, void *const *memory, uint64_t byt
   return guarded(self.host(), sink, [&] { return self.register_windows(memory, bytes); });
 }
 
+// ---- several processes ----
+
+/// Of the running system: another machine, or the same one after a new start, has another.
+std::string machine_name() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+int32_t describe(tutti_device *const *devices, int32_t count, int32_t flags, tutti_text_writer write, void *user,
+                 tutti_error_sink *sink) {
+  return guarded(GpuDevice::of(devices[0]).host(), sink, [&]() -> Status {
+    TUTTI_ASSIGN(const Nccl *const nccl, check_devices(devices, count, flags));
+    int version = 0;
+    TUTTI_TRY(status_of(*nccl, nccl->ncclGetVersion(&version), "asking for its version"));
+    base::JsonArray names;
+    for (int32_t d = 0; d < count; ++d) {
+      std::array<char, 64> bus{};
+      TUTTI_TRY(
+          status_of(gpuDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), GpuDevice::of(devices[d]).ordinal),
+                    "asking where the device is"));
+      names.push_back(base::concat(machine_name(), "/", bus.data()));
+    }
+    const std::string library =
+        base::concat(platform::nccl_name(), " ", version / 10000, ".", version / 100 % 100, ".", version % 100);
+    const std::string text = base::Json(base::JsonObject{{"library", library}, {"devices", std::move(names)}}).dump();
+    write(user, text.data(), text.size());
+    return Status();
+  });
+}
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+std::string text_of(const ncclUniqueId &id) {
+  std::string text;
+  for (const char c : id.internal) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return text;
+}
+
+Result<ncclUniqueId> id_of(std::string_view text) {
+  ncclUniqueId id;
+  if (text.size() != 2 * sizeof(id.internal) || text.find_first_not_of(kDigits) != std::string_view::npos)
+    return base::invalid_argument("the id of the devices' connection has ", text.size(), " characters, expected ",
+                                  2 * sizeof(id.internal), " hexadecimal digits");
+  for (size_t i = 0; i < sizeof(id.internal); ++i)
+    id.internal[i] = static_cast<char>(kDigits.find(text[2 * i]) << 4 | kDigits.find(text[2 * i + 1]));
+  return id;
+}
+
+int32_t create_id(tutti_device *device, tutti_text_writer write, void *user, tutti_error_sink *sink) {
+  return guarded(GpuDevice::of(device).host(), sink, [&]() -> Status {
+    TUTTI_ASSIGN(const Nccl *const nccl, platform::nccl());
+    ncclUniqueId id;
+    TUTTI_TRY(status_of(*nccl, nccl->ncclGetUniqueId(&id), "listening for other processes"));
+    const std::string text = text_of(id);
+    write(user, text.data(), text.size());
+    return Status();
+  });
+}
+
+int32_t join(const tutti_clique_request *request, tutti_clique **clique, tutti_error_sink *sink) {
+  const tutti_backend_host *const host = GpuDevice::of(request->devices[0]).host();
+  return guarded(host, sink, [&]() -> Status {
+    TUTTI_ASSIGN(const Nccl *const nccl, check_devices(request->devices, request->count, request->flags));
+    TUTTI_ASSIGN(const ncclUniqueId id, id_of(request->id));
+    std::vector<int32_t> ordinals;
+    for (int32_t r = 0; r < request->count; ++r)
+      ordinals.push_back(GpuDevice::of(request->devices[r]).ordinal);
+    TUTTI_ASSIGN(std::unique_ptr<NcclClique> made,
+                 NcclClique::join(*nccl, ordinals, id, request->first_rank, request->rank_count, host));
+    *clique = reinterpret_cast<tutti_clique *>(made.release());
+    return Status();
+  });
+}
+
 constexpr tutti_collective_table kCollectiveTable = {sizeof(tutti_collective_table),
                                                      check,
                                                      connect,
@@ -95,7 +178,10 @@ constexpr tutti_collective_table kCollectiveTable = {sizeof(tutti_collective_tab
                                                      release,
                                                      register_memory,
                                                      deregister_memory,
-                                                     register_windows};
+                                                     register_windows,
+                                                     describe,
+                                                     create_id,
+                                                     join};
 
 /// A library that has windows, or null.
 const Nccl *library_of_windows() {

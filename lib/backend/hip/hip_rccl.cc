@@ -18,6 +18,8 @@ Result<const Nccl *> nccl() {
   return opened.ok() ? opened : opened.status().wrap("GPUs cannot be connected without RCCL");
 }
 
+const char *nccl_name() { return "RCCL"; }
+
 Status check_sums_repeat() {
   return base::unavailable("nobody has looked yet whether sums of RCCL have the same bits in every run");
 }

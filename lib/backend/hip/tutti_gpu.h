@@ -42,6 +42,7 @@
 #define gpuGetDeviceCount hipGetDeviceCount
 #define gpuSetDevice hipSetDevice
 #define gpuDeviceCanAccessPeer hipDeviceCanAccessPeer
+#define gpuDeviceGetPCIBusId hipDeviceGetPCIBusId
 #define gpuMemGetInfo hipMemGetInfo
 #define gpuMalloc hipMalloc
 #define gpuFree hipFree

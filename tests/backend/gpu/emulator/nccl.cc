@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicators of one process over emulated streams. Each call is a piece of work on the rank's stream: it arrives
+// Communicators over emulated streams, of one process or several (world.h). Each call is a piece of work on the rank's stream: it arrives
 // when all before it on that stream is done, and the last rank to arrive carries it out for all.
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +14,7 @@
 #include "backend/gpu/nccl.h"
 #include "streams.h"
 #include "tensor/half.h"
+#include "world.h"
 
 using namespace tutti_gpu_emulator;
 
@@ -86,13 +87,17 @@ struct Meeting {
 
 struct Clique {
   size_t ranks = 0;
+  size_t own_ranks = 0;  // of this process
+  std::shared_ptr<World> world;
   Fault fault;
   bool is_aborted = false;
   bool is_broken = false;  // by a registration that failed
   std::map<int64_t, Meeting> meetings;
   std::map<int, size_t> offered;  // bytes of windows, by rank, in the group of calls under way
 
+  bool spans_processes() const { return own_ranks < ranks; }
   bool arrive(int rank, int64_t number);
+  bool arrive_in_world(int rank, int64_t number);
 };
 
 size_t bytes_of(ncclDataType_t type) {
@@ -178,6 +183,49 @@ void copy(const Meeting &meeting) {
   }
 }
 
+/// A call as it is compared with those of other processes.
+std::vector<char> header_of(const Call &call) {
+  const int64_t words[] = {static_cast<int64_t>(call.kind), static_cast<int64_t>(call.count), call.type,
+                           static_cast<int64_t>(call.reduction), call.root};
+  std::vector<char> bytes(sizeof words);
+  std::memcpy(bytes.data(), words, sizeof words);
+  return bytes;
+}
+
+/// Ranks of other processes bring copies of what they have. One that makes another call waits for ever, as they do.
+bool Clique::arrive_in_world(int rank, int64_t number) {
+  const Call &own = meetings[number].calls.at(rank);
+  const size_t from_count = own.kind == Kind::reduce_scatter ? own.count * ranks : own.count;
+  const std::vector<char> header = header_of(own);
+  if (!meetings[number].arrived[rank]) {
+    std::vector<char> bytes = header;
+    const char *const from = static_cast<const char *>(own.from);
+    bytes.insert(bytes.end(), from, from + from_count * bytes_of(own.type));
+    world->give(rank, number, bytes);
+    meetings[number].arrived[rank] = true;
+  }
+  const std::vector<std::vector<char>> brought = world->take(number);
+  if (brought.empty()) return false;
+  std::vector<char> unused(from_count * ranks * bytes_of(own.type));
+  Meeting all;
+  for (size_t r = 0; r < ranks; ++r) {
+    if (brought[r].size() < header.size() || !std::equal(header.begin(), header.end(), brought[r].begin()))
+      return false;
+    Call &call = all.calls[static_cast<int>(r)] = own;
+    call.from = brought[r].data() + header.size();
+    if (static_cast<int>(r) != rank) call.to = unused.data();
+  }
+  if (own.kind == Kind::broadcast || own.kind == Kind::all_gather) {
+    copy(all);
+  } else {
+    reduce_any(all, ranks);
+  }
+  if (number > 0) world->forget(rank, number - 1);
+  write_journal("done", static_cast<size_t>(number));
+  work_changed().notify_all();
+  return true;
+}
+
 bool Clique::arrive(int rank, int64_t number) {
   Meeting &meeting = meetings[number];
   const bool is_late = fault.kind == "late" && rank == fault.rank && number == fault.number;
@@ -188,6 +236,7 @@ bool Clique::arrive(int rank, int64_t number) {
     return true;
   }
   if (meeting.is_done || (rank == fault.rank && number == fault.number && !is_late)) return false;
+  if (spans_processes()) return arrive_in_world(rank, number);
   meeting.arrived[rank] = true;
   if (meeting.is_asking) return false;
   meeting.is_asking = true;
@@ -208,9 +257,8 @@ bool Clique::arrive(int rank, int64_t number) {
   return !is_late;
 }
 
-int64_t cliques_made = 0;
-std::map<int64_t, std::weak_ptr<Clique>> &cliques() {
-  static std::map<int64_t, std::weak_ptr<Clique>> made;
+std::map<std::string, std::weak_ptr<Clique>> &cliques() {
+  static std::map<std::string, std::weak_ptr<Clique>> made;
   return made;
 }
 
@@ -231,12 +279,16 @@ struct EmulatedCommunicator {
   int64_t calls = 0;                              // numbers given
   std::vector<std::pair<gpuStream_t, Call>> due;  // not yet on their streams
   int questions = 0;                              // until it is not in progress any more
-  bool is_finalized = false;
+  bool is_finalized = false, is_connected = false;
   std::set<const void *> registered, windows;
   void **window_due = nullptr;  // where the address goes when it is not in progress any more
   void *window = nullptr;
   std::shared_ptr<Lane> lane;
   uint64_t position = 0;  // of its last work
+
+  EmulatedCommunicator() = default;
+  EmulatedCommunicator(const EmulatedCommunicator &) = delete;
+  ~EmulatedCommunicator() { clique->world->leave(rank); }
 
   void forget(const void *memory) {
     registered.erase(memory);
@@ -248,6 +300,7 @@ struct EmulatedCommunicator {
   int64_t fault_at() const { return clique->fault.number; }
   /// The first call of a rank waits for all.
   bool all_have_called() const {
+    if (clique->spans_processes()) return clique->world->all_have_reached("called");
     const auto first = clique->meetings.find(0);
     return first != clique->meetings.end() && first->second.calls.size() == clique->ranks;
   }
@@ -261,6 +314,7 @@ void EmulatedCommunicator::put_on_streams() {
     issue(due[i].first, [kept = clique, r = rank, number] { return kept->arrive(r, number); });
     lane = due[i].first->lane;
     position = lane->issued;
+    if (clique->spans_processes()) keep_going(lane);
     clique->meetings[number].places[rank] = {lane, position};
   }
   due.clear();
@@ -279,6 +333,8 @@ ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, const Call &made)
   Meeting &meeting = communicator->clique->meetings[communicator->calls];
   if (!meeting.calls.empty() && !meeting.calls.begin()->second.agrees(made)) give_up("ranks that do not agree");
   meeting.calls[communicator->rank] = made;
+  const bool is_first = communicator->calls == 0 && communicator->clique->spans_processes();
+  if (is_first) communicator->clique->world->reach("called", communicator->rank);
   ++communicator->calls;
   write_journal(name_of(made.kind), made.count * bytes_of(made.type));
   communicator->due.emplace_back(stream, made);
@@ -289,7 +345,7 @@ ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, const Call &made)
 }  // namespace
 
 ncclResult_t ncclGetVersion(int *version) {
-  *version = 21400;
+  *version = ordered_fault().kind == "newer" ? 22705 : 21400;
   return ncclSuccess;
 }
 const char *ncclGetErrorString(ncclResult_t result) {
@@ -299,8 +355,10 @@ const char *ncclGetLastError(ncclComm_t) { return "as ordered"; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   const std::lock_guard guard(work_lock());
-  ++cliques_made;
-  std::memcpy(id->internal, &cliques_made, sizeof cliques_made);
+  if (ordered_fault().kind == "noid") return ncclSystemError;
+  std::memset(id->internal, 0, sizeof id->internal);
+  const std::string folder = World::make_folder();
+  std::memcpy(id->internal, folder.data(), std::min(folder.size(), sizeof id->internal - 1));
   return ncclSuccess;
 }
 
@@ -308,15 +366,17 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUni
                                     ncclConfig_t *config) {
   const std::lock_guard guard(work_lock());
   if (config->blocking != 0 || group_depth == 0) give_up("a communicator that blocks");
-  int64_t number = 0;
-  std::memcpy(&number, id.internal, sizeof number);
-  std::shared_ptr<Clique> clique = cliques()[number].lock();
+  const std::string folder = id.internal;
+  std::shared_ptr<Clique> clique = cliques()[folder].lock();
   if (clique == nullptr) {
     clique = std::make_shared<Clique>();
     clique->ranks = static_cast<size_t>(ranks);
     clique->fault = ordered_fault();
-    cliques()[number] = clique;
+    clique->world = std::make_shared<World>(folder, ranks);
+    cliques()[folder] = clique;
   }
+  ++clique->own_ranks;
+  clique->world->reach("rank", rank);
   *communicator = new EmulatedCommunicator;
   (*communicator)->clique = clique;
   (*communicator)->rank = rank;
@@ -343,6 +403,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
   }
   if (communicator->questions > 0) {
     --communicator->questions;
+    return ncclSuccess;
+  }
+  if (!communicator->is_connected) {
+    communicator->is_connected = communicator->clique->world->all_have_reached("rank");
     return ncclSuccess;
   }
   if (communicator->window_due != nullptr) {
@@ -537,6 +601,8 @@ base::Result<const Nccl *> nccl() {
   if (ordered_fault().kind == "nowindows") return &windowless;
   return ordered_fault().kind == "older" ? &older : &functions;
 }
+
+const char *nccl_name() { return "emulated NCCL"; }
 
 base::Status check_sums_repeat() { return base::Status(); }
 

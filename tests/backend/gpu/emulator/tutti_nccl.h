@@ -3,6 +3,8 @@
 // The part of NCCL's interface that lib/backend/gpu/ uses, for emulated GPUs. TUTTI_EMULATED_GPUS says how many there
 // are (1).
 //
+// Ranks may be those of several processes, which find each other by the unique id. Nobody hears of one that ends.
+//
 // What it is strict about:
 //  * Calls are carried out later: each is in progress until it was asked about twice, the first of a communicator until
 //    all ranks have made theirs. A communicator that is used meanwhile refuses.
@@ -21,7 +23,7 @@
 // (connecting fails), "busy" (connecting never ends), "stall R N" (operation N of rank R, counted from 0, never arrives
 // at its device), "error R N" (and the library says so), "late R N" (it arrives, but is not done there before it is
 // ended: others have gone on), "older" (a library that does not register memory), "nowindows" (nor
-// makes windows to it), "windowless" (it makes none between these GPUs), "badwindow" (making them fails, and the
+// makes windows to it), "newer" (a library of another version), "noid" (it cannot listen for other processes), "windowless" (it makes none between these GPUs), "badwindow" (making them fails, and the
 // communicators are of no use any more).
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+namespace tutti_gpu_emulator {
+
+std::string World::make_folder() {
+  const char *const parent = std::getenv("TUTTI_EMULATED_NCCL_FOLDER");
+  std::string name = std::string(parent == nullptr ? "/tmp" : parent) + "/tutti-nccl-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) {
+    std::fprintf(stderr, "emulated NCCL: no folder %s\n", name.c_str());
+    std::abort();
+  }
+  return name;
+}
+
+void World::write(const std::string &name, const char *bytes, size_t count) const {
+  // Whole or absent.
+  const std::string hidden = path("." + name);
+  std::ofstream(hidden, std::ios::binary).write(bytes, static_cast<std::streamsize>(count));
+  if (std::rename(hidden.c_str(), path(name).c_str()) != 0) std::perror("emulated NCCL");
+}
+
+bool World::all_have_reached(const char *what) const {
+  for (int r = 0; r < ranks_; ++r) {
+    if (access(path(std::string(what) + "." + std::to_string(r)).c_str(), F_OK) != 0) return false;
+  }
+  return true;
+}
+
+void World::leave(int rank) const {
+  reach("left", rank);
+  std::error_code ignored;
+  if (all_have_reached("left")) std::filesystem::remove_all(folder_, ignored);
+}
+
+void World::give(int rank, int64_t number, const std::vector<char> &bytes) const {
+  write(std::to_string(number) + "." + std::to_string(rank), bytes.data(), bytes.size());
+}
+
+std::vector<std::vector<char>> World::take(int64_t number) const {
+  if (!all_have_reached(std::to_string(number).c_str())) return {};
+  std::vector<std::vector<char>> all;
+  for (int r = 0; r < ranks_; ++r) {
+    std::ifstream file(path(std::to_string(number) + "." + std::to_string(r)), std::ios::binary);
+    all.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return all;
+}
+
+void World::forget(int rank, int64_t number) const {
+  (void)unlink(path(std::to_string(number) + "." + std::to_string(rank)).c_str());
+}
+
+namespace {
+
+/// Asks streams again and again.
+class Pump {
+ public:
+  Pump() : thread_([this] { run(); }) {}
+  ~Pump() {
+    is_ending_.store(true);
+    thread_.join();
+  }
+  /// Under work_lock().
+  void add(const std::shared_ptr<Lane> &lane) {
+    for (const std::weak_ptr<Lane> &known : lanes_) {
+      if (known.lock() == lane) return;
+    }
+    lanes_.push_back(lane);
+  }
+
+ private:
+  void run() {
+    while (!is_ending_.load()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      const std::unique_lock lock(work_lock(), std::try_to_lock);
+      if (!lock.owns_lock()) continue;
+      std::erase_if(lanes_, [](const std::weak_ptr<Lane> &lane) { return lane.expired(); });
+      const std::vector<std::weak_ptr<Lane>> lanes = lanes_;
+      for (const std::weak_ptr<Lane> &weak : lanes) {
+        if (const std::shared_ptr<Lane> lane = weak.lock()) (void)lane->advance_to(lane->issued);
+      }
+      work_changed().notify_all();
+    }
+  }
+
+  std::vector<std::weak_ptr<Lane>> lanes_;
+  std::atomic<bool> is_ending_{false};
+  std::thread thread_;
+};
+
+}  // namespace
+
+void keep_going(const std::shared_ptr<Lane> &lane) {
+  (void)registered_memory();  // outlives the pump, as the lock does
+  (void)work_changed();
+  static Pump pump;
+  pump.add(lane);
+}
+
+}  // namespace tutti_gpu_emulator
