@@ -21,6 +21,10 @@ const char *name(Kind kind) {
   return "unknown";
 }
 
+base::Result<Ticket> Group::announce(const Operation &operation) {
+  return base::unimplemented("announcing ", name(operation.kind), " '", operation.label, "' in a group of one process");
+}
+
 base::Status Group::run(const Operation &operation) {
   TUTTI_ASSIGN(const Ticket ticket, begin(operation));
   return wait(ticket);

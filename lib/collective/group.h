@@ -113,6 +113,9 @@ class Group {
   /// their devices. All ranks call it at the same place in their sequence of operations; it ends as wait() does. What
   /// must not happen after a failure is issued behind it. Groups whose wait() says as much do nothing.
   virtual base::Status settle() { return base::Status(); }
+  /// The same for the ranks of this process alone: what they have begun is done on their devices, whatever other
+  /// processes do. Groups whose devices never wait for each other do nothing.
+  virtual base::Status settle_own() { return base::Status(); }
   /// The thread waits, as wait() does, until the device has done the operation and those before it. Groups whose wait()
   /// says as much do nothing.
   virtual base::Status await_done(Ticket ticket) {
@@ -130,6 +133,14 @@ class Group {
   /// Bytes of the rank's that this has made faster to reach, when all ranks have come, and a sentence how, or why not.
   virtual int64_t registered_bytes() const { return 0; }
   virtual std::string registration() const { return "nothing is registered"; }
+
+  /// Begins an operation of which another group does the work: nothing is moved, but ranks that mean another one, or do
+  /// not come to it, are found out. Waited for as any. UNIMPLEMENTED where the ranks are of one process.
+  virtual base::Result<Ticket> announce(const Operation &operation);
+  /// From here on the group finds out by itself, also while nobody is in an operation, that a process has ended, hangs
+  /// for longer than the deadline or has given up. Called once by one rank of each process, of all at the same place.
+  /// Groups that know it anyway do nothing.
+  virtual base::Status watch() { return base::Status(); }
 
   /// Ends the group with a cause, from any thread: wakes every waiting rank; their calls return ABORTED with this
   /// cause. The first call decides.

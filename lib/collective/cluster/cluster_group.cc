@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "collective/cluster/worker_exchange.h"
+#include "collective/cluster/worker_mesh.h"
+#include "collective/cluster/worker_watch.h"
 #include "collective/reduction.h"
 
 namespace tutti::impl::collective::cluster {
@@ -26,32 +28,18 @@ using base::Status;
 // For a word about the end; and how long worker 0, who keeps it, stays for the others to read it.
 constexpr int64_t kCauseMs = 2000, kHeardMs = 5000;
 
+/// What an operation is posted for: to be done, to settle, to be compared with the others'.
+enum class Purpose : int32_t { work, settle, announcement };
+
 struct Posted {
   Operation operation;
   std::vector<void *> buffers;
-  bool settles = false;
+  Purpose purpose = Purpose::work;
 };
 
 struct alignas(64) RankState {
   std::atomic<int64_t> posted{0};
   std::array<Posted, max_pending_operations> ring;
-};
-
-/// Addresses of the group's mesh.
-class MeshAddresses : public AddressTable {
- public:
-  MeshAddresses(SharedTable &table, std::string prefix, Deadline deadline)
-      : table_(table), prefix_(std::move(prefix)), deadline_(deadline) {}
-
-  Status put(const char *key, std::string_view bytes) override {
-    return table_.put(prefix_ + key, bytes, deadline_, false);
-  }
-  Result<std::string> get(const char *key) override { return table_.find(prefix_ + key, deadline_); }
-
- private:
-  SharedTable &table_;
-  const std::string prefix_;
-  const Deadline deadline_;
 };
 
 /// What the ranks of this process share: their posts, and the thread that carries them out.
@@ -67,12 +55,13 @@ class Process {
   int32_t contributors() const { return workers() * options_.replicas * options_.parts; }
   Bell &bell() { return bell_; }
 
-  Result<Ticket> post(int32_t replica, const Operation &operation, bool settles);
+  Result<Ticket> post(int32_t replica, const Operation &operation, Purpose purpose);
   bool is_complete(Ticket ticket) const { return completed_.load(std::memory_order_seq_cst) > ticket; }
   bool has_stopped() const { return stopped_.load(std::memory_order_seq_cst); }
   bool is_dead() const { return dead_.load(std::memory_order_seq_cst); }
-  void abort(const Status &cause);
+  void abort(const Status &cause) { give_up(cause.wrap(base::Code::aborted, "the group was given up")); }
   Status error() const;
+  Status watch();
   int64_t posted(int32_t replica) const { return state(replica).posted.load(std::memory_order_relaxed); }
 
  private:
@@ -93,6 +82,7 @@ class Process {
   Status gather(const Operation &operation, void *gathered);
   void copy_to_all(int64_t offset, int64_t bytes, const void *source);
   void copy_slices(const Operation &operation);
+  void give_up(const Status &error);
   void end(const Status &status);
   void publish_cause(const Status &status);
   Status find_cause(const Status &own) const;
@@ -114,6 +104,7 @@ class Process {
   std::unique_ptr<Mesh> mesh_;
   std::optional<Status> opened_;
   Status error_;
+  std::unique_ptr<WorkerWatch> watch_;
   base::Thread thread_;
 };
 
@@ -134,6 +125,11 @@ Process::~Process() {
   }
   bell_.ring();
   thread_.join();
+  std::unique_ptr<WorkerWatch> watch;
+  {
+    const std::lock_guard lock(mutex_);
+    watch = std::move(watch_);
+  }
 }
 
 Status Process::open() {
@@ -152,21 +148,9 @@ void Process::tell_opened(const Status &status) {
 
 Status Process::connect() {
   if (workers() > 1) {
-    const Deadline deadline = Deadline::after_ms(options_.timeout_ms);
-    MeshAddresses addresses(*options_.table, options_.key_prefix + "mesh/", deadline);
-    MeshOptions mesh_options;
-    mesh_options.rank = options_.worker;
-    mesh_options.size = workers();
-    mesh_options.host = options_.hosts[static_cast<size_t>(options_.worker)];
-    mesh_options.timeout_ms = options_.timeout_ms;
-    Result<std::unique_ptr<Mesh>> mesh = options_.engine->connect(mesh_options, addresses);
-    if (!mesh.ok()) {
-      const std::optional<int32_t> peer = failed_peer(mesh.status(), workers());
-      return mesh.status().wrap(
-          base::concat(name_of(options_.worker), " cannot connect with ", peer ? name_of(*peer) : "the other workers"));
-    }
+    TUTTI_ASSIGN(std::unique_ptr<Mesh> mesh, connect_mesh(options_, "mesh"));
     const std::lock_guard lock(mutex_);
-    mesh_ = mesh.take();
+    mesh_ = std::move(mesh);
   }
   exchange_.emplace(mesh_.get(), options_.worker, options_.names, options_.timeout_ms, dead_);
   return Status();
@@ -211,7 +195,7 @@ Status Process::check_posts(Ticket ticket) const {
   for (int32_t r = 1; r < options_.replicas; ++r) {
     const Posted &posted = posted_at(r, ticket);
     const Operation &a = own.operation, &b = posted.operation;
-    if (own.settles == posted.settles && a.kind == b.kind && a.count == b.count && a.dtype == b.dtype &&
+    if (own.purpose == posted.purpose && a.kind == b.kind && a.count == b.count && a.dtype == b.dtype &&
         a.reduction == b.reduction && a.root == b.root && a.slice_count == b.slice_count) {
       continue;
     }
@@ -238,7 +222,8 @@ Status Process::complete(Ticket ticket) {
   }
   Head head;
   head.number = ticket;
-  head.kind = posted.settles ? Head::kSettle : static_cast<int32_t>(operation.kind);
+  head.kind = posted.purpose == Purpose::settle ? Head::kSettle : static_cast<int32_t>(operation.kind);
+  if (posted.purpose == Purpose::announcement) head.kind += Head::kAnnounced;
   head.reduction = static_cast<int32_t>(operation.reduction);
   head.dtype = static_cast<int32_t>(operation.dtype);
   head.slice_count = operation.slice_count;
@@ -246,9 +231,11 @@ Status Process::complete(Ticket ticket) {
   head.count = operation.count;
   head.sources = options_.in_order ? options_.replicas * options_.parts : 1;
   std::strncpy(head.label.data(), operation.label, head.label.size() - 1);
-  if (operation.kind == Kind::all_reduce || operation.kind == Kind::reduce_scatter) return reduce(operation, head);
+  const bool reduces = operation.kind == Kind::all_reduce || operation.kind == Kind::reduce_scatter;
+  if (posted.purpose == Purpose::work && reduces) return reduce(operation, head);
   TUTTI_TRY(exchange_->agree(head, {}));
-  if (posted.settles) return exchange_->settle();
+  if (posted.purpose == Purpose::announcement) return Status();
+  if (posted.purpose == Purpose::settle) return exchange_->settle();
   switch (operation.kind) {
     case Kind::all_gather:
       TUTTI_TRY(exchange_->all_gather(operation, buffers_));
@@ -333,15 +320,27 @@ void Process::copy_slices(const Operation &operation) {
 
 // ---- ends ----
 
-void Process::abort(const Status &cause) {
+void Process::give_up(const Status &error) {
   {
     const std::lock_guard lock(mutex_);
     if (!error_.ok() || stopped_.load(std::memory_order_seq_cst)) return;
-    error_ = cause.wrap(base::Code::aborted, "the group was given up");
+    error_ = error;
     dead_.store(true, std::memory_order_seq_cst);
     if (mesh_) mesh_->interrupt();
   }
   bell_.ring();
+}
+
+Status Process::watch() {
+  if (workers() == 1) return Status();
+  const auto lost = [this](const Status &status) {
+    give_up(status.code() == base::Code::unavailable ? find_cause(status) : status);
+  };
+  TUTTI_ASSIGN(std::unique_ptr<WorkerWatch> watch, WorkerWatch::start(options_, lost));
+  const std::lock_guard lock(mutex_);
+  watch_ = std::move(watch);
+  if (stopped_.load(std::memory_order_seq_cst)) watch_->leave();
+  return Status();
 }
 
 Status Process::error() const {
@@ -386,6 +385,7 @@ void Process::end(const Status &status) {
     mesh_.reset();
     if (!error_.ok()) dead_.store(true, std::memory_order_seq_cst);
     stopped_.store(true, std::memory_order_seq_cst);
+    if (watch_ != nullptr) watch_->leave();
   }
   bell_.ring();
   if (!error.ok()) hear_out(error);
@@ -406,7 +406,7 @@ void Process::hear_out(const Status &error) {
 
 // ---- posts ----
 
-Result<Ticket> Process::post(int32_t replica, const Operation &operation, bool settles) {
+Result<Ticket> Process::post(int32_t replica, const Operation &operation, Purpose purpose) {
   if (is_dead()) return error();
   RankState &rank = ranks_[static_cast<size_t>(replica)];
   const Ticket ticket = rank.posted.load(std::memory_order_relaxed);
@@ -415,8 +415,9 @@ Result<Ticket> Process::post(int32_t replica, const Operation &operation, bool s
   }
   Posted &slot = rank.ring[static_cast<size_t>(ticket % max_pending_operations)];
   slot.operation = operation;
-  slot.settles = settles;
-  if (operation.buffers != nullptr) std::copy_n(operation.buffers, options_.parts, slot.buffers.begin());
+  slot.purpose = purpose;
+  if (operation.buffers != nullptr && purpose == Purpose::work)
+    std::copy_n(operation.buffers, options_.parts, slot.buffers.begin());
   rank.posted.store(ticket + 1, std::memory_order_seq_cst);
   bell_.ring();
   return ticket;
@@ -434,12 +435,16 @@ class ClusterRank : public Group {
     if (process_->is_dead()) return process_->error();
     TUTTI_TRY(check_operation(operation, contributors()));
     TUTTI_TRY(check_on_host(operation));
-    return process_->post(replica_, operation, false);
+    return process_->post(replica_, operation, Purpose::work);
   }
+  Result<Ticket> announce(const Operation &operation) override {
+    return process_->post(replica_, operation, Purpose::announcement);
+  }
+  Status watch() override { return process_->watch(); }
   Status wait(Ticket ticket) override;
   bool would_wait(Ticket ticket) const override { return !process_->is_complete(ticket); }
   Status settle() override {
-    TUTTI_ASSIGN(const Ticket ticket, process_->post(replica_, Operation{.label = "settle"}, true));
+    TUTTI_ASSIGN(const Ticket ticket, process_->post(replica_, Operation{.label = "settle"}, Purpose::settle));
     return wait(ticket);
   }
   void abort(const Status &cause) override { process_->abort(cause); }

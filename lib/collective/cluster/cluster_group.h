@@ -11,7 +11,7 @@
 //
 // Errors: a worker whose connection ends, who does not come in time or who gives up is named with its address on every
 // worker. The first cause is kept in the table that they share, where the others look for it. A worker that is not in
-// an operation learns of the end at its next one.
+// an operation learns of the end at its next one, or by itself after watch() (worker_watch.h).
 //
 // settle() lets all workers pass or none; only if worker 0 dies in it may some have passed. wait() alone may have
 // failed on one worker and not on another.

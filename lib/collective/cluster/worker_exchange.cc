@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collective/cluster/worker_mesh.h"
 #include "collective/reduction.h"
 
 namespace tutti::impl::collective::cluster {
@@ -32,8 +33,9 @@ bool same(const Head &a, const Head &b) {
 std::string Head::describe() const {
   const std::string_view text(label.data(), strnlen(label.data(), label.size()));
   if (kind == kSettle) return "settle";
-  return base::concat(name(static_cast<Kind>(kind)), " '", text, "' of ", count, " ",
-                      tensor::name(static_cast<tensor::DType>(dtype)), " elements");
+  const bool is_announced = kind > kAnnounced;
+  return base::concat(name(static_cast<Kind>(is_announced ? kind - kAnnounced : kind)), " '", text, "' of ", count, " ",
+                      tensor::name(static_cast<tensor::DType>(dtype)), " elements", is_announced ? " on devices" : "");
 }
 
 WorkerExchange::WorkerExchange(Mesh *mesh, int32_t worker, std::span<const std::string> names, int64_t timeout_ms,
@@ -57,20 +59,9 @@ void WorkerExchange::receive(int32_t from, void *bytes, int64_t length) {
 
 Status WorkerExchange::run(bool uninterrupted) {
   if (sends_.empty() && receives_.empty()) return Status();
-  return name_peer(mesh_->exchange(
-      {.sends = sends_, .receives = receives_, .timeout_ms = timeout_ms_, .uninterrupted = uninterrupted}));
-}
-
-Status WorkerExchange::name_peer(const Status &failure) const {
-  if (failure.ok() || failure.code() == base::Code::cancelled) return failure;
-  const std::optional<int32_t> rank = failed_peer(failure, workers());
-  const std::string peer = rank ? names_[static_cast<size_t>(*rank)] : std::string("another worker");
-  const std::string what = head_.describe();
-  const Status named =
-      failure.code() == base::Code::deadline_exceeded
-          ? base::deadline_exceeded("worker ", worker_, " waited ", timeout_ms_, " ms for ", peer, " in ", what)
-          : base::unavailable(peer, " has gone while worker ", worker_, " was in ", what);
-  return rank ? named.with_cause(failure).with_detail("worker", std::to_string(*rank)) : named.with_cause(failure);
+  const Status status = mesh_->exchange(
+      {.sends = sends_, .receives = receives_, .timeout_ms = timeout_ms_, .uninterrupted = uninterrupted});
+  return status.ok() ? status : name_peer(status, names_, worker_, timeout_ms_, head_.describe());
 }
 
 Status WorkerExchange::agree(const Head &head, std::span<const std::byte> data) {

@@ -30,12 +30,12 @@ namespace tutti::impl::collective::cluster {
 /// What a worker says of its next operation; equal on all workers.
 struct Head {
   int64_t number = 0;
-  int32_t kind = 0;  ///< Kind, or kSettle
+  int32_t kind = 0;  ///< Kind, or kSettle, or kAnnounced + Kind
   int32_t reduction = 0, dtype = 0, slice_count = 0, root = 0, sources = 0;
   int64_t count = 0;
   std::array<char, 56> label{};  ///< cut; for messages
 
-  static constexpr int32_t kSettle = 100;
+  static constexpr int32_t kSettle = 100, kAnnounced = 200;
   std::string describe() const;
 };
 
@@ -70,7 +70,6 @@ class WorkerExchange {
   void send(int32_t to, const void *bytes, int64_t length);
   void receive(int32_t from, void *bytes, int64_t length);
   base::Status run(bool uninterrupted = false);
-  base::Status name_peer(const base::Status &failure) const;
   std::pair<int64_t, int64_t> chunk_of(int64_t count, int32_t worker) const;
   base::Status check_heads(const Head &head) const;
 
