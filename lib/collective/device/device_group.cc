@@ -38,9 +38,9 @@ struct Slot {
   Operation operation;     // its pointers until wait() has returned
   void *memory = nullptr;  // its buffer
   bool on_device = false;  // else of the group over host memory, there:
-  Ticket inner = -1;
-  int64_t number = -1;    // among those on devices
-  bool has_work = false;  // was put on the stream of collectives
+  Ticket inner = -1;       // or what announces it to other processes
+  int64_t number = -1;     // among those on devices
+  bool has_work = false;   // was put on the stream of collectives
   std::array<char, 48> label{};
   backend::Event ready, done;
 };
@@ -99,14 +99,20 @@ class Offers {
   std::string description_ = "nothing is registered";
 };
 
-/// What the ranks share.
+/// How long the group over several processes has, once its deadline has passed, to say who does not come.
+constexpr int64_t kNamingMs = 1000;
+
+/// What the ranks of this process share.
 struct Shared {
-  Shared(std::unique_ptr<backend::Clique> connected, const DeviceGroupOptions &options)
+  Shared(std::unique_ptr<backend::Clique> connected, const Group &first, const DeviceGroupOptions &options)
       : clique(std::move(connected)),
-        board(clique->size()),
+        first_rank(first.rank()),
+        spans_processes(first.size() != clique->size()),
+        board(clique->size(), first_rank),
         timeout_ms(options.timeout_ms),
         alive(options.alive),
-        offers(*clique) {}
+        offers(*clique),
+        arrived(static_cast<size_t>(clique->size())) {}
 
   void end_operations() {
     if (alive != nullptr) tell_devices();
@@ -116,10 +122,13 @@ struct Shared {
   [[gnu::noinline]] void tell_devices() const { alive->store(0, std::memory_order_seq_cst); }
 
   const std::unique_ptr<backend::Clique> clique;
+  const int32_t first_rank;
+  const bool spans_processes;
   OperationBoard board;
   const int64_t timeout_ms;
   std::atomic<uint8_t> *const alive;
   Offers offers;
+  std::vector<std::atomic<int64_t>> arrived;  // at meetings of this process, by rank
 };
 
 class DeviceRank : public Group {
@@ -137,11 +146,17 @@ class DeviceRank : public Group {
   Result<Ticket> begin(const Operation &operation) override;
   Status wait(Ticket ticket) override;
   Status settle() override;
+  Status settle_own() override;
   Status await_done(Ticket ticket) override;
-  bool signals_end() const override { return shared_->alive != nullptr; }
-  void register_memory(void *memory, int64_t bytes) override { shared_->offers.add(rank(), memory, bytes); }
-  int64_t registered_bytes() const override { return shared_->offers.registered(rank()); }
-  std::string registration() const override { return shared_->offers.description(); }
+  bool signals_end() const override { return shared_->alive != nullptr && !shared_->spans_processes; }
+  void register_memory(void *memory, int64_t bytes) override {
+    if (!shared_->spans_processes) shared_->offers.add(place(), memory, bytes);
+  }
+  int64_t registered_bytes() const override { return shared_->offers.registered(place()); }
+  std::string registration() const override {
+    return shared_->spans_processes ? "nothing is registered: devices of several processes"
+                                    : shared_->offers.description();
+  }
   void abort(const Status &cause) override {
     inner_->abort(cause);  // first: who finds its operation ended finds the cause, too
     shared_->end_operations();
@@ -154,15 +169,19 @@ class DeviceRank : public Group {
 
  private:
   Slot &at(Ticket ticket) { return ring_[static_cast<size_t>(ticket % max_pending_operations)]; }
+  /// Of this rank among those of the process.
+  int32_t place() const { return rank() - shared_->first_rank; }
 
   Status announce(const Operation &operation, Slot &slot);
   /// Enqueues operations in order. Without `waits`, until the library is still busy with one.
   Status enqueue(Ticket end, bool waits);
   Status await_enqueued();
+  /// What was begun is done by the device.
+  Status await_all();
   template <typename Reached>
-  Status await(const Slot &slot, Reached reached);
+  Status await(const Slot *slot, Reached reached);
   Status fail(const Status &error);
-  [[gnu::cold]] Status give_up(const Slot &slot);
+  [[gnu::cold]] Status give_up(const Slot *slot);
 
   const std::shared_ptr<Shared> shared_;
   const std::unique_ptr<Group> inner_;
@@ -190,7 +209,7 @@ DeviceRank::~DeviceRank() {
   if (stream_.handle() == nullptr) return;
   if (!inner_->error().ok() || !await_done(begun_ - 1).ok()) shared_->end_operations();
   (void)stream_.synchronize();
-  shared_->clique->deregister_memory(rank());
+  shared_->clique->deregister_memory(place());
 }
 
 Result<Ticket> DeviceRank::begin(const Operation &operation) {
@@ -199,6 +218,8 @@ Result<Ticket> DeviceRank::begin(const Operation &operation) {
     return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
   }
   Slot &slot = at(begun_);
+  // Others may not have come to what was announced by its last one, although the device has been waited for.
+  if (shared_->spans_processes && slot.inner >= 0) TUTTI_TRY(inner_->wait(slot.inner));
   slot.on_device = operation.stream != nullptr && operation.kind != Kind::barrier;
   slot.has_work = false;
   if (!slot.on_device) {
@@ -225,7 +246,14 @@ Status DeviceRank::announce(const Operation &operation, Slot &slot) {
   slot.number = numbers_++;
   const Status agreed = shared_->board.post(rank(), slot.number, operation);
   if (!agreed.ok()) abort(agreed);
-  return agreed;
+  if (!agreed.ok() || !shared_->spans_processes) return agreed;
+  Operation announced = operation;
+  announced.buffers = nullptr;
+  announced.slices = nullptr;
+  announced.stream = nullptr;
+  announced.label = slot.label.data();  // it may be read after wait()
+  TUTTI_ASSIGN(slot.inner, inner_->announce(announced));
+  return Status();
 }
 
 Status DeviceRank::enqueue(Ticket end, bool waits) {
@@ -233,7 +261,7 @@ Status DeviceRank::enqueue(Ticket end, bool waits) {
     Slot &slot = at(enqueued_);
     if (!slot.on_device || slot.operation.count == 0) continue;
     if (enqueuing_ != nullptr) {
-      const Result<bool> is_enqueued = shared_->clique->poll(rank());
+      const Result<bool> is_enqueued = shared_->clique->poll(place());
       if (!is_enqueued.ok()) return fail(is_enqueued.status());
       if (!*is_enqueued && !waits) return Status();
       TUTTI_TRY(await_enqueued());
@@ -249,7 +277,7 @@ Status DeviceRank::enqueue(Ticket end, bool waits) {
                                         .count = from.count,
                                         .slices = reinterpret_cast<const tutti_collective_slice *>(from.slices),
                                         .slice_count = from.slice_count};
-    if (const Status put = shared_->clique->enqueue(rank(), operation, stream_); !put.ok()) return fail(put);
+    if (const Status put = shared_->clique->enqueue(place(), operation, stream_); !put.ok()) return fail(put);
     enqueuing_ = &slot;
     slot.has_work = true;
     last_work_ = enqueued_;
@@ -259,7 +287,7 @@ Status DeviceRank::enqueue(Ticket end, bool waits) {
 
 Status DeviceRank::await_enqueued() {
   if (enqueuing_ == nullptr) return Status();
-  TUTTI_TRY(await(*enqueuing_, [&] { return shared_->clique->poll(rank()); }));
+  TUTTI_TRY(await(enqueuing_, [&] { return shared_->clique->poll(place()); }));
   Slot &slot = *std::exchange(enqueuing_, nullptr);
   return slot.done.record(stream_);
 }
@@ -280,13 +308,25 @@ Status DeviceRank::wait(Ticket ticket) {
   return await_done(ticket - run_ahead);
 }
 
+Status DeviceRank::await_all() {
+  if (begun_ == 0) return Status();
+  TUTTI_TRY(wait(begun_ - 1));
+  return await_done(begun_ - 1);
+}
+
 Status DeviceRank::settle() {
-  if (begun_ > 0) {
-    TUTTI_TRY(wait(begun_ - 1));
-    TUTTI_TRY(await_done(begun_ - 1));
-  }
+  TUTTI_TRY(await_all());
   // What this rank has passed, all have, or none.
-  return inner_->barrier("end of operations");
+  return shared_->spans_processes ? inner_->settle() : inner_->barrier("end of operations");
+}
+
+Status DeviceRank::settle_own() {
+  if (!shared_->spans_processes) return settle();
+  TUTTI_TRY(await_all());
+  const int64_t meeting = shared_->arrived[static_cast<size_t>(place())].fetch_add(1) + 1;
+  return await(nullptr, [&]() -> Result<bool> {
+    return std::ranges::all_of(shared_->arrived, [&](const auto &arrived) { return arrived.load() >= meeting; });
+  });
 }
 
 Status DeviceRank::await_done(Ticket ticket) {
@@ -297,9 +337,9 @@ Status DeviceRank::await_done(Ticket ticket) {
   if (ticket <= done_) return Status();
   Slot &slot = at(ticket);
   if (enqueuing_ == &slot) TUTTI_TRY(await_enqueued());
-  TUTTI_TRY(await(slot, [&]() -> Result<bool> {
+  TUTTI_TRY(await(&slot, [&]() -> Result<bool> {
     if (slot.done.is_done()) return true;
-    TUTTI_TRY(shared_->clique->poll(rank()).status());
+    TUTTI_TRY(shared_->clique->poll(place()).status());
     return false;
   }));
   if (const Status done = slot.done.synchronize(); !done.ok()) return fail(done);
@@ -307,19 +347,24 @@ Status DeviceRank::await_done(Ticket ticket) {
   return Status();
 }
 
+/// `slot`: the operation that is waited for, or null for a meeting of this process.
 template <typename Reached>
-Status DeviceRank::await(const Slot &slot, Reached reached) {
+Status DeviceRank::await(const Slot *slot, Reached reached) {
   base::Deadline deadline;
   std::chrono::steady_clock::time_point begin;
   for (bool is_first = true;; is_first = false) {
     const Result<bool> is_reached = reached();
     if (!is_reached.ok()) return fail(is_reached.status());
     // An operation that was ended looks like one that is done.
-    TUTTI_TRY(inner_->error());
+    if (const Status ended = inner_->error(); !ended.ok()) {
+      shared_->end_operations();  // nobody may have yet who was told by another process
+      return ended;
+    }
     if (*is_reached) return Status();
     if (is_first) {
       begin = std::chrono::steady_clock::now();
-      deadline = base::Deadline::after_ms(shared_->timeout_ms);
+      const int64_t naming_ms = shared_->spans_processes && shared_->timeout_ms >= 0 ? kNamingMs : 0;
+      deadline = base::Deadline::after_ms(shared_->timeout_ms + naming_ms);
     }
     if (deadline.passed() || !base::check(cancel_).ok()) return give_up(slot);
     back_off(begin);
@@ -334,12 +379,15 @@ Status DeviceRank::fail(const Status &error) {
   return named;
 }
 
-Status DeviceRank::give_up(const Slot &slot) {
+Status DeviceRank::give_up(const Slot *slot) {
   Status cause = base::check(cancel_);
-  if (cause.ok()) {
-    const std::string missing = shared_->board.missing(slot.number);
+  if (cause.ok() && slot == nullptr) {
+    cause = base::deadline_exceeded("rank ", rank(), " waited ", shared_->timeout_ms,
+                                    " ms for the other ranks of its process");
+  } else if (cause.ok()) {
+    const std::string missing = shared_->board.missing(slot->number);
     const std::string what = base::concat("rank ", rank(), " waited ", shared_->timeout_ms, " ms in ",
-                                          name(slot.operation.kind), " '", slot.label.data(), "' for ");
+                                          name(slot->operation.kind), " '", slot->label.data(), "' for ");
     cause = missing.empty() ? base::deadline_exceeded(what, "the devices: all ranks have begun it")
                             : base::deadline_exceeded(what, "rank ", missing).with_detail("rank", missing);
   }
@@ -365,7 +413,14 @@ Result<std::vector<std::unique_ptr<Group>>> connect(std::vector<std::unique_ptr<
   TUTTI_TRY(check(devices, ranks.empty() ? 1 : ranks.front()->parts(), options));
   TUTTI_ASSIGN(std::unique_ptr<backend::Clique> clique,
                backend::Clique::connect(devices, clique_options(options), options.timeout_ms));
-  const auto shared = std::make_shared<Shared>(std::move(clique), options);
+  return connect_clique(std::move(ranks), devices, std::move(clique), options);
+}
+
+Result<std::vector<std::unique_ptr<Group>>> connect_clique(std::vector<std::unique_ptr<Group>> ranks,
+                                                           std::span<const backend::DeviceRef> devices,
+                                                           std::unique_ptr<backend::Clique> clique,
+                                                           const DeviceGroupOptions &options) {
+  const auto shared = std::make_shared<Shared>(std::move(clique), *ranks.front(), options);
   for (size_t r = 0; r < ranks.size(); ++r) {
     auto rank = std::make_unique<DeviceRank>(std::move(ranks[r]), shared);
     TUTTI_TRY(rank->open(*devices[r]));

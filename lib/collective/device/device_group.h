@@ -21,6 +21,8 @@
 // the device or when the library still connects. Each wait ends with the deadline, the token, an error that the library
 // reports or an abort, and then ends the operations of all ranks on their devices. That data are good is told by
 // settle(), or on the devices by the byte `alive`: an operation that was ended leaves anything in memory.
+//
+// Devices of several processes: connected_workers.h.
 #ifndef TUTTI_COLLECTIVE_DEVICE_DEVICE_GROUP_H_
 #define TUTTI_COLLECTIVE_DEVICE_DEVICE_GROUP_H_
 
@@ -31,6 +33,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/clique.h"
 #include "base/status.h"
 #include "collective/group.h"
 
@@ -59,6 +62,13 @@ base::Status check(std::span<const backend::DeviceRef> devices, int32_t parts, c
 base::Result<std::vector<std::unique_ptr<Group>>> connect(std::vector<std::unique_ptr<Group>> ranks,
                                                           std::span<const backend::DeviceRef> devices,
                                                           const DeviceGroupOptions &options);
+
+/// The same over a clique of several processes (connected_workers.h), which is connected; the ranks of each follow one
+/// another.
+base::Result<std::vector<std::unique_ptr<Group>>> connect_clique(std::vector<std::unique_ptr<Group>> ranks,
+                                                                 std::span<const backend::DeviceRef> devices,
+                                                                 std::unique_ptr<backend::Clique> clique,
+                                                                 const DeviceGroupOptions &options);
 
 }  // namespace tutti::impl::collective::device
 

@@ -29,7 +29,7 @@ bool OperationBoard::Entry::read(int64_t expected, Operation &operation) const {
 
 Status OperationBoard::post(int32_t rank, int64_t number, const Operation &operation) {
   const auto place = static_cast<size_t>(number % max_pending_operations);
-  Rank &own = ranks_[static_cast<size_t>(rank)];
+  Rank &own = ranks_[static_cast<size_t>(rank - first_rank_)];
   own.ring[place].write(number, operation);
   own.begun.store(number + 1);
   for (size_t r = 0; r < ranks_.size(); ++r) {
@@ -41,9 +41,9 @@ Status OperationBoard::post(int32_t rank, int64_t number, const Operation &opera
       continue;
     }
     return base::invalid_argument("rank ", rank, " called ", name(operation.kind), " '", operation.label, "' of ",
-                                  operation.count, " ", tensor::name(operation.dtype), " elements where rank ", r,
-                                  " called ", name(other.kind), " of ", other.count, " ", tensor::name(other.dtype),
-                                  " elements");
+                                  operation.count, " ", tensor::name(operation.dtype), " elements where rank ",
+                                  first_rank_ + static_cast<int32_t>(r), " called ", name(other.kind), " of ",
+                                  other.count, " ", tensor::name(other.dtype), " elements");
   }
   return Status();
 }
@@ -51,7 +51,8 @@ Status OperationBoard::post(int32_t rank, int64_t number, const Operation &opera
 std::string OperationBoard::missing(int64_t number) const {
   std::string listed;
   for (size_t r = 0; r < ranks_.size(); ++r) {
-    if (ranks_[r].begun.load() <= number) listed += (listed.empty() ? "" : ", ") + std::to_string(r);
+    if (ranks_[r].begun.load() <= number)
+      listed += (listed.empty() ? "" : ", ") + std::to_string(first_rank_ + static_cast<int32_t>(r));
   }
   return listed;
 }

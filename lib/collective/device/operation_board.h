@@ -20,7 +20,9 @@ namespace tutti::impl::collective::device {
 
 class OperationBoard {
  public:
-  explicit OperationBoard(int32_t ranks) : ranks_(static_cast<size_t>(ranks)) {}
+  /// Of the ranks from `first_rank` on.
+  explicit OperationBoard(int32_t ranks, int32_t first_rank = 0)
+      : first_rank_(first_rank), ranks_(static_cast<size_t>(ranks)) {}
 
   /// Rank `rank` begins operation `number`, counted from 0. INVALID_ARGUMENT when a rank that has begun it before does
   /// something else; a rank that is max_pending_operations further is not asked.
@@ -43,6 +45,7 @@ class OperationBoard {
     std::array<Entry, max_pending_operations> ring;
   };
 
+  const int32_t first_rank_;
   std::vector<Rank> ranks_;
 };
 
