@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/text.h"
 
@@ -54,6 +55,28 @@ Status check_all_reduce(AllReduceChoice choice, backend::Level level) {
   return base::invalid_argument("all_reduce is ", name(choice),
                                 ", whose order of additions depends on the number of devices, which determinism ",
                                 "invariant does not allow: expected automatic, host or reduce_to_one");
+}
+
+Result<ConnectionWish> connection_wish(AllReduceChoice choice, backend::Level level) {
+  ConnectionWish wish;
+  wish.whose = "all_reduce";
+  wish.is_demanded = choice == AllReduceChoice::device;
+  if (choice != AllReduceChoice::automatic && !wish.is_demanded)
+    wish.may = base::unavailable("all_reduce is ", name(choice));
+  if (choice == AllReduceChoice::automatic) {
+    const char *const value = secure_getenv("TUTTI_GROUP");
+    const std::string_view group = value == nullptr ? "" : value;
+    if (!group.empty() && group != "staged" && group != "device") {
+      return base::invalid_argument("the environment's TUTTI_GROUP is ", base::quoted(group),
+                                    ", expected \"staged\" or \"device\"");
+    }
+    wish.is_demanded = group == "device";
+    if (wish.is_demanded) wish.whose = "the environment's TUTTI_GROUP";
+    if (group == "staged") wish.may = base::unavailable("the environment's TUTTI_GROUP says so");
+  }
+  if (wish.may.ok() && level == backend::Level::invariant)
+    wish.may = base::unimplemented("level invariant adds in the order of the logical replicas");
+  return wish;
 }
 
 std::vector<int32_t> nodes_of(std::span<const backend::DeviceDescription> devices) {

@@ -38,6 +38,15 @@ base::Result<AllReduceChoice> all_reduce_choice(std::string_view text);
 /// INVALID_ARGUMENT where a choice adds up in an order that depends on the number of devices, which the level forbids.
 base::Status check_all_reduce(AllReduceChoice choice, backend::Level level);
 
+/// What is wanted of devices whose memory the host does not reach: connected where that can be, or copies on the host.
+struct ConnectionWish {
+  base::Status may;  ///< ok, or why they are not to be connected
+  bool is_demanded = false;
+  std::string_view whose;  ///< "all_reduce", or what else demands it
+};
+/// By all_reduce and, where that leaves it open, by the environment's TUTTI_GROUP: "staged" or "device".
+base::Result<ConnectionWish> connection_wish(AllReduceChoice choice, backend::Level level);
+
 /// The node of each device, counted from 0: devices that share a memory, or of which one reads the other's without the
 /// host, directly or by way of others. Where that makes one node of all or one of each, neighbours in groups of about
 /// the square root of their number.

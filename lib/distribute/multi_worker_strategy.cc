@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collective/cluster/cluster_group.h"
+#include "collective/device/connected_workers.h"
 #include "collective/local/local_group.h"
 #include "collective/rendezvous/store.h"
 #include "collective/rendezvous/store_server.h"
@@ -41,9 +42,16 @@ class MultiWorkerStrategy : public Strategy {
     return {cluster.worker_index(), cluster.worker_count()};
   }
   Status meet(const GroupOptions &options, collective::cluster::ClusterGroupOptions &group) const;
-  Result<std::vector<std::unique_ptr<collective::Group>>> make_ranks(const GroupOptions &options) const;
-  /// Meets the others: a group with so many ranks of each worker.
-  Result<std::vector<std::unique_ptr<collective::Group>>> connect(int32_t ranks, const GroupOptions &options) const;
+  Result<std::vector<std::unique_ptr<collective::Group>>> make_ranks(const GroupOptions &options,
+                                                                     collective::device::WorkersOptions &workers) const;
+  /// Meets the others: a group with so many ranks of each worker, and what else it takes to connect their devices.
+  Result<std::vector<std::unique_ptr<collective::Group>>> connect(int32_t ranks, const GroupOptions &options,
+                                                                  collective::device::WorkersOptions &workers) const;
+  /// Ranks over host memory become such over memory of the devices, where these can be connected.
+  Result<collective::device::WorkersConnection> connect_devices(std::span<const backend::DeviceRef> devices,
+                                                                const GroupOptions &options, const ConnectionWish &wish,
+                                                                collective::device::WorkersOptions &workers,
+                                                                ReplicaGroups &groups) const;
 
   const Cluster cluster_;
   const MultiWorkerOptions options_;
@@ -83,44 +91,84 @@ Status MultiWorkerStrategy::meet(const GroupOptions &options, collective::cluste
 }
 
 Result<std::vector<std::unique_ptr<collective::Group>>> MultiWorkerStrategy::make_ranks(
-    const GroupOptions &options) const {
-  if (workers().count == 1) {
+    const GroupOptions &options, collective::device::WorkersOptions &workers) const {
+  if (this->workers().count == 1) {
     collective::local::LocalGroupOptions on_host;
     on_host.timeout_ms = options.timeout_ms;
     return collective::local::LocalGroup::create(replica_count(), options.parts, on_host);
   }
-  return connect(replica_count(), options);
+  return connect(replica_count(), options, workers);
 }
 
 Result<std::vector<std::unique_ptr<collective::Group>>> MultiWorkerStrategy::connect(
-    int32_t ranks, const GroupOptions &options) const {
+    int32_t ranks, const GroupOptions &options, collective::device::WorkersOptions &workers) const {
   collective::cluster::ClusterGroupOptions group;
   TUTTI_ASSIGN(group.engine, options_.open_engine());
   TUTTI_TRY(meet(options, group));
-  group.worker = workers().index;
+  group.worker = this->workers().index;
   group.replicas = ranks;
   group.parts = options.parts;
   group.timeout_ms = options.timeout_ms;
   group.in_order = options.level == backend::Level::invariant;
+  workers.table = group.table;
+  workers.key_prefix = group.key_prefix;
+  workers.names = group.names;
+  workers.worker = group.worker;
   return collective::cluster::ClusterGroup::create(std::move(group));
 }
 
 Result<std::unique_ptr<collective::Group>> MultiWorkerStrategy::make_worker_group(const GroupOptions &options) const {
-  TUTTI_ASSIGN(std::vector<std::unique_ptr<collective::Group>> own, connect(1, options));
+  collective::device::WorkersOptions unused;
+  TUTTI_ASSIGN(std::vector<std::unique_ptr<collective::Group>> own, connect(1, options, unused));
   return std::move(own.front());
+}
+
+Result<collective::device::WorkersConnection> MultiWorkerStrategy::connect_devices(
+    std::span<const backend::DeviceRef> devices, const GroupOptions &options, const ConnectionWish &wish,
+    collective::device::WorkersOptions &workers, ReplicaGroups &groups) const {
+  workers.own = wish.may;
+  workers.is_demanded = wish.is_demanded;
+  workers.cancel = options.cancel;
+  if (workers.own.ok() && backend()->has_host_memory())
+    workers.own = base::unimplemented("devices of backend '", backend()->name(), "' are the host's memory");
+  const collective::device::DeviceGroupOptions between = {
+      .timeout_ms = options.timeout_ms, .repeatable = options.level != backend::Level::fast, .alive = options.alive};
+  if (this->workers().count > 1) return collective::device::connect_workers(groups.ranks, devices, between, workers);
+  if (workers.own.ok()) workers.own = collective::device::check(devices, options.parts, between);
+  if (workers.own.ok()) {
+    TUTTI_ASSIGN(groups.ranks, collective::device::connect(std::move(groups.ranks), devices, between));
+  } else if (wish.is_demanded) {
+    return workers.own.wrap(base::concat(wish.whose, " asks for connected devices, and they cannot be connected"));
+  }
+  return collective::device::WorkersConnection{.unconnected = workers.own, .library = {}};
 }
 
 Result<ReplicaGroups> MultiWorkerStrategy::make_groups(std::span<const backend::DeviceRef> devices,
                                                        const GroupOptions &options) const {
-  if (options.all_reduce != AllReduceChoice::automatic && options.all_reduce != AllReduceChoice::host) {
-    return base::invalid_argument("all_reduce is ", distribute::name(options.all_reduce),
-                                  "; several workers add up in the host's memory and by messages: automatic or host");
+  const AllReduceChoice choice = options.all_reduce;
+  if (choice != AllReduceChoice::automatic && choice != AllReduceChoice::host && choice != AllReduceChoice::device) {
+    return base::invalid_argument("all_reduce is ", distribute::name(choice),
+                                  "; several workers add up on their devices, or in the host's memory and by ",
+                                  "messages: automatic, device or host");
   }
+  TUTTI_ASSIGN(const ConnectionWish wish, connection_wish(choice, options.level));
+  const bool is_alone = workers().count == 1;
   ReplicaGroups groups;
-  groups.description = workers().count == 1 ? "host memory" : "host memory, and messages between workers";
-  TUTTI_ASSIGN(groups.ranks, make_ranks(options));
-  if (backend()->has_host_memory() || replicas_in_all() * options.parts == 1) return groups;
-  groups.description = "copies on the host, and messages between workers";
+  collective::device::WorkersOptions workers;
+  TUTTI_ASSIGN(groups.ranks, make_ranks(options, workers));
+  groups.description = "host memory";
+  if (replicas_in_all() * options.parts == 1) return groups;
+  TUTTI_ASSIGN(const auto connection, connect_devices(devices, options, wish, workers, groups));
+  if (connection.unconnected.ok()) {
+    groups.description = "connected devices";
+    if (!is_alone)
+      groups.description += base::concat(" of ", this->workers().count, " workers, by ", connection.library);
+    return groups;
+  }
+  const std::string_view between = is_alone ? "" : ", and messages between workers";
+  groups.description = base::concat("host memory", between);
+  if (backend()->has_host_memory()) return groups;
+  groups.description = base::concat("copies on the host", between, ": ", connection.unconnected.message());
   TUTTI_ASSIGN(groups.ranks, collective::staged::stage(std::move(groups.ranks), devices));
   return groups;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/strategy.h"
 
-#include <cstdlib>
-
 #include "collective/device/device_group.h"
 #include "collective/local/local_group.h"
 #include "collective/staged/staged_group.h"
@@ -12,19 +10,6 @@ namespace {
 
 using base::Result;
 using base::Status;
-
-/// What the environment says about devices whose memory the host does not reach.
-enum class GroupChoice { automatic, staged, device };
-
-Result<GroupChoice> chosen_group() {
-  const char *const value = secure_getenv("TUTTI_GROUP");
-  const std::string_view choice = value == nullptr ? "" : value;
-  if (choice.empty()) return GroupChoice::automatic;
-  if (choice == "staged") return GroupChoice::staged;
-  if (choice == "device") return GroupChoice::device;
-  return base::invalid_argument("the environment's TUTTI_GROUP is ", base::quoted(choice),
-                                ", expected \"staged\" or \"device\"");
-}
 
 /// Replicas of one process on the devices of one backend.
 class LocalStrategy : public Strategy {
@@ -60,38 +45,26 @@ class LocalStrategy : public Strategy {
   static Status reach_devices(std::span<const backend::DeviceRef> devices, const GroupOptions &options,
                               const std::string &how, ReplicaGroups &groups) {
     const bool is_asked = options.all_reduce != AllReduceChoice::automatic;
-    GroupChoice choice = options.all_reduce == AllReduceChoice::device ? GroupChoice::device : GroupChoice::staged;
-    if (!is_asked) {
-      TUTTI_ASSIGN(choice, chosen_group());
+    TUTTI_ASSIGN(const ConnectionWish wish, connection_wish(options.all_reduce, options.level));
+    collective::device::DeviceGroupOptions between;
+    between.timeout_ms = options.timeout_ms;
+    between.repeatable = options.level != backend::Level::fast;
+    between.alive = options.alive;
+    Status unconnected = wish.may;
+    if (unconnected.ok()) unconnected = collective::device::check(devices, options.parts, between);
+    if (unconnected.ok()) {
+      groups.description = is_asked ? "connected devices, as all_reduce asks" : "connected devices";
+      TUTTI_ASSIGN(groups.ranks, collective::device::connect(std::move(groups.ranks), devices, between));
+      return Status();
     }
-    Status unconnected = base::unavailable(is_asked ? how : "the environment's TUTTI_GROUP says so");
-    if (choice != GroupChoice::staged) {
-      collective::device::DeviceGroupOptions between;
-      between.timeout_ms = options.timeout_ms;
-      between.repeatable = options.level != backend::Level::fast;
-      between.alive = options.alive;
-      unconnected = check_connected(devices, options, between);
-      if (unconnected.ok()) {
-        groups.description = is_asked ? "connected devices, as all_reduce asks" : "connected devices";
-        TUTTI_ASSIGN(groups.ranks, collective::device::connect(std::move(groups.ranks), devices, between));
-        return Status();
-      }
-    }
-    if (choice == GroupChoice::device) {
+    if (wish.is_demanded) {
       if (is_asked) return cannot_connect(unconnected);
       return unconnected.wrap("the environment's TUTTI_GROUP asks for connected devices, and they cannot be connected");
     }
+    if (is_asked) unconnected = base::unavailable(how);
     groups.description = "copies on the host: " + unconnected.message();
     TUTTI_ASSIGN(groups.ranks, collective::staged::stage(std::move(groups.ranks), devices));
     return Status();
-  }
-
-  static Status check_connected(std::span<const backend::DeviceRef> devices, const GroupOptions &options,
-                                const collective::device::DeviceGroupOptions &between) {
-    if (options.level == backend::Level::invariant) {
-      return base::unimplemented("level invariant adds in the order of the logical replicas");
-    }
-    return collective::device::check(devices, options.parts, between);
   }
 };
 

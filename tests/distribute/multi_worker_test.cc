@@ -104,11 +104,24 @@ static Result<std::string> numbers_of(Trainer &trainer) {
   return text;
 }
 
+/// Several GPUs, which are emulated: they are connected over processes.
+static bool has_gpus() { return getenv("TUTTI_EMULATED_GPUS") != nullptr; }
+
+/// How gradients are added up is what the case needs: by the devices, where these are GPUs.
+static Status check_connection(const Trainer &trainer, const Case &c, int workers) {
+  const std::string described = trainer.describe().dump();
+  const bool is_connected =
+      described.find(base::concat("connected devices of ", workers, " workers, by ")) != std::string::npos;
+  if (is_connected == (has_gpus() && c.level != Level::invariant)) return Status();
+  return base::internal_error(c.name, ": ", described);
+}
+
 static Result<std::string> train_case(const WorkerCall &call, const Case &c) {
   TUTTI_ASSIGN(const Model model, build_network(c.network));
   TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(call, c.devices, c.own_input, 60000));
   TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options_of(c, strategy->replicas_in_all())));
   TUTTI_TRY(trainer->initialize());
+  TUTTI_TRY(check_connection(*trainer, c, call.workers));
   TUTTI_TRY(trainer->check_workers("case", nullptr));
   const NetworkCase &network = c.network;
   const auto rows =
@@ -348,13 +361,17 @@ static void test_a_worker_that_gives_up_tells_why(void **) {
 
 static void test_ways_to_add_up_that_workers_have_not_are_refused(void **) {
   const Model model = assert_ok_value(build_network({}));
-  for (const auto choice : {distribute::AllReduceChoice::ring, distribute::AllReduceChoice::device}) {
+  const auto opened = [&](distribute::AllReduceChoice choice) {
     TrainerOptions options;
     options.all_reduce = choice;
     const StrategyRef strategy =
         assert_ok_value(worker_strategy({.worker = 0, .workers = 1, .address = "127.0.0.1:1"}, 2, false, 1000));
-    assert_error_contains(Trainer::open(model, strategy, options), "automatic or host");
-  }
+    return Trainer::open(model, strategy, options);
+  };
+  assert_error_contains(opened(distribute::AllReduceChoice::ring), "automatic, device or host");
+  if (has_gpus()) return assert_ok(opened(distribute::AllReduceChoice::device).status());
+  assert_error_contains(opened(distribute::AllReduceChoice::device),
+                        "all_reduce asks for connected devices, and they cannot be connected");
 }
 
 static void test_what_does_not_fit_is_refused(void **) {
