@@ -50,7 +50,9 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  *   connect_timeout_ms  how long to wait for the other workers
  * The function opens nothing. When a training starts, worker 0 listens at its address, and the others meet there; who
  * does not come, cannot be reached or does not belong is named in the error. The network must be trusted: messages are
- * neither encrypted nor signed.
+ * neither encrypted nor signed. GPUs of all workers add up gradients from one to the other, by NCCL or RCCL, where all
+ * workers have that in the same version; else by way of the hosts and messages between these. The log says which, and
+ * why, and the run's option all_reduce may ask for one.
  *
  * Training: every worker calls the same functions with the same model, options and, for "whole", data and seeds. All
  * begin from the same checkpoint, in a model_dir that all can read, or from the same seed; worker 0 alone writes
