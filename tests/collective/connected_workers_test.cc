@@ -20,11 +20,11 @@
 #include "collective/rendezvous/store.h"
 #include "collective/rendezvous/store_server.h"
 #include "conformance/group_conformance.h"
-#include "distribute/worker_processes.h"
 #include "runtime/backend_list.h"
 #include "runtime/engine_list.h"
 #include "tensor/half.h"
 #include "testing.h"
+#include "worker_processes.h"
 
 namespace tutti::testing {
 

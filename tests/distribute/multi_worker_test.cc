@@ -11,9 +11,9 @@
 #include "backend/backend.h"
 #include "base/text.h"
 #include "distribute/training_case.h"
-#include "distribute/worker_processes.h"
 #include "distribute/worker_strategy.h"
 #include "testing.h"
+#include "worker_processes.h"
 
 namespace tutti::testing {
 

@@ -11,8 +11,8 @@
 #include "backend/backend.h"
 #include "distribute/multi_worker_strategy.h"
 #include "distribute/training_case.h"
-#include "distribute/worker_processes.h"
 #include "runtime/engine_list.h"
+#include "worker_processes.h"
 
 namespace tutti::testing {
 

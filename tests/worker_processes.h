@@ -10,8 +10,8 @@
 //   Workers workers("equal", 2);        // <program> equal <worker> <workers> <address> <file>
 //   workers.wait();
 //   workers.output(0);                                             // what worker 0 wrote to its file
-#ifndef TUTTI_TESTS_DISTRIBUTE_WORKER_PROCESSES_H_
-#define TUTTI_TESTS_DISTRIBUTE_WORKER_PROCESSES_H_
+#ifndef TUTTI_TESTS_WORKER_PROCESSES_H_
+#define TUTTI_TESTS_WORKER_PROCESSES_H_
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -134,4 +134,4 @@ class Workers {
 
 }  // namespace tutti::testing
 
-#endif  // TUTTI_TESTS_DISTRIBUTE_WORKER_PROCESSES_H_
+#endif  // TUTTI_TESTS_WORKER_PROCESSES_H_
