@@ -215,8 +215,9 @@ class Replica {
   base::Status prepare_all(const data::Element *batch, int64_t rows, const InputBinding &binding, size_t position);
   base::Status prepare(Contributor &contributor, const data::Element *batch, int64_t rows, const InputBinding &binding,
                        size_t position);
-  /// Ranks wait for each other before and after one builds programs, where devices combine by themselves. Those of other
-  /// workers do not, which may have batches of other shapes: what they build keeps no device here waiting for good.
+  /// Ranks wait for each other before and after one builds programs, where devices combine by themselves. Those of
+  /// other workers do not, which may have batches of other shapes: what they build keeps no device here waiting for
+  /// good.
   base::Status settle_building() { return programs_.workers.count > 1 ? group_->settle_own() : group_->settle(); }
   base::Status prepare_finish(int64_t rows, const InputBinding &binding);
   /// Lets the results of a contributor's program point to its rows of the factors.

@@ -2,8 +2,8 @@
 //
 // Devices of several processes in one group: sums against those of plain loops, and that whoever dies, hangs, gives up
 // or has chosen differently is named with its address on all others, within the time. Workers are processes with
-// emulated GPUs of their own, whose NCCL meets over processes as the library does and tells nobody of one that ends. With
-// TUTTI_TEST_REAL_GPUS they share the GPUs of this machine; what an NCCL must be ordered to do is left out then.
+// emulated GPUs of their own, whose NCCL meets over processes as the library does and tells nobody of one that ends.
+// With TUTTI_TEST_REAL_GPUS they share the GPUs of this machine; what an NCCL must be ordered to do is left out then.
 #include "collective/device/connected_workers.h"
 
 #include <dlfcn.h>

@@ -198,10 +198,27 @@ static Result<std::string> train_on(const WorkerCall &call) {
   return base::concat("step ", trainer->step(), " ", outcome);
 }
 
+/// Worker 1 has no library that connects its GPUs, or does not want it; how gradients are added up then.
+static Result<std::string> describe_unconnected(const WorkerCall &call) {
+  if (call.worker == 1 && call.scenario != "unconnected_by_choice") setenv("TUTTI_EMULATED_NCCL", "missing", 1);
+  TrainerOptions options;
+  if (call.worker == 1 && call.scenario == "unconnected_by_choice")
+    options.all_reduce = distribute::AllReduceChoice::host;
+  if (call.worker == 0 && call.scenario == "unconnected_on_demand")
+    options.all_reduce = distribute::AllReduceChoice::device;
+  TUTTI_ASSIGN(const Model model, build_network({}));
+  TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(call, 1, false, 60000));
+  TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options));
+  return trainer->describe().dump();
+}
+
 static int run_as_worker(char **arguments) {
   const WorkerCall call = worker_call(arguments);
   const Case *const c = find_case(call.scenario);
-  const Result<std::string> text = c != nullptr ? train_case(call, *c) : train_on(call);
+  const bool is_unconnected = call.scenario.starts_with("unconnected");
+  const Result<std::string> text = c != nullptr     ? train_case(call, *c)
+                                   : is_unconnected ? describe_unconnected(call)
+                                                    : train_on(call);
   std::ofstream(call.file) << (text.ok() ? *text : text.status().to_string());
   if (!text.ok()) fprintf(stderr, "worker %d: %s\n", call.worker, text.status().to_string().c_str());
   return text.ok() ? 0 : 1;
@@ -374,6 +391,28 @@ static void test_ways_to_add_up_that_workers_have_not_are_refused(void **) {
                         "all_reduce asks for connected devices, and they cannot be connected");
 }
 
+/// All come to the same, and know of whom.
+static void test_workers_whose_gpus_cannot_be_connected(void **) {
+  if (!has_gpus()) return skip();
+  const struct {
+    const char *scenario, *expected;
+    int code;
+  } cases[] = {
+      {"unconnected", "copies on the host, and messages between workers: worker 1 (127.0.0.1) says: there is no", 0},
+      {"unconnected_by_choice", "worker 1 (127.0.0.1) says: all_reduce is host", 0},
+      {"unconnected_on_demand", "asks for connected devices, and they cannot be connected", 1},
+  };
+  for (const auto &c : cases) {
+    Workers workers(c.scenario, 2);
+    workers.wait();
+    for (int w = 0; w < 2; ++w) {
+      assert_contains(workers.output(w).c_str(), c.expected);
+      assert_contains(workers.output(w).c_str(), "worker 1 (127.0.0.1) says");
+      assert_int_equal(workers.code(w), c.code);
+    }
+  }
+}
+
 static void test_what_does_not_fit_is_refused(void **) {
   const struct {
     const char *scenario, *expected;
@@ -406,6 +445,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_cancel_takes_effect_everywhere),
     cmocka_unit_test(tutti::testing::test_a_worker_that_gives_up_tells_why),
     cmocka_unit_test(tutti::testing::test_ways_to_add_up_that_workers_have_not_are_refused),
+    cmocka_unit_test(tutti::testing::test_workers_whose_gpus_cannot_be_connected),
     cmocka_unit_test(tutti::testing::test_what_does_not_fit_is_refused),
 };
 

@@ -4,7 +4,8 @@
 # run.sh [OPTION...] [WORD...]: on a machine with an NVIDIA GPU, nvcc, Meson, Ninja and a Python with PyTorch: builds a
 # release with the CUDA backend in build/gpu and does, in this order,
 #
-#   tests       the conformance suites, whole networks, several logical devices, kill and resume, the C interface
+#   tests       the conformance suites, whole networks, several logical devices, two processes with a GPU each where there
+#               are two, kill and resume, the C interface
 #   bench       training and prediction against PyTorch on the same GPU, one part for each case
 #   accuracy    networks that train on Fashion-MNIST as they do on processors
 #   soak        1,000 training steps with as much memory free at the end as at the beginning
@@ -27,7 +28,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 case ${1:-} in
 -h | --help)
-    sed -n '4,28{s/^# \{0,1\}//;p}' "$0"
+    sed -n '4,26{s/^# \{0,1\}//;p}' "$0"
     exit 0
     ;;
 esac

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -366,6 +368,7 @@ void NcclClique::abort() {
       std::this_thread::yield();
   }
   // NCCL keeps the memory of all until the last was aborted: one that hangs in a call goes on with what is there.
+  std::vector<ncclComm_t> communicators;
   for (size_t r = 0; r < ranks_.size(); ++r) {
     const Rank &rank = ranks_[r];
     if (rank.communicator == nullptr) continue;
@@ -373,8 +376,35 @@ void NcclClique::abort() {
       warn(base::internal_error("aborting: GPU ", rank.ordinal, " does not return from a call of NCCL"));
       continue;
     }
-    warn(status_of(nccl_, nccl_.ncclCommAbort(rank.communicator), "aborting"));
+    communicators.push_back(rank.communicator);
   }
+  end(std::move(communicators));
+}
+
+/// NCCL first tells the devices to end, and then may wait for ranks of other processes to do the same, of which one may
+/// be stopped: then it is left to that.
+void NcclClique::end(std::vector<ncclComm_t> communicators) const {
+  struct Ending {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_over = false;
+    std::vector<ncclResult_t> results;
+  };
+  const auto ending = std::make_shared<Ending>();
+  std::thread([ending, abort = nccl_.ncclCommAbort, communicators = std::move(communicators)] {
+    std::vector<ncclResult_t> results;
+    for (const ncclComm_t communicator : communicators)
+      results.push_back(abort(communicator));
+    const std::lock_guard lock(ending->mutex);
+    ending->results = std::move(results);
+    ending->is_over = true;
+    ending->changed.notify_all();
+  }).detach();
+  std::unique_lock lock(ending->mutex);
+  if (!ending->changed.wait_for(lock, std::chrono::milliseconds(kEndingMs), [&] { return ending->is_over; }))
+    return warn(base::deadline_exceeded("aborting: NCCL still waits for the GPUs of other processes"));
+  for (const ncclResult_t result : ending->results)
+    warn(status_of(nccl_, result, "aborting"));
 }
 
 void NcclClique::warn(const Status &status) const {

@@ -73,6 +73,7 @@ class NcclClique {
   base::Status open_windows(void *const *memory, size_t bytes);
   base::Status close_windows();
   base::Status reconnect();
+  void end(std::vector<ncclComm_t> communicators) const;
   base::Status issue(const Rank &rank, int32_t number, const tutti_collective &operation, gpuStream_t stream) const;
   base::Status issue_slices(const Rank &rank, const tutti_collective &operation, gpuStream_t stream) const;
   void warn(const base::Status &status) const;

@@ -14,8 +14,8 @@
 
 namespace tutti::impl::collective::cluster {
 
-/// All workers call it, in the thread that will use the mesh. `name`: of this mesh among those of the group. Errors name
-/// the worker that could not be reached.
+/// All workers call it, in the thread that will use the mesh. `name`: of this mesh among those of the group. Errors
+/// name the worker that could not be reached.
 base::Result<std::unique_ptr<Mesh>> connect_mesh(const ClusterGroupOptions &options, const std::string &name);
 
 /// `failure` of an exchange, as what worker `options.worker` says of the other one: that it has gone while this worker

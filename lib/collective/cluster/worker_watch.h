@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A watch that the workers of a group keep on one another: each tells all others now and then that it is there, by
-// connections of its own, so that one that has ended or hangs is found while nobody is in an operation: devices may wait
-// for those of another process, of which nothing in this one would hear.
+// connections of its own, so that one that has ended or hangs is found while nobody is in an operation: devices may
+// wait for those of another process, of which nothing in this one would hear.
 //
 //   TUTTI_ASSIGN(auto watch, WorkerWatch::start(options, [&](const Status &lost) { ... }));
 //

@@ -5,17 +5,18 @@
 // devices are connected, or all go on without, or all refuse. Nobody waits for one that has chosen differently.
 //
 //   TUTTI_ASSIGN(const WorkersConnection made, connect_workers(ranks, devices, options, workers));
-//   if (!made.unconnected.ok()) ...           // "worker 1 (10.0.0.2:7000) says: there is no libnccl.so.2"
+//   if (!made.unconnected.ok()) ...           // "worker 1 (node2:7000) says: there is no libnccl.so.2"
 //
-// How: a word of each worker and one of each device goes round by the group over host memory, so that who dies, hangs or
-// cancels is named as in any operation. If all can and want to, worker 0 leaves an id in the shared table; then each
+// How: a word of each worker and one of each device goes round by the group over host memory, so that who dies, hangs
+// or cancels is named as in any operation. If all can and want to, worker 0 leaves an id in the shared table; then each
 // begins to connect, and a word goes round until all are ready or one has failed.
 //
 // The group is one of device_group.h, whose ranks are those of the cluster. What differs:
-//  * Between processes words of the host go along with each operation of devices (Group::announce) and workers watch one
-//    another (Group::watch): who dies, hangs or gives up is named on all, and the operations of devices are ended.
-//  * settle() lets the ranks of all workers pass or none, as that of the group over host memory. signals_end() is false:
-//    an update waits for it. A worker that was ahead could not give its weights to those of another process.
+//  * Between processes words of the host go along with each operation of devices (Group::announce) and workers watch
+//    one another (Group::watch): who dies, hangs or gives up is named on all, and the operations of devices are ended.
+//  * settle() lets the ranks of all workers pass or none, as that of the group over host memory. signals_end() is
+//    false, and `alive` stays as it is: an update is issued behind settle(), and then made whatever ends afterwards. A
+//    worker that was ahead could not give its weights to those of another process.
 //  * Memory is not registered, and windows are not made.
 //  * `repeatable` holds for the same devices in the same machines.
 #ifndef TUTTI_COLLECTIVE_DEVICE_CONNECTED_WORKERS_H_
@@ -34,7 +35,8 @@
 
 namespace tutti::impl::collective::device {
 
-/// Why the devices are not connected, on all workers the same and naming one; or ok, and by what they are: "NCCL 2.27.7".
+/// Why the devices are not connected, on all workers the same and naming one; or ok, and by what they are: "NCCL
+/// 2.27.7".
 struct WorkersConnection {
   base::Status unconnected;
   std::string library;

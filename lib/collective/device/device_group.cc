@@ -110,7 +110,7 @@ struct Shared {
         spans_processes(first.size() != clique->size()),
         board(clique->size(), first_rank),
         timeout_ms(options.timeout_ms),
-        alive(options.alive),
+        alive(spans_processes ? nullptr : options.alive),
         offers(*clique),
         arrived(static_cast<size_t>(clique->size())) {}
 
@@ -148,7 +148,7 @@ class DeviceRank : public Group {
   Status settle() override;
   Status settle_own() override;
   Status await_done(Ticket ticket) override;
-  bool signals_end() const override { return shared_->alive != nullptr && !shared_->spans_processes; }
+  bool signals_end() const override { return shared_->alive != nullptr; }
   void register_memory(void *memory, int64_t bytes) override {
     if (!shared_->spans_processes) shared_->offers.add(place(), memory, bytes);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicators over emulated streams, of one process or several (world.h). Each call is a piece of work on the rank's stream: it arrives
-// when all before it on that stream is done, and the last rank to arrive carries it out for all.
+// Communicators over emulated streams, of one process or several (world.h). Each call is a piece of work on the rank's
+// stream: it arrives when all before it on that stream is done, and the last rank to arrive carries it out for all.
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/gpu/nccl.h"
+#include "ordered_fault.h"
 #include "streams.h"
 #include "tensor/half.h"
 #include "world.h"
@@ -25,23 +26,6 @@ enum class Kind { all_reduce, reduce, broadcast, reduce_scatter, all_gather };
 [[noreturn]] void give_up(const char *what) {
   std::fprintf(stderr, "emulated NCCL: %s\n", what);
   std::abort();
-}
-
-/// What the environment orders: "stall 1 5".
-struct Fault {
-  std::string kind;
-  int rank = -1;
-  int64_t number = -1;
-};
-
-Fault ordered_fault() {
-  Fault fault;
-  const char *const text = std::getenv("TUTTI_EMULATED_NCCL");
-  char kind[16] = "";
-  long long number = -1;
-  if (text != nullptr && std::sscanf(text, "%15s %d %lld", kind, &fault.rank, &number) >= 1) fault.kind = kind;
-  fault.number = number;
-  return fault;
 }
 
 const char *name_of(Kind kind) {

@@ -52,7 +52,8 @@ gpuError_t gpuGetDeviceCount(int *count);
 gpuError_t gpuSetDevice(int device);
 /// Pairs of GPUs (0 and 1, 2 and 3, ...) are connected.
 gpuError_t gpuDeviceCanAccessPeer(int *reaches, int device, int peer);
-/// GPUs of different processes are different ones, unless the environment's TUTTI_EMULATED_MACHINE names where they are.
+/// GPUs of different processes are different ones, unless the environment's TUTTI_EMULATED_MACHINE names where they
+/// are.
 gpuError_t gpuDeviceGetPCIBusId(char *text, int bytes, int device);
 gpuError_t gpuMemGetInfo(size_t *available, size_t *total);
 gpuError_t gpuMalloc(void **memory, size_t bytes);

@@ -23,8 +23,9 @@
 // (connecting fails), "busy" (connecting never ends), "stall R N" (operation N of rank R, counted from 0, never arrives
 // at its device), "error R N" (and the library says so), "late R N" (it arrives, but is not done there before it is
 // ended: others have gone on), "older" (a library that does not register memory), "nowindows" (nor
-// makes windows to it), "newer" (a library of another version), "noid" (it cannot listen for other processes), "windowless" (it makes none between these GPUs), "badwindow" (making them fails, and the
-// communicators are of no use any more).
+// makes windows to it), "newer" (a library of another version), "noid" (it cannot listen for other processes),
+// "windowless" (it makes none between these GPUs), "badwindow" (making them fails, and the communicators are of no use
+// any more).
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks of an emulated communicator in several processes leave for each other: files in a folder, whose name is the
-// unique id. As with the library, a rank whose process has ended never comes, and nobody is told.
+// What ranks of an emulated communicator in several processes leave for each other: files in a folder, whose name is
+// the unique id. As with the library, a rank whose process has ended never comes, and nobody is told.
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_WORLD_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_WORLD_H_
 
@@ -43,8 +43,8 @@ class World {
   const int ranks_;
 };
 
-/// From now on the stream's work up to its last operation is done though nobody waits for it, as a device does it: other
-/// processes may wait for it.
+/// From now on the stream's work up to its last operation is done though nobody waits for it, as a device does it:
+/// other processes may wait for it.
 void keep_going(const std::shared_ptr<Lane> &lane);
 
 }  // namespace tutti_gpu_emulator
