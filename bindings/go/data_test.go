@@ -140,6 +140,11 @@ func TestPipelines(t *testing.T) {
 			g.SetOutput("n", g.Mul(g.GetFeature("n"), g.Constant(Int64, 1<<33)))
 			return nil
 		}), fmt.Sprint([][]int64{{0}, {1 << 33}})},
+		{NewPipeline(nil).AddTensor("n", Feature, three).MapGraph(1, func(g *Graph) error {
+			largest, at := g.TopK(g.GetFeature("n"), 2)
+			g.SetOutput("n", g.Mul(largest, at))
+			return nil
+		}), "[[4 1]]"},
 		{ten().FilterGraph(func(g *Graph) error {
 			g.SetOutput("keep", g.Less(g.GetFeature("n"), g.Constant(Int64, 3)))
 			return nil

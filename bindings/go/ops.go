@@ -546,6 +546,18 @@ func (g *Graph) Argmin(x Value, options ...ArgminOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
+// TopK: The k largest elements along the last axis and where they are, largest first. Equal elements come in the
+// order of their indices, 0 equals −0. NaN counts as larger than all numbers, as in argmax. k above the length of
+// the axis is an error. k: How many, at most n.
+func (g *Graph) TopK(x Value, k int64) (values Value, indices Value) {
+	raw.Graph_begin(g.handle, "top_k", 1)
+	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_set_i64(g.handle, "k", k)
+	more := make([]int64, 1)
+	result := Value(raw.Graph_end(g.handle, more))
+	return result, Value(more[0])
+}
+
 // AllFinite: Whether every element is neither infinite nor NaN; a boolean scalar, true over nothing.
 func (g *Graph) AllFinite(x Value) Value {
 	raw.Graph_begin(g.handle, "all_finite", 1)

@@ -104,11 +104,18 @@ Status LoweredGraph::lower_values() {
     value.bytes = value.elements * static_cast<int64_t>(tensor::size_bytes(info.dtype));
     values_.push_back(std::move(value));
   }
-  // Kernels copy or alias without looking; with symbols bound by others the counts are checked once more.
+  return check_bound_dims();
+}
+
+// Kernels copy or alias without looking; with symbols bound by others the counts are checked once more.
+Status LoweredGraph::check_bound_dims() const {
   for (const Node &node : graph_.nodes()) {
-    if (node.op != "reshape" || value(node.inputs[0]).elements == value(node.outputs[0]).elements) continue;
-    return base::invalid_argument(describe(node), ": ", value(node.inputs[0]).dims, " does not fit into ",
-                                  value(node.outputs[0]).dims);
+    if (node.op == "reshape" && value(node.inputs[0]).elements != value(node.outputs[0]).elements)
+      return base::invalid_argument(describe(node), ": ", value(node.inputs[0]).dims, " does not fit into ",
+                                    value(node.outputs[0]).dims);
+    if (node.op == "top_k" && value(node.inputs[0]).dims.back() < value(node.outputs[0]).dims.back())
+      return base::invalid_argument(describe(node), ": attribute 'k' is ", value(node.outputs[0]).dims.back(),
+                                    ", the last axis of 'x' has ", value(node.inputs[0]).dims.back(), " elements");
   }
   return Status();
 }

@@ -93,6 +93,7 @@ class LoweredGraph {
 
  private:
   base::Status lower_values();
+  base::Status check_bound_dims() const;
   base::Status resolve_accesses();
 
   graph::Graph graph_;

@@ -115,6 +115,7 @@ Linear linearity(const NodeView &view) {
       {"softmax_gradient", Linear::first},
       {"log_softmax_gradient", Linear::first},
       {"max_pool2d_gradient", Linear::first},
+      {"top_k_gradient", Linear::first},
       {"sparse_softmax_cross_entropy_gradient", Linear::first},
       {"softmax_cross_entropy_gradient", Linear::first},
   };
@@ -340,6 +341,8 @@ const std::unordered_map<std::string_view, Rule> &row_rules() {
       {"reduce_prod", place_reduction},
       {"argmax", own_axis},
       {"argmin", own_axis},
+      {"top_k", last_axis},
+      {"top_k_gradient", last_axis},
       {"softmax", own_axis},
       {"log_softmax", own_axis},
       {"softmax_gradient", own_axis},

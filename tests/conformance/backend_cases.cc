@@ -116,6 +116,36 @@ std::vector<OpCase> elementwise_cases() {
   return cases;
 }
 
+namespace {
+
+/// With many ties, and its gradient with the indices that it gave.
+std::vector<OpCase> top_k_cases() {
+  const std::pair<ShapeDims, int64_t> kChosen[] = {{{1}, 1},         {{7}, 7},       {{0, 3}, 2},    {{5, 7}, 1},
+                                                   {{2, 3, 65}, 65}, {{3, 129}, 17}, {{2, 700}, 40}, {{3, 1}, 1}};
+  std::vector<OpCase> cases;
+  for (const auto &[shape, k] : kChosen) {
+    const graph::Attributes attributes{{"k", k}};
+    for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32,
+                              DType::i64, DType::u8, DType::u16, DType::u32, DType::u64}) {
+      const bool is_unsigned = dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32 || dtype == DType::u64;
+      cases.push_back({"top_k", {whole(dtype, shape, is_unsigned ? 0 : -20, 50)}, attributes});
+    }
+    ShapeDims chosen = shape;
+    chosen.back() = k;
+    for (const DType dtype : kFloats) {
+      OpCase backward{"top_k_gradient", {{dtype, shape}, {dtype, chosen}}, attributes};
+      backward.build = [attributes](graph::GraphBuilder &b, const graph::GraphBuilder::Values &v) {
+        const graph::ValueId indices = b.op_n("top_k", {v[0]}, attributes, 2)[1];
+        return graph::GraphBuilder::Values{b.op("top_k_gradient", {v[1], indices}, {{"dims", b.dims(v[0])}})};
+      };
+      cases.push_back(backward);
+    }
+  }
+  return cases;
+}
+
+}  // namespace
+
 std::vector<OpCase> reduction_cases() {
   std::vector<OpCase> cases;
   const std::pair<ShapeDims, std::vector<int64_t>> kReductions[] = {{{0, 3}, {0}},
@@ -153,6 +183,8 @@ std::vector<OpCase> reduction_cases() {
         cases.push_back({op, {whole(dtype, shape, -3, 4)}, {{"axis", axis}}});
     }
   }
+  const std::vector<OpCase> more = top_k_cases();
+  cases.insert(cases.end(), more.begin(), more.end());
   return cases;
 }
 

@@ -125,9 +125,9 @@ int main(int argc, char **argv) {
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   directory = argv[2];
-  static const char *const kFiles[] = {"elementwise",        "binary",  "reductions",    "shapes", "matmul",
-                                       "convolution",        "pooling", "normalization", "losses", "attention",
-                                       "group_normalization"};
+  static const char *const kFiles[] = {"elementwise",         "binary",  "reductions",    "shapes", "matmul",
+                                       "convolution",         "pooling", "normalization", "losses", "attention",
+                                       "group_normalization", "top_k"};
   std::vector<CMUnitTest> tests;
   for (const char *file : kFiles)
     tests.push_back({file, check_file, nullptr, nullptr, const_cast<char *>(file)});

@@ -14,6 +14,7 @@
 #include "backend_cases.h"
 #include "backend_under_test.h"
 #include "base/text.h"
+#include "bound_graph.h"
 #include "testing.h"
 
 using namespace tutti::impl;
@@ -144,6 +145,52 @@ void choices(void **) {
       checks.push_back({one, {{20000, value}}});
   }
   check_all(checks);
+}
+
+/// Rows of every length that kernels tell apart, results that must be equal: which of equal elements, NaN, zeros with
+/// either sign.
+void largest_of_rows(void **) {
+  struct Rows {
+    ShapeDims shape;
+    std::vector<int64_t> k;
+  };
+  const Rows kChosen[] = {{{300, 64}, {2, 16, 17, 64}}, {{70, 128}, {1, 100}},       {{3, 129}, {5, 128, 129}},
+                          {{40, 512}, {3, 20, 512}},    {{3, 513}, {3, 200, 513}},   {{2, 5000}, {1, 500, 5000}},
+                          {{270, 600}, {130}},          {{2, 100001}, {1, 50, 3000}}};
+  std::vector<Check> checks;
+  for (const Rows &rows : kChosen) {
+    for (const int64_t k : rows.k) {
+      const graph::Attributes attributes{{"k", k}};
+      for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::u64}) {
+        const bool has_nan = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
+        const double high = dtype == DType::bf16 ? 200 : 2000;
+        Check check{{"top_k", {whole(dtype, rows.shape, 0, high)}, attributes}};
+        if (has_nan) check.elements = {{3, kNan}, {60, kNan}, {61, kInfinity}, {9, -kInfinity}, {10, -0.0}, {11, 0.0}};
+        checks.push_back(check);
+      }
+      // All alike: the first k, in order.
+      checks.push_back({{"top_k", {{DType::f32, rows.shape, 0.5, 0.5}}, attributes}});
+      checks.push_back({{"top_k", {{DType::f32, rows.shape}}, attributes}});
+    }
+  }
+  // Nothing else than NaN; a full sort that takes several merges.
+  Check nothing{{"top_k", {{DType::f32, {1, 40}}}, {{"k", int64_t{5}}}}};
+  for (int64_t i = 0; i < 40; ++i)
+    nothing.elements.emplace_back(i, kNan);
+  checks.push_back(nothing);
+  checks.push_back({{"top_k", {whole(DType::f32, {1, 20000}, -500, 500)}, {{"k", int64_t{20000}}}}});
+  check_all(checks);
+}
+
+/// A length that is a symbol is looked at when it is bound.
+void too_short_a_row_is_named(void **) {
+  graph::GraphBuilder b;
+  const graph::ValueId x = b.input("x", DType::f32, {3, graph::Dim::symbol("length")});
+  b.set_result("y", b.op_n("top_k", {x}, {{"k", int64_t{5}}}, 2)[0]);
+  const graph::Graph graph = assert_ok_value(b.finish_graph());
+  assert_ok(conformance::BoundGraph::make(tested->device, graph, {{"length", 5}}).status());
+  assert_error_contains(conformance::BoundGraph::make(tested->device, graph, {{"length", 4}}).status(),
+                        "(top_k): attribute 'k' is 5, the last axis of 'x' has 4 elements");
 }
 
 const ShapeDims kRows[] = {{3, 5000}, {3, 5001}, {2, 20000}, {200, 64}, {65, 7}, {1, 300}, {9, 257}};
@@ -294,6 +341,7 @@ int main(int argc, char **argv) {
   tested = &*opened;
   const CMUnitTest tests[] = {
       cmocka_unit_test(reductions),          cmocka_unit_test(choices),
+      cmocka_unit_test(largest_of_rows),     cmocka_unit_test(too_short_a_row_is_named),
       cmocka_unit_test(softmaxes),           cmocka_unit_test(losses),
       cmocka_unit_test(labels_out_of_range), cmocka_unit_test(layer_norms),
       cmocka_unit_test(batch_norms),         cmocka_unit_test(moments_keep_small_variances),

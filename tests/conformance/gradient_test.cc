@@ -151,6 +151,10 @@ std::vector<GradientCase> reduction_cases() {
 std::vector<GradientCase> shape_cases() {
   using graph::Dims;
   const Operand indices = whole(DType::i64, {2, 3}, 0, 4);
+  const auto largest = [](int64_t k) {
+    // The values alone are weighed: indices have no gradient.
+    return [k](GraphBuilder &b, const Values &v) { return Values{b.op_n("top_k", v, {{"k", k}}, 2)[0]}; };
+  };
   return {
       {"reshape", {real({3, 4})}, {{"dims", Dims{2, -1}}}},
       {"reshape", {real({0, 4})}, {{"dims", Dims{4, 0}}}},
@@ -168,6 +172,10 @@ std::vector<GradientCase> shape_cases() {
       {"gather", {real({2, 4, 3}), whole(DType::i32, {}, 0, 4)}, {{"axis", int64_t{1}}}},
       {"gather", {real({2, 4}), whole(DType::i32, {0}, 0, 4)}, {{"axis", int64_t{-1}}}},
       {"gather_gradient", {real({2, 3, 2}), indices}, {{"dims", Dims{4, 2}}}},
+      {"top_k", {real({2, 3, 7})}, {}, largest(3)},
+      {"top_k", {real({5})}, {}, largest(5)},
+      {"top_k", {real({0, 4})}, {}, largest(1)},
+      {"top_k", {real({3, 1})}, {}, largest(1)},
   };
 }
 

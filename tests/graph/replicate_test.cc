@@ -69,6 +69,14 @@ static void test_placements(void **) {
        return b.op_n("rms_norm", {x, b.reduce_sum(p, {1})}, {}, 2)[0];
      }),
      Placement::sharded);
+  const Attributes two{{"k", int64_t{2}}};
+  is(placed([&](auto &b, V x, V) { return b.op_n("top_k", {x}, two, 2)[1]; }), Placement::sharded);
+  is(placed([&](auto &b, V, V p) { return b.op_n("top_k", {p}, two, 2)[0]; }), Placement::replicated);
+  is(placed([&](auto &b, V x, V p) {
+       const V dy = b.slice(b.reduce_sum(x, {0}, true), {0, 0}, {1, 2}), row = b.slice(p, {0, 0}, {1, -1});
+       return b.op("top_k_gradient", {dy, b.op_n("top_k", {row}, two, 2)[1]}, {{"dims", b.dims(row)}});
+     }),
+     Placement::partial_sum);
   is(placed([](auto &b, V x, V) {
        return b.reshape(b.transpose(x, {1, 0}), {4, GraphBuilder::batch(), 1});
      }),
@@ -91,6 +99,10 @@ static void test_refusals_name_op_and_node(void **) {
   };
   refused("softmax", [](auto &b, V x, V) { return b.op("softmax", {x}, {{"axis", int64_t{0}}}); });
   refused("argmax", [](auto &b, V x, V) { return b.op("argmax", {x}, {{"axis", int64_t{0}}}); });
+  refused("top_k", [](auto &b, V x, V) {
+    const V turned = b.transpose(b.slice(x, {0, 0}, {-1, 1}), {1, 0});
+    return b.op_n("top_k", {turned}, {{"k", int64_t{1}}}, 2)[0];
+  });
   refused("reduce_prod", [](auto &b, V x, V) { return b.reduce("reduce_prod", x, {0}); });
   refused("slice", [](auto &b, V x, V) { return b.slice(x, {0, 0}, {1, 4}); });
   refused("concat", [](auto &b, V x, V) { return b.concat({x, x}, 0); });

@@ -57,6 +57,8 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
       {"dropout_attention", lower_attention},
       {"dropout_attention_gradient", lower_attention_gradient},
       {"random_uniform", lower_random_uniform},
+      {"top_k", lower_top_k},
+      {"top_k_gradient", lower_top_k_gradient},
   };
   return table;
 }

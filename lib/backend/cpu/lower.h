@@ -100,6 +100,10 @@ bool lower_pad(Lowering &l, const graph::Node &node);
 bool lower_gather(Lowering &l, const graph::Node &node);
 bool lower_gather_gradient(Lowering &l, const graph::Node &node);
 
+// lower_top_k.cc
+bool lower_top_k(Lowering &l, const graph::Node &node);
+bool lower_top_k_gradient(Lowering &l, const graph::Node &node);
+
 // lower_random.cc
 bool lower_dropout(Lowering &l, const graph::Node &node);
 bool lower_random_uniform(Lowering &l, const graph::Node &node);

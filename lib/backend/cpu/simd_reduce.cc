@@ -198,6 +198,19 @@ bool run_all_finite(const float *x, int64_t n) {
   return true;
 }
 
+int64_t run_first_above(const float *x, int64_t n, float limit) {
+  const int64_t lanes = float_lanes();
+  const V most = hn::Set(d, limit);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const int64_t at = hn::FindFirstTrue(d, hn::Not(hn::Le(hn::LoadU(d, x + i), most)));
+    if (at >= 0) return i + at;
+  }
+  while (i < n && x[i] <= limit)
+    ++i;
+  return i;
+}
+
 void run_add_to(const float *HWY_RESTRICT x, float *HWY_RESTRICT out, int64_t n) {
   const int64_t lanes = float_lanes();
   for (int64_t i = 0; i < n; i += lanes) {
@@ -214,6 +227,7 @@ namespace tutti::impl::backend::cpu {
 
 HWY_EXPORT(run_reduce);
 HWY_EXPORT(run_all_finite);
+HWY_EXPORT(run_first_above);
 HWY_EXPORT(run_add_to);
 
 void reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *out, float scale) {
@@ -221,6 +235,10 @@ void reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *ou
 }
 
 bool all_finite(const float *x, int64_t n) { return HWY_DYNAMIC_DISPATCH(run_all_finite)(x, n); }
+
+int64_t first_above(const float *x, int64_t n, float limit) {
+  return HWY_DYNAMIC_DISPATCH(run_first_above)(x, n, limit);
+}
 
 void add_to(const float *x, float *out, int64_t n) { HWY_DYNAMIC_DISPATCH(run_add_to)(x, out, n); }
 

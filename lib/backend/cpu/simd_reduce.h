@@ -25,6 +25,9 @@ void reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *ou
 /// Is every element neither infinite nor NaN?
 bool all_finite(const float *x, int64_t n);
 
+/// The first element that is not <= limit (a NaN never is), n if there is none.
+int64_t first_above(const float *x, int64_t n, float limit);
+
 /// out[i] += x[i].
 void add_to(const float *x, float *out, int64_t n);
 

@@ -86,6 +86,8 @@ constexpr KernelEntry kKernels[] = {
     {"softmax_gradient", make_softmax_gradient},
     {"sparse_softmax_cross_entropy", make_sparse_softmax_cross_entropy},
     {"sparse_softmax_cross_entropy_gradient", make_sparse_softmax_cross_entropy_gradient},
+    {"top_k", make_top_k},
+    {"top_k_gradient", make_top_k_gradient},
     {"transpose", make_transpose},
 };
 

@@ -43,6 +43,10 @@ base::Result<Kernel> make_random_normal(KernelRequest &request);
 base::Result<Kernel> make_random_truncated_normal(KernelRequest &request);
 base::Result<Kernel> make_random_uniform(KernelRequest &request);
 
+// top_k_kernels.cc
+base::Result<Kernel> make_top_k(KernelRequest &request);
+base::Result<Kernel> make_top_k_gradient(KernelRequest &request);
+
 // update_kernels.cc
 base::Result<Kernel> make_adam_update(KernelRequest &request);
 base::Result<Kernel> make_momentum_update(KernelRequest &request);

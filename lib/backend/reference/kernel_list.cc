@@ -133,6 +133,8 @@ constexpr KernelEntry kKernels[] = {
     {"sub", make_binary},
     {"tanh", make_unary},
     {"tanh_gradient", make_binary},
+    {"top_k", make_top_k},
+    {"top_k_gradient", make_top_k_gradient},
     {"transpose", make_transpose},
 };
 

@@ -94,6 +94,10 @@ base::Result<Kernel> make_dropout(KernelRequest &request);
 base::Result<Kernel> make_random_uniform(KernelRequest &request);
 base::Result<Kernel> make_random_normal(KernelRequest &request);
 
+// top_k_kernels.cc
+base::Result<Kernel> make_top_k(KernelRequest &request);
+base::Result<Kernel> make_top_k_gradient(KernelRequest &request);
+
 // update_kernels.cc
 base::Result<Kernel> make_sgd_update(KernelRequest &request);
 base::Result<Kernel> make_momentum_update(KernelRequest &request);

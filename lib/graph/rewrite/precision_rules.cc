@@ -31,7 +31,8 @@ constexpr PrecisionRule normalise(uint32_t inputs) {
 
 /// Sorted. Not here, and so f32: leaves and state; updates and all_reduce, for what is summed over many steps or
 /// replicas needs more bits than one gradient; gather and its gradient, which read and add up rows of a variable;
-/// argmax, argmin, in_top_k, all_finite, whose results would change where values tie after rounding, or cost nothing;
+/// argmax, argmin, top_k and its gradient, in_top_k, all_finite, whose results would change where values tie after
+/// rounding, or cost nothing;
 /// random leaves; integers; regions, whose insides stay as they are.
 constexpr NamedRule kRules[] = {
     {"abs", kElementwise},

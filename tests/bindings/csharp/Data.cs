@@ -156,6 +156,11 @@ namespace Tutti.Tests
                 Gives("0 1 2", Numbers().Batch(5).Unbatch().Take(3));
                 Gives("0 8589934592", new Pipeline().AddDataset(other).MapGraph(
                     g => g.SetOutput("n", g.Mul(g.GetFeature("n"), g.Constant(DType.Int64, 1L << 33)))));
+                Gives("4,1", new Pipeline().AddTensor("n", Role.Feature, three).MapGraph(g =>
+                {
+                    var largest = g.TopK(g.GetFeature("n"), 2);
+                    g.SetOutput("n", g.Mul(largest.Values, largest.Indices));
+                }));
                 Gives("0 1 2", Numbers().FilterGraph(
                     g => g.SetOutput("keep", g.Less(g.GetFeature("n"), g.Constant(DType.Int64, 3)))));
             }

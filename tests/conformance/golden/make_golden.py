@@ -465,6 +465,29 @@ def group_normalization():
     return cases
 
 
+def top_k():
+    """By a stable sort of what comes after: NaN first, then the largest, then the lowest index."""
+    cases = []
+    for dtype in (np.float32, np.float64, np.int32, np.int64, np.uint8):
+        for shape, k in (((1,), 1), ((7,), 7), ((3, 5), 2), ((2, 3, 65), 65), ((2, 90), 17), ((1, 130), 100), ((0, 4), 3)):
+            x = RANDOM.integers(0, 40, shape).astype(dtype)
+            if x.dtype.kind == "f" and x.size > 20:
+                flat = x.reshape(-1)
+                flat[[1, 5, 9]], flat[[2, 6]], flat[[3, 7]], flat[[4, 8]] = np.nan, np.inf, -np.inf, -0.0
+            order = np.argsort(np.where(np.isnan(x), -np.inf, -x.astype(np.float64)), axis=-1, kind="stable")
+            # Infinities and NaN are alike in that key: NaN comes first among them.
+            is_number = np.take_along_axis(~np.isnan(x), order, -1)
+            order = np.take_along_axis(order, np.argsort(is_number, axis=-1, kind="stable"), -1)[..., :k]
+            values = np.take_along_axis(x, order, -1)
+            cases.append(case("top_k", [x], [values, order.astype(np.int64)], relative=0.0, absolute=0.0, k=k))
+            if x.dtype.kind == "f":
+                dy, dx = normal(*values.shape, dtype=dtype), np.zeros(shape, dtype)
+                np.put_along_axis(dx, order, dy, -1)
+                cases.append(case("top_k_gradient", [dy, order.astype(np.int64)], [dx], relative=0.0, absolute=0.0,
+                                  dims=dims(*shape)))
+    return cases
+
+
 def softmax(x, axis=-1):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
@@ -605,7 +628,7 @@ def main():
         "elementwise": elementwise() + gradients(), "binary": binary(), "reductions": reductions(), "shapes": shapes(),
         "matmul": matmuls(), "convolution": convolutions(), "pooling": pooling(), "normalization": normalization(),
         "losses": losses(), "trajectories": trajectories(), "attention": attention(),
-        "group_normalization": group_normalization(),
+        "group_normalization": group_normalization(), "top_k": top_k(),
     }
     for name, cases in files.items():
         with open(os.path.join(sys.argv[1], name + ".json"), "w", encoding="utf-8") as file:

@@ -90,6 +90,8 @@ public class BuildersTest {
             LayerNormValues values = g.layerNorm(x, ones, zeros);
             return g.reshape(values.mean(), new long[] {2});
         }, 2.0 / 3, -5.0 / 3);
+        gives((g, x) -> g.topK(x, 2).values(), 3, 1, 5, -4);
+        gives((g, x) -> g.cast(g.topK(x, 2).indices(), DType.FLOAT32), 2, 0, 1, 0);
     }
 
     /** A model of one variable w = [1, 1, 1] over rows [1, 2, 3] and [3, 2, 1], whose labels are 5. */
