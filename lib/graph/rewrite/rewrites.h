@@ -39,7 +39,8 @@ Graph eliminate_dead_code(Graph graph);
 Graph merge_equal_nodes(Graph graph);
 
 /// Drops what changes nothing: identity, stop_gradient (after differentiation), reshapes, broadcasts, transposes and
-/// casts that keep their input, a factor or divisor 1; joins chains of reshapes, transposes and negations.
+/// casts that keep their input, a factor or divisor 1; joins chains of reshapes, transposes and negations. Gradients of
+/// slices that make up a whole are joined side by side, not added up.
 Graph simplify(Graph graph);
 
 /// Replaces pure nodes whose inputs are constants, as far as their outputs have at most `limit_bytes`.

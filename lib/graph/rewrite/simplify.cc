@@ -45,6 +45,7 @@ class Simplifier {
         node.inputs[0] = inner->inputs[0];
     }
     if (node.op == "transpose") join_transposes(node);
+    if (node.op == "add") join_pieces(node);
     const ValueId equal = equal_value(node);
     if (equal != kNoValue) substitution_.replace(node.outputs[0], equal);
   }
@@ -58,6 +59,81 @@ class Simplifier {
       joined.push_back(before[static_cast<size_t>(axis)]);
     node.attributes["permutation"] = joined;
     node.inputs[0] = inner->inputs[0];
+  }
+
+  // dy of a slice_gradient that takes up all of its result but along one axis.
+  struct Piece {
+    ValueId dy = kNoValue;
+    int64_t axis = -1;
+    Dim begin = 0, end = 0;
+  };
+
+  // The gradients of slices that make up a whole, side by side: their sum puts them there. A zero loses its sign in
+  // the sum and keeps it side by side.
+  void join_pieces(Node &node) {
+    const std::vector<Piece> pieces = pieces_of(node);
+    if (pieces.empty()) return;
+    const int64_t axis = pieces[0].axis;
+    const Dim whole = graph_.value(node.outputs[0]).dims[static_cast<size_t>(axis)];
+    std::vector<ValueId> joined;
+    Dim end = 0;
+    while (joined.size() < pieces.size()) {
+      const Piece *next = nullptr;
+      for (const Piece &piece : pieces) {
+        if (piece.axis == axis && piece.begin == end && piece.end != end) next = &piece;
+      }
+      if (next == nullptr) return;
+      joined.push_back(next->dy);
+      end = next->end;
+    }
+    if (end != whole) return;
+    node.op = "concat";
+    node.revision = 1;
+    node.attributes = {{"axis", axis}};
+    node.inputs = std::move(joined);
+  }
+
+  // What a sum, perhaps of sums, is made of; none unless it is pieces of its own shape alone, and not many.
+  std::vector<Piece> pieces_of(const Node &sum) const {
+    constexpr size_t kMostPieces = 16;
+    std::vector<Piece> pieces;
+    std::vector<ValueId> parts = sum.inputs;
+    while (!parts.empty()) {
+      const ValueId part = substitution_.resolve(parts.back());
+      parts.pop_back();
+      if (!same_type(part, sum.outputs[0]) || pieces.size() + parts.size() >= kMostPieces) return {};
+      if (const Node *inner = producer(part, "add")) {
+        parts.insert(parts.end(), inner->inputs.begin(), inner->inputs.end());
+      } else {
+        const Node *gradient = producer(part, "slice_gradient");
+        if (gradient == nullptr) return {};
+        pieces.push_back(piece_of(*gradient));
+        if (pieces.back().axis < 0) return {};
+      }
+    }
+    return pieces;
+  }
+
+  // Its axis is -1 where there is none.
+  Piece piece_of(const Node &gradient) const {
+    const auto &begin = std::get<Dims>(gradient.attributes.at("begin"));
+    const auto strides = gradient.attributes.find("strides");
+    Piece piece;
+    piece.dy = gradient.inputs[0];
+    if (strides != gradient.attributes.end()) {
+      for (const int64_t stride : std::get<std::vector<int64_t>>(strides->second)) {
+        if (stride != 1) return piece;
+      }
+    }
+    const Dims &part = graph_.value(gradient.inputs[0]).dims, &all = graph_.value(gradient.outputs[0]).dims;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (begin[i] == 0 && part[i] == all[i]) continue;
+      if (piece.axis >= 0 || !begin[i].is_constant()) return Piece{};
+      piece.axis = static_cast<int64_t>(i);
+      piece.begin = begin[i];
+      piece.end = begin[i] + part[i];
+    }
+    return piece;
   }
 
   // Shape inference has left every axis there, none negative.

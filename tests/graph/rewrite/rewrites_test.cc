@@ -108,6 +108,58 @@ void what_changes_nothing_is_dropped(void **) {
   assert_int_equal(after.nodes().size(), 3);
 }
 
+void gradients_of_parts_lie_side_by_side(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {b.batch(), 3, 7}), y = b.input("y", DType::f32, {b.batch(), 3, 7});
+  const auto part = [&](int64_t first, int64_t count) {
+    return b.unary("exp", b.slice(x, {0, 0, first}, {b.batch(), 3, count}));
+  };
+  // In any order: three parts make up the whole, of which two sums are made.
+  const ValueId loss = b.add(b.add(b.reduce_sum(part(5, 2)), b.reduce_sum(part(0, 4))), b.reduce_sum(part(4, 1)));
+  const std::vector<ValueId> slopes = assert_ok_value(gradients(b, {{loss}}, {}, {{x}}));
+  b.set_result("dx", slopes[0]);
+  b.set_result("more", b.add(slopes[0], y));
+  const Graph before = finished(b), after = rewrite::simplify(before);
+  check_whole(before, after);
+  assert_int_equal(count_ops(before, "slice_gradient"), 3);
+  assert_int_equal(count_ops(after, "slice_gradient"), 0);
+  const Node &joined = after.node(after.value(after.result("dx")).producer);
+  assert_string_equal(joined.op.c_str(), "concat");
+  assert_int_equal(std::get<int64_t>(joined.attributes.at("axis")), 2);
+  assert_int_equal(joined.inputs.size(), 3);
+  for (const auto &[index, width] : {std::pair{0, 4}, std::pair{1, 1}, std::pair{2, 2}})
+    assert_true(after.value(joined.inputs[static_cast<size_t>(index)]).dims[2] == width);
+}
+
+/// Parts that overlap, leave a gap, step over elements or lie along two axes are added up as before.
+void other_parts_are_added_up(void **) {
+  struct Part {
+    Dims begin, size;
+    std::vector<int64_t> strides = {1, 1};
+  };
+  const std::vector<std::vector<Part>> kParts = {{{{0, 0}, {4, 3}}, {{0, 2}, {4, 4}}},
+                                                 {{{0, 0}, {4, 3}}, {{0, 4}, {4, 2}}},
+                                                 {{{0, 0}, {4, 3}}, {{0, 3}, {4, 2}}},
+                                                 {{{0, 1}, {4, 2}}, {{0, 3}, {4, 3}}},
+                                                 {{{0, 0}, {4, 3}, {1, 2}}, {{0, 1}, {4, 3}, {1, 2}}},
+                                                 {{{0, 0}, {2, 6}}, {{0, 0}, {4, 3}}},
+                                                 {{{0, 0}, {2, 3}}, {{2, 3}, {2, 3}}}};
+  for (const std::vector<Part> &parts : kParts) {
+    GraphBuilder b;
+    ValueId sum = kNoValue;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const ValueId dy = b.input(std::string(1, static_cast<char>('a' + i)), DType::f32, parts[i].size);
+      const Attributes attributes{{"begin", parts[i].begin}, {"strides", parts[i].strides}, {"dims", Dims{4, 6}}};
+      const ValueId whole = b.op("slice_gradient", {dy}, attributes);
+      sum = sum == kNoValue ? whole : b.add(sum, whole);
+    }
+    b.set_result("y", sum);
+    const Graph after = rewrite::simplify(finished(b));
+    assert_int_equal(count_ops(after, "slice_gradient"), 2);
+    assert_int_equal(count_ops(after, "concat"), 0);
+  }
+}
+
 void regions_are_inlined(void **) {
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f32, {3}), w = b.input("w", DType::f32, {3});
@@ -252,6 +304,8 @@ int main() {
       cmocka_unit_test(equal_nodes_are_merged),
       cmocka_unit_test(state_is_not_merged),
       cmocka_unit_test(what_changes_nothing_is_dropped),
+      cmocka_unit_test(gradients_of_parts_lie_side_by_side),
+      cmocka_unit_test(other_parts_are_added_up),
       cmocka_unit_test(regions_are_inlined),
       cmocka_unit_test(constants_are_folded),
       cmocka_unit_test(names_and_stable_ids_survive),
