@@ -28,13 +28,16 @@ Block key_block(const AttentionShape &s, int64_t row, int64_t head, int64_t bloc
   return {row, head, block * kKeys, std::min(kKeys, s.key_length - block * kKeys)};
 }
 
-int64_t query_at(const AttentionShape &s, const Block &b) {
-  return (b.row * s.length + b.first) * s.query_row() + b.head * s.channels;
+/// Where queries begin that have `pitch` from a position to the next.
+int64_t queries_at(const AttentionShape &s, const Block &b, int64_t pitch) {
+  return (b.row * s.length + b.first) * pitch + b.head * s.channels;
 }
-
-int64_t key_at(const AttentionShape &s, const Block &b) {
-  return (b.row * s.key_length + b.first) * s.key_row() + b.head * s.channels;
+int64_t keys_at(const AttentionShape &s, const Block &b, int64_t pitch) {
+  return (b.row * s.key_length + b.first) * pitch + b.head * s.channels;
 }
+/// In results and gradients.
+int64_t query_at(const AttentionShape &s, const Block &b) { return queries_at(s, b, s.query_row()); }
+int64_t key_at(const AttentionShape &s, const Block &b) { return keys_at(s, b, s.key_row()); }
 
 int64_t statistics_at(const AttentionShape &s, const Block &b) {
   return (b.row * s.heads + b.head) * s.length + b.first;
@@ -140,7 +143,7 @@ struct ForwardScratch {
     result = pieces.take(queries * s.channels);
     maximum = pieces.take(queries);
     sum = pieces.take(queries);
-    product = pieces.take(std::max(gemm_scratch_floats(score_product(queries, keys, s.channels, s.key_row())),
+    product = pieces.take(std::max(gemm_scratch_floats(score_product(queries, keys, s.channels, s.k_row())),
                                    gemm_scratch_floats(value_product(queries, keys, s.channels, s.channels, true))));
     floats = pieces.taken();
   }
@@ -149,20 +152,19 @@ struct ForwardScratch {
 void attend(const AttentionShape &s, const AttentionArrays &arrays, const Block &queries,
             const ForwardScratch &scratch) {
   const int64_t channels = s.channels, limit = keys_of(s, arrays.lengths, queries.row), at = query_at(s, queries);
-  copy_rows(arrays.q + at, s.query_row(), queries.count, channels, scratch.q);
+  copy_rows(arrays.q + queries_at(s, queries, s.q_row()), s.q_row(), queries.count, channels, scratch.q);
   std::fill_n(scratch.maximum, queries.count, -std::numeric_limits<float>::infinity());
   std::fill_n(scratch.sum, queries.count, 0.0f);
   for (int64_t j = 0; j < s.key_blocks(); ++j) {
     const Block keys = key_block(s, queries.row, queries.head / s.group(), j);
     const ScoreBlock block = scores_of(s, queries, keys, limit);
     if (block.columns == 0) break;
-    const int64_t key = key_at(s, keys);
-    gemm(score_product(block.rows, block.columns, channels, s.key_row()), scratch.q, arrays.k + key, scratch.scores, {},
-         scratch.product);
+    gemm(score_product(block.rows, block.columns, channels, s.k_row()), scratch.q,
+         arrays.k + keys_at(s, keys, s.k_row()), scratch.scores, {}, scratch.product);
     attention_weights(block, s.scale, scratch.scores, scratch.maximum, scratch.sum, j == 0 ? nullptr : scratch.result,
                       channels);
     drop(arrays.dropping, queries, keys, block, scratch.scores);
-    copy_rows(arrays.v + key, s.key_row(), block.columns, channels, scratch.v);
+    copy_rows(arrays.v + keys_at(s, keys, s.v_row()), s.v_row(), block.columns, channels, scratch.v);
     gemm(value_product(block.rows, block.columns, channels, channels, j != 0), scratch.scores, scratch.v,
          scratch.result, {}, scratch.product);
   }
@@ -183,7 +185,8 @@ struct GradientScratch {
     scores = pieces.take(queries * keys);
     products = pieces.take(queries * keys);
     averages = pieces.take(queries);
-    product = pieces.take(std::max({gemm_scratch_floats(score_product(queries, keys, s.channels, s.key_row())),
+    product = pieces.take(std::max({gemm_scratch_floats(score_product(queries, keys, s.channels, s.k_row())),
+                                    gemm_scratch_floats(score_product(queries, keys, s.channels, s.v_row())),
                                     gemm_scratch_floats(value_product(queries, keys, s.channels, s.query_row(), true)),
                                     gemm_scratch_floats(key_product(queries, keys, s.channels, s.key_row()))}));
     floats = pieces.taken();
@@ -242,7 +245,7 @@ class GradientWork {
 
   void load_queries(const Block &queries) {
     const int64_t at = query_at(s_, queries);
-    copy_rows(arrays_.q + at, s_.query_row(), queries.count, s_.channels, scratch_.q);
+    copy_rows(arrays_.q + queries_at(s_, queries, s_.q_row()), s_.q_row(), queries.count, s_.channels, scratch_.q);
     copy_rows(arrays_.dy + at, s_.query_row(), queries.count, s_.channels, scratch_.dy);
     row_products(queries.count, s_.channels, arrays_.dy + at, arrays_.y + at, s_.query_row(), scratch_.averages);
   }
@@ -258,9 +261,10 @@ class GradientWork {
     const ScoreBlock block = sees(queries, keys);
     if (block.columns == 0) return;
     const int64_t rows = block.rows, columns = block.columns, channels = s_.channels, key = key_at(s_, keys);
-    const GemmShape scores = score_product(rows, columns, channels, s_.key_row());
-    gemm(scores, scratch_.q, arrays_.k + key, scratch_.scores, {}, scratch_.product);
-    gemm(scores, scratch_.dy, arrays_.v + key, scratch_.products, {}, scratch_.product);
+    const float *const k = arrays_.k + keys_at(s_, keys, s_.k_row()), *const v =
+                                                                          arrays_.v + keys_at(s_, keys, s_.v_row());
+    gemm(score_product(rows, columns, channels, s_.k_row()), scratch_.q, k, scratch_.scores, {}, scratch_.product);
+    gemm(score_product(rows, columns, channels, s_.v_row()), scratch_.dy, v, scratch_.products, {}, scratch_.product);
     drop(arrays_.dropping, queries, keys, block, scratch_.products);
     attention_gradient_weights(block, s_.scale, arrays_.statistics + statistics_at(s_, queries), scratch_.averages,
                                scratch_.scores, scratch_.products);
@@ -271,7 +275,7 @@ class GradientWork {
       gemm(shape, scratch_.products, scratch_.q, arrays_.dk + key, {}, scratch_.product);
     }
     if (for_queries) {
-      copy_rows(arrays_.k + key, s_.key_row(), columns, channels, scratch_.k);
+      copy_rows(k, s_.k_row(), columns, channels, scratch_.k);
       gemm(value_product(rows, columns, channels, s_.query_row(), true), scratch_.products, scratch_.k,
            arrays_.dq + query_at(s_, queries), {}, scratch_.product);
     }

@@ -25,14 +25,19 @@ struct AttentionShape {
   int64_t rows = 0, length = 0, heads = 0, channels = 0, key_length = 0, key_heads = 0;
   bool causal = false;
   float scale = 1;
+  int64_t q_pitch = 0, k_pitch = 0,
+          v_pitch = 0;  ///< from a position to the next, where heads do not lie dense; 0: dense
 
   static constexpr int64_t kQueries = 128, kKeys = 256;  ///< of a block
 
   int64_t query_blocks() const { return (length + kQueries - 1) / kQueries; }
   int64_t key_blocks() const { return (key_length + kKeys - 1) / kKeys; }
-  int64_t query_row() const { return heads * channels; }    ///< from a position to the next
+  int64_t query_row() const { return heads * channels; }    ///< from a position to the next, of results and gradients
   int64_t key_row() const { return key_heads * channels; }  ///< the same
-  int64_t group() const { return heads / key_heads; }       ///< heads that share keys
+  int64_t q_row() const { return q_pitch != 0 ? q_pitch : query_row(); }  ///< of what is read
+  int64_t k_row() const { return k_pitch != 0 ? k_pitch : key_row(); }
+  int64_t v_row() const { return v_pitch != 0 ? v_pitch : key_row(); }
+  int64_t group() const { return heads / key_heads; }  ///< heads that share keys
 };
 
 /// What dropout_attention forgets in a run.

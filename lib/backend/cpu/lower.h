@@ -65,6 +65,8 @@ bool lower_group_norm(Lowering &l, const graph::Node &node);
 bool lower_group_norm_gradient(Lowering &l, const graph::Node &node);
 
 // lower_attention.cc: with dropout or without
+/// Is the node, an attention or the gradient of one, done here?
+bool has_attention_kernel(const LoweredGraph &graph, const graph::Node &attention);
 bool lower_attention(Lowering &l, const graph::Node &node);
 bool lower_attention_gradient(Lowering &l, const graph::Node &node);
 

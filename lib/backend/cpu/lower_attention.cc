@@ -16,7 +16,31 @@ namespace {
 /// Multiplications of a part that is worth handing out.
 constexpr int64_t kPartProducts = 1'000'000;
 
-AttentionShape shape_of(const Lowering &l, const Node &node, size_t q) {
+/// Of q, the first of q, k and v among a node's inputs.
+size_t first_factor(const Node &node) { return node.op.ends_with("_gradient") ? 1 : 0; }
+
+/// Where q, k and v begin in the memory that holds them.
+struct Offsets {
+  int64_t q = 0, k = 0, v = 0;
+};
+
+Offsets read_views(const Lowering &l, const Node &node, AttentionShape &shape) {
+  Offsets offsets;
+  const size_t q = first_factor(node);
+  const auto read = [&](size_t index, int64_t &offset, int64_t &pitch) {
+    const HeadView *const view = l.views().of(node.inputs[index]);
+    if (view == nullptr) return;
+    offset = view->offset;
+    pitch = view->pitch;
+  };
+  read(q, offsets.q, shape.q_pitch);
+  read(q + 1, offsets.k, shape.k_pitch);
+  read(q + 2, offsets.v, shape.v_pitch);
+  return offsets;
+}
+
+AttentionShape shape_of(const Lowering &l, const Node &node) {
+  const size_t q = first_factor(node);
   const std::vector<int64_t> &queries = l.value(node.inputs[q]).dims, &keys = l.value(node.inputs[q + 1]).dims;
   const double scale = number(node, "scale");
   AttentionShape shape;
@@ -54,10 +78,15 @@ int64_t products_of(const AttentionShape &s) { return s.rows * s.heads * s.lengt
 
 }  // namespace
 
+bool has_attention_kernel(const LoweredGraph &graph, const Node &attention) {
+  const LoweredValue &q = graph.value(attention.inputs[first_factor(attention)]);
+  return q.dtype == tensor::DType::f32 && q.dims[2] != 0;
+}
+
 bool lower_attention(Lowering &l, const Node &node) {
-  if (!l.is_f32(node.inputs[0])) return false;
-  const AttentionShape shape = shape_of(l, node, 0);
-  if (shape.heads == 0) return false;
+  if (!has_attention_kernel(l.graph(), node)) return false;
+  AttentionShape shape = shape_of(l, node);
+  const Offsets at = read_views(l, node, shape);
   const std::optional<AttentionDrops> drops = drops_of(l, node, shape);
   const Parts parts = parts_of(l, attention_items(shape), 2 * products_of(shape));
   const int64_t floats = attention_scratch_floats(shape);
@@ -67,8 +96,13 @@ bool lower_attention(Lowering &l, const Node &node) {
   const BufferId scratch = l.scratch(parts.threads() * floats * static_cast<int64_t>(sizeof(float)));
   l.emit("simd:attention", [=](const RunContext &c) {
     const AttentionDropping dropping{drops ? &*drops : nullptr, key_of(drops, c), c.scalars};
-    const AttentionArrays arrays{
-        c.in(q), c.in(k), c.in(v), lengths_of(c, lengths), c.out(y), c.out(statistics), drops ? &dropping : nullptr};
+    const AttentionArrays arrays{c.in(q) + at.q,
+                                 c.in(k) + at.k,
+                                 c.in(v) + at.v,
+                                 lengths_of(c, lengths),
+                                 c.out(y),
+                                 c.out(statistics),
+                                 drops ? &dropping : nullptr};
     c.for_parts(
         parts, [&](Range items, int32_t thread) { attention(shape, arrays, items, c.out(scratch) + thread * floats); });
   });
@@ -76,9 +110,9 @@ bool lower_attention(Lowering &l, const Node &node) {
 }
 
 bool lower_attention_gradient(Lowering &l, const Node &node) {
-  if (!l.is_f32(node.inputs[1])) return false;
-  const AttentionShape shape = shape_of(l, node, 1);
-  if (shape.heads == 0) return false;
+  if (!has_attention_kernel(l.graph(), node)) return false;
+  AttentionShape shape = shape_of(l, node);
+  const Offsets at = read_views(l, node, shape);
   const std::optional<AttentionDrops> drops = drops_of(l, node, shape);
   // Two passes cost 7 products where one costs 5.
   const bool in_one = l.threads() == 1 || shape.rows * shape.key_heads >= 2 * l.threads();
@@ -99,9 +133,9 @@ bool lower_attention_gradient(Lowering &l, const Node &node) {
   l.emit("simd:attention_gradient", [=](const RunContext &c) {
     const AttentionDropping dropping{drops ? &*drops : nullptr, key_of(drops, c), c.scalars};
     const AttentionGradientArrays arrays{c.in(dy),
-                                         c.in(q),
-                                         c.in(k),
-                                         c.in(v),
+                                         c.in(q) + at.q,
+                                         c.in(k) + at.k,
+                                         c.in(v) + at.v,
                                          c.in(y),
                                          c.in(statistics),
                                          lengths_of(c, lengths),

@@ -160,6 +160,10 @@ bool lower_concat(Lowering &l, const Node &node) {
 
 bool lower_slice(Lowering &l, const Node &node) {
   const ValueId x = node.inputs[0];
+  if (l.views().of(node.outputs[0]) != nullptr) {
+    l.alias(node.outputs[0], x);
+    return true;
+  }
   BlockView view;
   if (!is_fixed_size(l, x) || !view_of(l, node, l.value(x).dims, view)) return false;
   const std::vector<int64_t> &dims = l.value(node.outputs[0]).dims;

@@ -36,7 +36,11 @@ bool is_gradient_of_update(const Node &node, ValueId id) {
 }  // namespace
 
 Lowering::Lowering(const LoweredGraph &graph)
-    : graph_(graph), fusion_(FusionPlan::make(graph)), images_(ImageLayouts::make(graph, fusion_)) {
+    : graph_(graph),
+      fusion_(FusionPlan::make(graph)),
+      images_(ImageLayouts::make(graph, fusion_)),
+      views_(AttentionViews::find(graph, sizeof(float),
+                                  [&](const Node &node) { return has_attention_kernel(graph, node); })) {
   copies_.resize(graph.values().size());
   write_done_.assign(static_cast<size_t>(graph.step_count()), 0);
   output_done_.assign(graph.outputs().size(), 0);
@@ -76,6 +80,7 @@ void Lowering::alias(ValueId id, ValueId source) {
   // A reordered copy belongs to its value as well: nobody may overwrite it.
   if (buffer != copies_[static_cast<size_t>(source)][0].buffer) ++list_.buffers[static_cast<size_t>(buffer)].uses_left;
   set_primary(id, "", buffer);
+  touched_.clear();
 }
 
 BufferId Lowering::read(ValueId id, std::string_view layout) {
@@ -433,7 +438,6 @@ Status Lowering::lower_step(int32_t step) {
     lower_state_write(step);
   } else if (group.kind == GroupKind::single && is_alias_op(node.op)) {
     alias(node.outputs[0], node.inputs[0]);
-    touched_.clear();
     keep_state_results(node.outputs[0]);
   } else if (group.kind == GroupKind::single && is_leaf(node.op)) {
     lower_leaf(step);

@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/attention_views.h"
 #include "backend/cpu/call_chains.h"
 #include "backend/cpu/fusion.h"
 #include "backend/cpu/image_layouts.h"
@@ -54,6 +55,8 @@ class Lowering {
   const LoweredGraph &graph() const { return graph_; }
   const FusionPlan &fusion() const { return fusion_; }
   const ImageLayouts &images() const { return images_; }
+  /// Slices and heads that lie in the memory of what they were taken from.
+  const AttentionViews &views() const { return views_; }
   const LoweredValue &value(graph::ValueId id) const { return graph_.value(id); }
   bool is_f32(graph::ValueId id) const { return value(id).dtype == tensor::DType::f32; }
   /// fast level: kernels may be chosen that round differently.
@@ -87,7 +90,7 @@ class Lowering {
   void use(BufferId buffer) { touch(buffer); }
   /// Emits a call of its own that makes `bytes` of memory from a row-major value; counts as read by the next emit.
   BufferId repeat(graph::ValueId id, int64_t bytes, std::function<void(const void *from, void *to)> make);
-  /// `id` is the same memory as `source` (identity, reshape).
+  /// `id` is the same memory as `source` (identity, reshape; a slice that is a view). Nothing is to be emitted.
   void alias(graph::ValueId id, graph::ValueId source);
 
   template <typename Function>
@@ -179,6 +182,7 @@ class Lowering {
   const LoweredGraph &graph_;
   FusionPlan fusion_;
   ImageLayouts images_;
+  AttentionViews views_;
   CallList list_;
   std::vector<std::vector<Copy>> copies_;            // by value; the first is the primary
   std::map<graph::ValueId, std::vector<Pin>> pins_;  // by value that a kernel computes

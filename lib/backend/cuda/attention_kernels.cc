@@ -68,8 +68,10 @@ class PlannedAttention {
   gpu::DevicePlans<Handles, CudnnAttention> plans_;
 };
 
+/// q is input `first`, k and v are those behind it.
 template <typename Attributes>
-AttentionShape shape_of(const Attributes &attributes, const LoweredValue &q, const LoweredValue &k) {
+AttentionShape shape_of(const Attributes &attributes, const KernelRequest &request, size_t first) {
+  const LoweredValue &q = request.input(first), &k = request.input(first + 1);
   AttentionShape shape;
   shape.dtype = q.dtype;
   shape.rows = q.dims[0];
@@ -81,8 +83,34 @@ AttentionShape shape_of(const Attributes &attributes, const LoweredValue &q, con
   shape.is_causal = attributes.causal;
   shape.scale =
       static_cast<float>(attributes.scale > 0 ? attributes.scale : 1 / std::sqrt(static_cast<double>(shape.channels)));
+  const auto pitch = [&](size_t i, int64_t heads) {
+    const int64_t between = request.place_of(first + i).pitch;
+    return between == heads * shape.channels ? 0 : between;
+  };
+  shape.q_pitch = pitch(0, shape.heads);
+  shape.k_pitch = pitch(1, shape.key_heads);
+  shape.v_pitch = pitch(2, shape.key_heads);
   return shape;
 }
+
+/// Where q, k and v of the inputs from `first` on lie.
+class Factors {
+ public:
+  Factors(const KernelRequest &request, size_t first) : first_(static_cast<int32_t>(first)) {
+    for (size_t i = 0; i < 3; ++i)
+      offsets_[i] =
+          request.place_of(first + i).offset * static_cast<int64_t>(tensor::size_bytes(request.input(first).dtype));
+  }
+  void set(const Frame &frame, AttentionTensors &tensors) const {
+    tensors.q = frame.input_as<char>(first_) + offsets_[0];
+    tensors.k = frame.input_as<char>(first_ + 1) + offsets_[1];
+    tensors.v = frame.input_as<char>(first_ + 2) + offsets_[2];
+  }
+
+ private:
+  int32_t first_;
+  int64_t offsets_[3];
+};
 
 /// Ready to be issued, its scratch memory reserved; null where cuDNN has nothing.
 Result<std::shared_ptr<PlannedAttention>> prepare(KernelRequest &request, const Handles &handles,
@@ -108,14 +136,12 @@ Result<std::shared_ptr<PlannedAttention>> prepare(KernelRequest &request, const 
 Result<Kernel> make_attention(KernelRequest &request, const Handles &handles) {
   if (request.has_input(3)) return Kernel();
   TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionAttributes::from(request.node));
-  TUTTI_ASSIGN(const auto attention, prepare(request, handles, shape_of(attributes, request.input(0), request.input(1)),
-                                             AttentionPass::forward));
+  TUTTI_ASSIGN(const auto attention,
+               prepare(request, handles, shape_of(attributes, request, 0), AttentionPass::forward));
   if (attention == nullptr) return Kernel();
-  return Kernel([attention](const Frame &frame) {
+  return Kernel([attention, factors = Factors(request, 0)](const Frame &frame) {
     AttentionTensors tensors;
-    tensors.q = frame.input(0);
-    tensors.k = frame.input(1);
-    tensors.v = frame.input(2);
+    factors.set(frame, tensors);
     tensors.y = frame.output(0);
     tensors.statistics = frame.output(1);
     return attention->issue(frame, tensors);
@@ -125,15 +151,13 @@ Result<Kernel> make_attention(KernelRequest &request, const Handles &handles) {
 Result<Kernel> make_attention_gradient(KernelRequest &request, const Handles &handles) {
   if (request.has_input(6)) return Kernel();
   TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionGradientAttributes::from(request.node));
-  TUTTI_ASSIGN(const auto attention, prepare(request, handles, shape_of(attributes, request.input(1), request.input(2)),
-                                             AttentionPass::gradient));
+  TUTTI_ASSIGN(const auto attention,
+               prepare(request, handles, shape_of(attributes, request, 1), AttentionPass::gradient));
   if (attention == nullptr) return Kernel();
-  return Kernel([attention](const Frame &frame) {
+  return Kernel([attention, factors = Factors(request, 1)](const Frame &frame) {
     AttentionTensors tensors;
+    factors.set(frame, tensors);
     tensors.dy = frame.input(0);
-    tensors.q = frame.input(1);
-    tensors.k = frame.input(2);
-    tensors.v = frame.input(3);
     tensors.y = const_cast<void *>(frame.input(4));
     tensors.statistics = const_cast<void *>(frame.input(5));
     tensors.dq = frame.output(0);

@@ -58,8 +58,8 @@ class GraphMaker {
       : shape_(shape), type_(cudnn_type(shape.dtype)), graph_(cudnn, kFirstFree) {}
 
   void add_forward() {
-    const CudnnValue q = graph_.tensor(queries(), kQ), keys = graph_.tensor(turned(this->keys()), kK);
-    const CudnnValue v = graph_.tensor(this->keys(), kV);
+    const CudnnValue q = graph_.tensor(this->q(), kQ), keys = graph_.tensor(turned(k()), kK);
+    const CudnnValue v = graph_.tensor(this->v(), kV);
     CudnnValue scores = scaled(product_of_scores(q, keys));
     if (shape_.is_causal) scores = masked(scores);
     const CudnnValue most = graph_.between(row_numbers());
@@ -77,8 +77,8 @@ class GraphMaker {
 
   /// With an accumulator of dq in memory where work on it need not be in order.
   void add_gradient(bool is_repeatable) {
-    const CudnnValue q = graph_.tensor(queries(), kQ), keys = graph_.tensor(turned(this->keys()), kK);
-    const CudnnValue values = graph_.tensor(turned(this->keys()), kV), dy = graph_.tensor(queries(), kDy);
+    const CudnnValue q = graph_.tensor(this->q(), kQ), keys = graph_.tensor(turned(k()), kK);
+    const CudnnValue values = graph_.tensor(turned(v()), kV), dy = graph_.tensor(queries(), kDy);
     const CudnnValue sums = add_sums(dy);
     // The shares again, of the statistics.
     CudnnValue scores = scaled(product_of_scores(q, keys));
@@ -91,7 +91,7 @@ class GraphMaker {
     const CudnnValue less_sums = pointwise(CUDNN_POINTWISE_SUB, of_shares, sums);
     const CudnnValue of_scores = scaled(pointwise(CUDNN_POINTWISE_MUL, less_sums, shares));
     add_gradient_of_keys(of_scores, q, kDk);
-    const CudnnValue rows_of_keys = graph_.between(this->keys());
+    const CudnnValue rows_of_keys = graph_.between(k());
     graph_.reshape(keys, rows_of_keys);
     const CudnnValue dq = graph_.tensor(queries(), kDq);
     if (is_repeatable) {
@@ -108,12 +108,17 @@ class GraphMaker {
  private:
   // ---- tensors ----
 
-  CudnnTensor lying(int64_t length, int64_t heads) const {
+  /// `pitch` 0: dense.
+  CudnnTensor lying(int64_t length, int64_t heads, int64_t pitch) const {
     const int64_t channels = shape_.channels;
-    return {type_, {shape_.rows, heads, length, channels}, {length * heads * channels, channels, heads * channels, 1}};
+    if (pitch == 0) pitch = heads * channels;
+    return {type_, {shape_.rows, heads, length, channels}, {length * pitch, channels, pitch, 1}};
   }
-  CudnnTensor queries() const { return lying(shape_.length, shape_.heads); }
-  CudnnTensor keys() const { return lying(shape_.key_length, shape_.key_heads); }
+  CudnnTensor queries() const { return lying(shape_.length, shape_.heads, 0); }
+  CudnnTensor keys() const { return lying(shape_.key_length, shape_.key_heads, 0); }
+  CudnnTensor q() const { return lying(shape_.length, shape_.heads, shape_.q_pitch); }
+  CudnnTensor k() const { return lying(shape_.key_length, shape_.key_heads, shape_.k_pitch); }
+  CudnnTensor v() const { return lying(shape_.key_length, shape_.key_heads, shape_.v_pitch); }
   static CudnnTensor turned(CudnnTensor tensor) {
     std::swap(tensor.dims[2], tensor.dims[3]);
     std::swap(tensor.strides[2], tensor.strides[3]);
@@ -280,9 +285,12 @@ Status CudnnAttention::execute(cudnnHandle_t handle, const AttentionTensors &ten
 }
 
 std::string describe(const AttentionShape &shape, AttentionPass pass, const CudnnLimits &limits) {
+  const bool is_dense = shape.q_pitch + shape.k_pitch + shape.v_pitch == 0;
+  const std::string pitches =
+      is_dense ? std::string() : base::concat(" pitches ", shape.q_pitch, "+", shape.k_pitch, "+", shape.v_pitch);
   return base::concat(pass == AttentionPass::forward ? "attention " : "attention gradient ", name(shape.dtype), " ",
                       shape.rows, "x", shape.length, "x", shape.heads, "x", shape.channels, " of ", shape.key_length,
-                      "x", shape.key_heads, shape.is_causal ? " causal" : "", " within ", limits.most_scratch,
+                      "x", shape.key_heads, pitches, shape.is_causal ? " causal" : "", " within ", limits.most_scratch,
                       limits.must_repeat ? " repeatable" : "");
 }
 

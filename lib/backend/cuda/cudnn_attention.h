@@ -26,6 +26,8 @@ struct AttentionShape {
   int64_t rows = 0, length = 0, key_length = 0, heads = 0, key_heads = 0, channels = 0;
   bool is_causal = false;
   float scale = 1;
+  int64_t q_pitch = 0, k_pitch = 0,
+          v_pitch = 0;  ///< from a position to the next, where they do not lie dense; 0: dense
 
   int64_t score_rows() const { return rows * heads * length; }
 };

@@ -14,9 +14,28 @@ using base::Result;
 
 namespace {
 
+/// Where q, k and v begin in the memory of their inputs.
+struct Offsets {
+  int64_t q, k, v;  ///< bytes
+};
+
+/// Of the inputs from `first` on, which is q.
+Offsets offsets_of(const KernelRequest &request, size_t first) {
+  const auto bytes = static_cast<int64_t>(tensor::size_bytes(request.input(first).dtype));
+  const auto offset = [&](size_t i) { return request.place_of(first + i).offset * bytes; };
+  return {offset(0), offset(1), offset(2)};
+}
+
+const void *behind(const void *memory, int64_t bytes) { return static_cast<const char *>(memory) + bytes; }
+
+/// q is input `first`, k the one behind it.
 template <typename Attributes>
-AttentionWork attention_work(const Attributes &attributes, const LoweredValue &q, const LoweredValue &k) {
+AttentionWork attention_work(const Attributes &attributes, const KernelRequest &request, size_t first) {
+  const LoweredValue &q = request.input(first), &k = request.input(first + 1);
   AttentionWork work{};
+  work.q_pitch = request.place_of(first).pitch;
+  work.k_pitch = request.place_of(first + 1).pitch;
+  work.v_pitch = request.place_of(first + 2).pitch;
   work.dtype = q.dtype;
   work.rows = q.dims[0];
   work.length = q.dims[1];
@@ -49,11 +68,11 @@ AttentionWork in_run(AttentionWork work, const Frame &frame) {
 }
 
 Kernel forward_kernel(const KernelRequest &request, const AttentionWork &work) {
-  return Kernel([work, has_lengths = request.has_input(3)](const Frame &frame) {
+  return Kernel([work, at = offsets_of(request, 0), has_lengths = request.has_input(3)](const Frame &frame) {
     AttentionWork issued = in_run(work, frame);
-    issued.q = frame.input(0);
-    issued.k = frame.input(1);
-    issued.v = frame.input(2);
+    issued.q = behind(frame.input(0), at.q);
+    issued.k = behind(frame.input(1), at.k);
+    issued.v = behind(frame.input(2), at.v);
     if (has_lengths) issued.lengths = frame.input_as<int32_t>(3);
     issued.y = frame.output(0);
     issued.statistics = frame.output(1);
@@ -63,12 +82,12 @@ Kernel forward_kernel(const KernelRequest &request, const AttentionWork &work) {
 
 Kernel gradient_kernel(KernelRequest &request, const AttentionWork &work) {
   request.reserve_scratch(attention_gradient_scratch_bytes(work));
-  return Kernel([work, has_lengths = request.has_input(6)](const Frame &frame) {
+  return Kernel([work, at = offsets_of(request, 1), has_lengths = request.has_input(6)](const Frame &frame) {
     AttentionWork issued = in_run(work, frame);
     issued.dy = frame.input(0);
-    issued.q = frame.input(1);
-    issued.k = frame.input(2);
-    issued.v = frame.input(3);
+    issued.q = behind(frame.input(1), at.q);
+    issued.k = behind(frame.input(2), at.k);
+    issued.v = behind(frame.input(3), at.v);
     issued.y = const_cast<void *>(frame.input(4));
     issued.statistics = const_cast<void *>(frame.input(5));
     if (has_lengths) issued.lengths = frame.input_as<int32_t>(6);
@@ -84,24 +103,24 @@ Kernel gradient_kernel(KernelRequest &request, const AttentionWork &work) {
 
 Result<Kernel> make_attention(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionAttributes::from(request.node));
-  return forward_kernel(request, attention_work(attributes, request.input(0), request.input(1)));
+  return forward_kernel(request, attention_work(attributes, request, 0));
 }
 
 Result<Kernel> make_attention_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionGradientAttributes::from(request.node));
-  return gradient_kernel(request, attention_work(attributes, request.input(1), request.input(2)));
+  return gradient_kernel(request, attention_work(attributes, request, 1));
 }
 
 Result<Kernel> make_dropout_attention(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionAttributes::from(request.node));
-  AttentionWork work = attention_work(attributes, request.input(0), request.input(1));
+  AttentionWork work = attention_work(attributes, request, 0);
   forget(request, attributes, work);
   return forward_kernel(request, work);
 }
 
 Result<Kernel> make_dropout_attention_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionGradientAttributes::from(request.node));
-  AttentionWork work = attention_work(attributes, request.input(1), request.input(2));
+  AttentionWork work = attention_work(attributes, request, 1);
   forget(request, attributes, work);
   return gradient_kernel(request, work);
 }

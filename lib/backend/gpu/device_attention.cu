@@ -21,14 +21,22 @@ constexpr int kTileRows = TileShape::rows(1), kTileColumns = TileShape::columns(
 /// Which rows of which heads: those of queries, or of keys.
 struct HeadRows {
   int64_t length, heads, channels;
+  int64_t pitch;  ///< from a position to the next
 
-  __device__ int64_t first(int64_t row, int64_t head) const { return (row * length * heads + head) * channels; }
-  __device__ int64_t stride() const { return heads * channels; }
+  __device__ int64_t first(int64_t row, int64_t head) const { return row * length * pitch + head * channels; }
+  __device__ int64_t stride() const { return pitch; }
 };
 
-__device__ inline HeadRows query_rows(const AttentionWork &work) { return {work.length, work.heads, work.channels}; }
+/// Those that lie dense.
+__device__ inline HeadRows query_rows(const AttentionWork &work) {
+  return {work.length, work.heads, work.channels, work.heads * work.channels};
+}
 __device__ inline HeadRows key_rows(const AttentionWork &work) {
-  return {work.key_length, work.key_heads, work.channels};
+  return {work.key_length, work.key_heads, work.channels, work.key_heads * work.channels};
+}
+__device__ inline HeadRows with_pitch(HeadRows rows, int64_t pitch) {
+  rows.pitch = pitch;
+  return rows;
 }
 
 /// One head's elements as a factor.
@@ -111,11 +119,17 @@ __host__ __device__ inline int64_t tiles_of(int64_t positions, int64_t size) { r
 struct Sources {
   bool is_wide;  ///< of all factors
 
-  __device__ HeadSource queries(const AttentionWork &work, const void *data, int64_t row, int64_t head) const {
-    return {work.dtype, query_rows(work), data, is_wide, row, head};
+  __device__ HeadSource q(const AttentionWork &work, int64_t row, int64_t head) const {
+    return {work.dtype, with_pitch(query_rows(work), work.q_pitch), work.q, is_wide, row, head};
   }
-  __device__ HeadSource keys(const AttentionWork &work, const void *data, int64_t row, int64_t head) const {
-    return {work.dtype, key_rows(work), data, is_wide, row, head};
+  __device__ HeadSource k(const AttentionWork &work, int64_t row, int64_t head) const {
+    return {work.dtype, with_pitch(key_rows(work), work.k_pitch), work.k, is_wide, row, head};
+  }
+  __device__ HeadSource v(const AttentionWork &work, int64_t row, int64_t head) const {
+    return {work.dtype, with_pitch(key_rows(work), work.v_pitch), work.v, is_wide, row, head};
+  }
+  __device__ HeadSource dy(const AttentionWork &work, int64_t row, int64_t head) const {
+    return {work.dtype, query_rows(work), work.dy, is_wide, row, head};
   }
 };
 
@@ -126,8 +140,8 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   const BlockPlace place = block_place(tiles_of(work.length, kTileRows), work.heads, work.rows);
   const Sight sight(work, place.row);
   const int64_t first_query = place.tile * kTileRows, query = first_query + thread_down() * 4;
-  const MatrixLines q = sources.queries(work, work.q, place.row, place.head).by_position();
-  const MatrixLines k = sources.keys(work, work.k, place.row, place.head / (work.heads / work.key_heads)).by_position();
+  const MatrixLines q = sources.q(work, place.row, place.head).by_position();
+  const MatrixLines k = sources.k(work, place.row, place.head / (work.heads / work.key_heads)).by_position();
   ExpSum<C> totals[4] = {no_exp_sum<C>(), no_exp_sum<C>(), no_exp_sum<C>(), no_exp_sum<C>()};
   const int64_t end = sight.keys_end(first_query + kTileRows);
   for (int64_t first_key = 0; first_key < end; first_key += kTileColumns) {
@@ -254,21 +268,21 @@ struct WeightedTiles {
         first_row(place_.tile * kTileRows),
         channel(place_.chunk * kTileColumns) {}
 
-  __device__ HeadSource queries(const void *data, int64_t head) const {
-    return sources.queries(work, data, place.row, head);
-  }
-  __device__ HeadSource keys(const void *data, int64_t head) const { return sources.keys(work, data, place.row, head); }
+  __device__ HeadSource q(int64_t head) const { return sources.q(work, place.row, head); }
+  __device__ HeadSource k(int64_t head) const { return sources.k(work, place.row, head); }
+  __device__ HeadSource v(int64_t head) const { return sources.v(work, place.row, head); }
+  __device__ HeadSource dy(int64_t head) const { return sources.dy(work, place.row, head); }
 
   /// What the columns of one head of queries, and of its keys, give.
   __device__ void add_head(int64_t query_head, int64_t key_head) {
-    const MatrixLines q = queries(work.q, query_head).by_position(), k = keys(work.k, key_head).by_position();
-    const MatrixLines dy = queries(work.dy, query_head).by_position(), v = keys(work.v, key_head).by_position();
+    const MatrixLines queries = q(query_head).by_position(), keys = k(key_head).by_position();
+    const MatrixLines slopes_of_y = dy(query_head).by_position(), values = v(key_head).by_position();
     const int64_t seen_keys = sight.keys;
     if constexpr (kForgets) forgetting.begin(work, place.row, query_head);
-    const MatrixLines columns = kMade == AttentionResult::y    ? keys(work.v, key_head).by_channel(seen_keys)
-                                : kMade == AttentionResult::dq ? keys(work.k, key_head).by_channel(seen_keys)
-                                : kMade == AttentionResult::dk ? queries(work.q, query_head).by_channel(work.length)
-                                                               : queries(work.dy, query_head).by_channel(work.length);
+    const MatrixLines columns = kMade == AttentionResult::y    ? v(key_head).by_channel(seen_keys)
+                                : kMade == AttentionResult::dq ? k(key_head).by_channel(seen_keys)
+                                : kMade == AttentionResult::dk ? q(query_head).by_channel(work.length)
+                                                               : dy(query_head).by_channel(work.length);
     int64_t begin = 0, end = 0;
     if constexpr (kOfQueries) {
       end = sight.keys_end(first_row + kTileRows);
@@ -279,10 +293,10 @@ struct WeightedTiles {
     for (int64_t first_column = begin; first_column < end; first_column += kTileColumns) {
       const TilePlace tile{0, 0, first_row, first_column};
       Sums<C, 1> weights;
-      sum_tile(kOfQueries ? q : k, kOfQueries ? k : q, tile, 0, shared, weights);
+      sum_tile(kOfQueries ? queries : keys, kOfQueries ? keys : queries, tile, 0, shared, weights);
       if constexpr (has_slopes(kMade)) {
         Sums<C, 1> slopes;
-        sum_tile(kOfQueries ? dy : v, kOfQueries ? v : dy, tile, 0, shared, slopes);
+        sum_tile(kOfQueries ? slopes_of_y : values, kOfQueries ? values : slopes_of_y, tile, 0, shared, slopes);
         weigh(query_head, first_column, weights, slopes);
       } else {
         weigh(query_head, first_column, weights, weights);
@@ -362,13 +376,13 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
 
 // ---- launches ----
 
-bool is_wide_factor(const AttentionWork &work, const void *data) { return is_wide(data, work.dtype, work.channels); }
+bool is_wide_factor(const AttentionWork &work, const void *data, int64_t pitch = 0) {
+  return is_wide(data, work.dtype, work.channels | pitch);
+}
 
 Sources sources_of(const AttentionWork &work) {
-  bool wide = true;
-  for (const void *data : {work.q, work.k, work.v, work.dy})
-    wide = wide && (data == nullptr || is_wide_factor(work, data));
-  return {wide};
+  return {is_wide_factor(work, work.q, work.q_pitch) && is_wide_factor(work, work.k, work.k_pitch) &&
+          is_wide_factor(work, work.v, work.v_pitch) && (work.dy == nullptr || is_wide_factor(work, work.dy))};
 }
 
 template <typename C, AttentionResult kMade>

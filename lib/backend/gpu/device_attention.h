@@ -26,7 +26,8 @@ struct AttentionForgetting {
 };
 
 /// q, y, dy, dq are [rows, length, heads, channels], k, v, dk, dv [rows, key_length, key_heads, channels], statistics
-/// [rows, heads, length], f64 for f64, else f32. Heads share keys where key_heads, a divisor of heads, is less.
+/// [rows, heads, length], f64 for f64, else f32. Heads share keys where key_heads, a divisor of heads, is less. All lie
+/// dense but q, k and v, which may be parts of something wider.
 struct AttentionWork {
   tensor::DType dtype;
   int64_t rows, length, key_length, heads, key_heads, channels;
@@ -34,8 +35,9 @@ struct AttentionWork {
   bool is_causal;          ///< query i sees keys up to i + key_length - length
   const int32_t *lengths;  ///< keys of each row, or null: all
   const void *q, *k, *v;
-  void *y, *statistics;  ///< what forward writes and the gradient reads
-  const void *dy;        ///< of the gradient, as are those behind
+  int64_t q_pitch, k_pitch, v_pitch;  ///< elements from a position to the next
+  void *y, *statistics;               ///< what forward writes and the gradient reads
+  const void *dy;                     ///< of the gradient, as are those behind
   void *dq, *dk, *dv, *scratch;
   AttentionForgetting forgets;
 };

@@ -229,6 +229,7 @@ Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wi
     if (trees.tree(step).empty()) {
       KernelRequest request{lowered_, node, sources.library, fault_texts_, &batch};
       request.trials = sources.trials;
+      request.views = &views_;
       TUTTI_ASSIGN(call, make_call(request));
       wishes.scratch[static_cast<size_t>(step)] = request.scratch_bytes;
     } else if (reduces_trees(node.op)) {
@@ -266,6 +267,7 @@ void GpuExecutable::make_report(const KernelSources &sources) {
 Status GpuExecutable::add_calls(const KernelSources &sources) {
   StorageWishes wishes = StorageWishes::row_major(lowered_);
   wishes.alignment = kAlignment;
+  place_views(wishes);
   wishes.may_overwrite = [&, updates = wishes.may_overwrite](const Node &node, int32_t output, int32_t input) {
     // Where a product is computed, too, others may still read what one block has no more use for.
     return updates(node, output, input) || (tail_roots_.count(&node) == 0 && may_overwrite(lowered_, node, input));
@@ -279,6 +281,20 @@ Status GpuExecutable::add_calls(const KernelSources &sources) {
   make_report(sources);
   name_calls();
   return Status();
+}
+
+/// Slices that attention reads where they were made have the memory of the whole.
+void GpuExecutable::place_views(StorageWishes &wishes) {
+  constexpr int64_t kWidestLoad = 16;  // bytes; libraries want no less
+  views_ = AttentionViews::find(lowered_, kWidestLoad, [](const Node &) { return true; });
+  for (int32_t step = 0; step < lowered_.step_count(); ++step) {
+    const Node &node = lowered_.step(step);
+    const HeadView *const view = node.outputs.empty() ? nullptr : views_.of(node.outputs[0]);
+    if (view == nullptr) continue;
+    const auto value = static_cast<size_t>(node.outputs[0]);
+    if (node.op == "slice") wishes.same_memory[value] = view->source;
+    wishes.bytes[value] = wishes.bytes[static_cast<size_t>(view->source)];
+  }
 }
 
 Status GpuExecutable::list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step) {

@@ -68,6 +68,7 @@ class GpuExecutable {
   void place_sum(const ProductSum &sum, KernelCall call, int64_t scratch, StorageWishes &wishes,
                  std::vector<KernelCall> &by_step);
   base::Status make_calls(const KernelSources &sources, StorageWishes &wishes, std::vector<KernelCall> &by_step);
+  void place_views(StorageWishes &wishes);
   void make_report(const KernelSources &sources);
   base::Status list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step);
   void add_copies(int32_t step, bool into_outputs);
@@ -79,6 +80,7 @@ class GpuExecutable {
   const tutti_backend_host *host_ = nullptr;
   bool has_trace_ = false;
   LoweredGraph lowered_;
+  AttentionViews views_;
   StoragePlan plan_;
   std::vector<FaultText> fault_texts_;
   std::set<const graph::Node *> tail_roots_;  // computed together with a product

@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/attention_views.h"
 #include "backend/gpu/faults.h"
 #include "backend/gpu/ranges.h"
 #include "backend/gpu/runtime.h"
@@ -102,6 +103,11 @@ class Frame {
 
 using Kernel = std::function<base::Status(const Frame &frame)>;
 
+/// Where heads begin, and how far it is from a position to the next.
+struct HeadPlace {
+  int64_t offset, pitch;
+};
+
 /// What a factory sees of its node.
 struct KernelRequest {
   const LoweredGraph &lowered;
@@ -125,6 +131,8 @@ struct KernelRequest {
   const graph::Node *source = nullptr;
   /// Where libraries may find out what an algorithm does to a NaN; null: what they do not document is not taken.
   AlgorithmProbes *probes = nullptr;
+  /// Of inputs that lie in something wider (attention_views.h), whose memory the frame has then; null: there are none.
+  const AttentionViews *views = nullptr;
   /// Set by the factory: bytes of Frame::scratch().
   int64_t scratch_bytes = 0;
   /// Set by the factory where it says more than the op's name: "cublaslt", "simt_gemm", ...
@@ -138,6 +146,12 @@ struct KernelRequest {
   const LoweredValue &input(size_t index) const { return lowered.value(node.inputs[index]); }
   const LoweredValue &output(size_t index) const { return lowered.value(node.outputs[index]); }
   size_t input_count() const { return node.inputs.size(); }
+  /// Where [rows, positions, heads, channels] lie in the memory of an input: in elements of it.
+  HeadPlace place_of(size_t index) const {
+    const HeadView *const view = views == nullptr ? nullptr : views->of(node.inputs[index]);
+    const std::vector<int64_t> &dims = input(index).dims;
+    return view == nullptr ? HeadPlace{0, dims[2] * dims[3]} : HeadPlace{view->offset, view->pitch};
+  }
   /// "node 'dense/matmul' (matmul)".
   std::string name() const { return describe(node); }
   /// Bytes of scratch memory, aligned to 256: their offset.

@@ -115,6 +115,65 @@ void as_the_reference(DType dtype, const Sizes &sizes, const Attributes &attribu
                assert_ok_value(conformance::run_graph(oracle, of_gradient, gradient(attributes))), tolerance);
 }
 
+/// q, k and v side by side in rows of `wide`, after the other operands of a pass.
+conformance::BuildFunction from_one_product(const std::string &op, const Sizes &sizes, const Attributes &attributes) {
+  return [=](GraphBuilder &b, const Values &v) {
+    const graph::ValueId wide = b.neg(v.back());
+    const auto part = [&](int64_t first, const Dims &dims) {
+      const graph::ValueId slice = b.slice(wide, {0, 0, first}, {dims[0], dims[1], dims[2] * dims[3]});
+      return b.reshape(slice, graph::to_dims(dims));
+    };
+    const Dims queries = sizes.queries(), keys = sizes.keys();
+    const int64_t of_queries = queries[2] * queries[3], of_keys = keys[2] * keys[3];
+    const graph::ValueId q = part(0, queries), k = part(of_queries, keys), w = part(of_queries + of_keys, keys);
+    if (op == "attention") return b.op_n(op, {q, k, w}, attributes, 2);
+    return b.op_n(op, {v[0], q, k, w, v[1], v[2]}, attributes, 3);
+  };
+}
+
+/// The pass on q, k and v as they lie in what the graph makes of its last input, which is that negated.
+std::vector<Tensor> run_in_place(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build) {
+  const LoweredGraph lowered = lower(assert_ok_value(conformance::build_graph(inputs, build)));
+  const auto views = backend::AttentionViews::find(lowered, 16, [](const graph::Node &) { return true; });
+  const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0, nullptr));
+  std::vector<backend::gpu::FaultText> faults;
+  backend::gpu::KernelRequest request{lowered, attention_of(lowered), library.get(), faults};
+  request.views = &views;
+  const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));
+  assert_true(static_cast<bool>(kernel));
+  // The kernel is given the memory of what the parts were taken from, which is made here.
+  std::vector<graph::ValueId> operands;
+  for (const graph::ValueId input : request.node.inputs)
+    operands.push_back(views.of(input) == nullptr ? input : lowered.inputs().back().value);
+  return run_call(lowered, kernel, {operands, request.node.outputs, request.scratch_bytes}, inputs);
+}
+
+Tensor negated(const Tensor &x) {
+  return assert_ok_value(
+      conformance::run_graph(oracle, {x}, [](GraphBuilder &b, const Values &v) { return Values{b.neg(v[0])}; }))[0];
+}
+
+/// What a graph makes of the wide operand is given to the kernel, the operand itself to the oracle.
+void parts_of_a_product_are_read_in_place(void **) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const double tolerance = dtype == DType::bf16 ? 2e-2 : 3e-3;
+    for (const Sizes &sizes : {Sizes{2, 5, 4, 8, 5, 4}, Sizes{1, 9, 1, 8, 9, 1}, Sizes{2, 6, 4, 16, 6, 2}}) {
+      const Dims queries = sizes.queries(), keys = sizes.keys();
+      const Attributes attributes{{"causal", true}};
+      const Dims all{queries[0], queries[1], (queries[2] + 2 * keys[2]) * queries[3]};
+      const Tensor wide = operand(dtype, all, 5), made = negated(wide);
+      const auto forward = from_one_product("attention", sizes, attributes);
+      const std::vector<Tensor> expected = assert_ok_value(conformance::run_graph(oracle, {wide}, forward));
+      assert_close(run_in_place({made}, forward), expected, tolerance);
+      const auto backward = from_one_product("attention_gradient", sizes, attributes);
+      const Tensor dy = operand(dtype, queries, 4);
+      assert_close(run_in_place({dy, expected[0], expected[1], made}, backward),
+                   assert_ok_value(conformance::run_graph(oracle, {dy, expected[0], expected[1], wide}, backward)),
+                   tolerance);
+    }
+  }
+}
+
 void both_passes_are_as_the_reference(void **) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     for (const Sizes &sizes : kSizes) {
@@ -190,6 +249,7 @@ int main() {
   oracle = tested->oracle;
   const CMUnitTest tests[] = {
       cmocka_unit_test(both_passes_are_as_the_reference),
+      cmocka_unit_test(parts_of_a_product_are_read_in_place),
       cmocka_unit_test(the_rest_is_left_to_others),
       cmocka_unit_test(compiled_plans_are_kept),
   };

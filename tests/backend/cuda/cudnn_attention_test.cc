@@ -22,6 +22,12 @@ AttentionShape shape_of(DType dtype, int64_t length, int64_t key_length, int64_t
   return {dtype, 4, length, key_length, heads, key_heads, channels, is_causal, 0.125f};
 }
 
+/// q, k and v as parts of one product.
+AttentionShape in_one_product(AttentionShape shape) {
+  shape.q_pitch = shape.k_pitch = shape.v_pitch = (shape.heads + 2 * shape.key_heads) * shape.channels;
+  return shape;
+}
+
 std::vector<CudnnAttention> plans(const AttentionShape &shape, AttentionPass pass, bool is_repeatable = false) {
   CudnnLimits limits;
   limits.most_scratch = int64_t{1} << 30;
@@ -33,9 +39,15 @@ std::vector<CudnnAttention> plans(const AttentionShape &shape, AttentionPass pas
 void usual_shapes_have_plans(void **) {
   if (!has_described_device() || !has_driver()) test_skip();
   const AttentionShape shapes[] = {
-      shape_of(DType::bf16, 1024, 1024, 12, 12, 64, true), shape_of(DType::f16, 1024, 1024, 12, 12, 64, true),
-      shape_of(DType::bf16, 512, 512, 8, 8, 128, false),   shape_of(DType::bf16, 197, 197, 12, 12, 64, false),
-      shape_of(DType::bf16, 1024, 1024, 16, 4, 64, true),  shape_of(DType::bf16, 128, 640, 8, 8, 64, true),
+      shape_of(DType::bf16, 1024, 1024, 12, 12, 64, true),
+      shape_of(DType::f16, 1024, 1024, 12, 12, 64, true),
+      shape_of(DType::bf16, 512, 512, 8, 8, 128, false),
+      shape_of(DType::bf16, 197, 197, 12, 12, 64, false),
+      shape_of(DType::bf16, 1024, 1024, 16, 4, 64, true),
+      shape_of(DType::bf16, 128, 640, 8, 8, 64, true),
+      in_one_product(shape_of(DType::bf16, 1024, 1024, 12, 12, 64, true)),
+      in_one_product(shape_of(DType::f16, 197, 197, 12, 12, 64, false)),
+      in_one_product(shape_of(DType::bf16, 1024, 1024, 16, 4, 64, true)),
   };
   for (const AttentionShape &shape : shapes) {
     const int64_t queries = shape.score_rows() * shape.channels * 4;
@@ -66,11 +78,14 @@ void shapes_have_names(void **) {
     for (const bool is_causal : {false, true}) {
       for (const int64_t key_heads : {4, 2}) {
         for (const int64_t key_length : {64, 65})
-          names.insert(describe(shape_of(DType::bf16, 64, key_length, 4, key_heads, 64, is_causal), pass, limits));
+          for (const AttentionShape &shape :
+               {shape_of(DType::bf16, 64, key_length, 4, key_heads, 64, is_causal),
+                in_one_product(shape_of(DType::bf16, 64, key_length, 4, key_heads, 64, is_causal))})
+            names.insert(describe(shape, pass, limits));
       }
     }
   }
-  assert_int_equal(names.size(), 16);
+  assert_int_equal(names.size(), 32);
 }
 
 }  // namespace
