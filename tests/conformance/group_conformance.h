@@ -275,11 +275,15 @@ inline void test_all_pass_or_none(void **) {
       std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
       groups[0]->abort(impl::base::data_loss("the disk is gone"));
     });
+    // Others may read a rank's until they have heard of the end.
+    std::vector<std::unique_ptr<RankBuffers>> of_ranks(groups.size());
     const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) -> Status {
-      for (int64_t &count = passed[static_cast<size_t>(group.rank())];; ++count) {
+      const auto rank = static_cast<size_t>(group.rank());
+      of_ranks[rank] = std::make_unique<RankBuffers>(group, 3000);
+      RankBuffers &buffers = *of_ranks[rank];
+      for (int64_t &count = passed[rank];; ++count) {
         // Of one meeting, of two, of three, and of none but the end.
         const int64_t elements = count % 4 == 0 ? 10 : count % 4 == 1 ? 500 : 3000;
-        RankBuffers buffers(group, elements);
         if (count % 4 == 3) {
           TUTTI_TRY(group.barrier("gradients"));
         } else {
