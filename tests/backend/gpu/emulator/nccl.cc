@@ -182,9 +182,10 @@ bool Clique::arrive_in_world(int rank, int64_t number) {
   const size_t from_count = own.kind == Kind::reduce_scatter ? own.count * ranks : own.count;
   const std::vector<char> header = header_of(own);
   if (!meetings[number].arrived[rank]) {
-    std::vector<char> bytes = header;
-    const char *const from = static_cast<const char *>(own.from);
-    bytes.insert(bytes.end(), from, from + from_count * bytes_of(own.type));
+    const size_t length = from_count * bytes_of(own.type);
+    std::vector<char> bytes(header.size() + length);
+    std::copy(header.begin(), header.end(), bytes.begin());
+    std::memcpy(bytes.data() + header.size(), own.from, length);
     world->give(rank, number, bytes);
     meetings[number].arrived[rank] = true;
   }
