@@ -169,8 +169,10 @@ type RunOptions struct {
 	// device's thread adds up an equal share; ring: each adds its gradients to what comes from its neighbour
 	// (Patarasuk and Yuan, 2009); hierarchical: within nodes of devices that reach one another, then between these;
 	// reduce_to_one: the first does it all. Sums differ by rounding. With determinism invariant automatic, host or
-	// reduce_to_one; with several workers automatic or host; without effect on one device. What is chosen, and why,
-	// is logged as training starts. Default: automatic.
+	// reduce_to_one; with several workers automatic, device or host: GPUs of all workers are connected where all
+	// have the library, in the same version, and none asks for host; else all combine copies in the host's memory
+	// and by messages, or with device on any of them end with an error that names who cannot; without effect on one
+	// device. What is chosen, and why, is logged as training starts. Default: automatic.
 	AllReduce AllReduce
 	// bf16: gradients are rounded to bfloat16 before they are added up over devices that do not share memory, which
 	// halves what these send. Weights, slots and statistics stay f32, and so does what a device adds up of the
