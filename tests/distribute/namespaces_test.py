@@ -70,6 +70,7 @@ class Link:
             for side, name in enumerate(self.names):
                 ip('netns', 'add', name)
                 self.made.append(name)
+                ip('netns', 'exec', name, 'true')
                 thread = threading.Thread(target=open_tun, args=(name, self.tuns))
                 thread.start()
                 thread.join()
