@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -391,7 +392,7 @@ void NcclClique::end(std::vector<ncclComm_t> communicators) const {
     std::vector<ncclResult_t> results;
   };
   const auto ending = std::make_shared<Ending>();
-  std::thread([ending, abort = nccl_.ncclCommAbort, communicators = std::move(communicators)] {
+  const auto end_all = [ending, abort = nccl_.ncclCommAbort, communicators = std::move(communicators)] {
     std::vector<ncclResult_t> results;
     for (const ncclComm_t communicator : communicators)
       results.push_back(abort(communicator));
@@ -399,7 +400,12 @@ void NcclClique::end(std::vector<ncclComm_t> communicators) const {
     ending->results = std::move(results);
     ending->is_over = true;
     ending->changed.notify_all();
-  }).detach();
+  };
+  try {
+    std::thread(end_all).detach();
+  } catch (const std::system_error &) {
+    end_all();  // the system has no thread for it
+  }
   std::unique_lock lock(ending->mutex);
   if (!ending->changed.wait_for(lock, std::chrono::milliseconds(kEndingMs), [&] { return ending->is_over; }))
     return warn(base::deadline_exceeded("aborting: NCCL still waits for the GPUs of other processes"));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GPUs connected by NCCL: a communicator for each rank of this process, which has all ranks or shares them with other
-// processes. Communicators do not block: NCCL carries a call
-// out in a thread of its own, and the caller asks whether it has (poll). So a rank that never comes cannot keep another
-// in a call, and everything can be aborted. Ranks of calls are those of this process, counted from 0.
+// processes. Communicators do not block: NCCL carries a call out in a thread of its own, and the caller asks whether it
+// has (poll). So a rank that never comes cannot keep another in a call, and everything can be aborted. Ranks of calls
+// are those of this process, counted from 0.
 //
 // Threads: the calls of one rank come from one thread at a time; abort() from any, also while ranks are in their calls.
 #ifndef TUTTI_BACKEND_GPU_NCCL_CLIQUE_H_
