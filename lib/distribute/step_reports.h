@@ -29,7 +29,7 @@ double number_at(const void *address, tensor::DType dtype);
 struct StepReport {
   double loss = 0;
   bool is_ok = false;
-  bool has_faults = false;  ///< in the data of this contributor, which the stream tells; where finish is guarded
+  bool has_faults = false;  ///< in the data of this contributor, which the stream tells; of several on devices
 };
 
 class StepReports {
@@ -59,7 +59,7 @@ class StepReports {
   const std::byte *copy_of(int64_t step) const { return const_cast<StepReports *>(this)->copy_of(step); }
 
   const backend::StateEntry *loss_ = nullptr, *ok_ = nullptr;
-  const backend::StateEntry *faults_ = nullptr;  // where finish is guarded
+  const backend::StateEntry *faults_ = nullptr;  // of several contributors on devices
   int64_t offset_ = 0, bytes_ = 0;               // of what is copied
   int32_t in_flight_ = 1;
   int64_t last_issued_ = -1;
