@@ -15,8 +15,18 @@ using tensor::DType;
 
 namespace {
 
-/// What every operand is aligned to; memory of arenas is to 64, and no algorithm asks for more than 16.
+/// What every array is aligned to; memory of arenas is to 64, and no algorithm asks for more than 16.
 constexpr uint32_t kAlignment = 16;
+
+/// What the matrices of an array are aligned to.
+uint32_t alignment_of(DType dtype, int64_t places) {
+  const uint32_t all = static_cast<uint32_t>(places * static_cast<int64_t>(tensor::size_bytes(dtype))) | kAlignment;
+  return all & (~all + 1);
+}
+std::array<uint32_t, 3> alignments_of(const ProductShape &shape) {
+  return {alignment_of(shape.dtype, shape.a_places), alignment_of(shape.dtype, shape.b_places),
+          alignment_of(shape.result_dtype(), shape.y_places)};
+}
 
 cudaDataType_t data_type(DType dtype) {
   switch (dtype) {
@@ -86,10 +96,10 @@ CublasLtProduct::Places CublasLtProduct::offsets_of(const ProductShape &shape, i
 std::string describe(const ProductShape &shape) {
   return base::concat(name(shape.dtype), " ", shape.m, "x", shape.n, "x", shape.k, shape.transpose_a ? " a'" : "",
                       shape.transpose_b ? " b'" : "", " batches ", shape.batches, " by ", shape.a_step, ",",
-                      shape.b_step, ",", shape.y_step, shape.allows_rounding ? " rounded" : "", " to ",
-                      name(shape.result_dtype()), shape.has_addend ? " addend" : "", shape.has_bias ? " bias" : "",
-                      shape.has_gelu ? " gelu" : "", shape.has_relu ? " relu" : "",
-                      shape.has_gelu_gradient ? " gelu gradient" : "",
+                      shape.b_step, ",", shape.y_step, " aligned to ", base::join(alignments_of(shape), ","),
+                      shape.allows_rounding ? " rounded" : "", " to ", name(shape.result_dtype()),
+                      shape.has_addend ? " addend" : "", shape.has_bias ? " bias" : "", shape.has_gelu ? " gelu" : "",
+                      shape.has_relu ? " relu" : "", shape.has_gelu_gradient ? " gelu gradient" : "",
                       shape.sums == SummedFactor::none ? "" : (shape.sums == SummedFactor::a ? " sums a" : " sums b"));
 }
 
@@ -255,9 +265,11 @@ Result<size_t> CublasLtProduct::ask(cublasLtHandle_t handle, cublasLtMatmulPrefe
   // Parts of a sum are added in one order and in the type of the sum: results repeat, and 16-bit types lose nothing.
   TUTTI_TRY(prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                    static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)));
-  for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    TUTTI_TRY(prefer(name, kAlignment));
+  const auto [a, b, y] = alignments_of(shape_);  // the first factor of cuBLASLt is b
+  TUTTI_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b));
+  TUTTI_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a));
+  TUTTI_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, y));
+  TUTTI_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, y));
   int count = 0;
   const cublasStatus_t status = lt_.cublasLtMatmulAlgoGetHeuristic(
       handle, operation_, b_, a_, y_, y_, preference, static_cast<int>(algorithms.size()), algorithms.data(), &count);

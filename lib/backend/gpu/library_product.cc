@@ -97,6 +97,14 @@ std::optional<ProductPlan> plan_product(tensor::DType dtype, const Dims &a, cons
     repeat_calls(plan.calls, axes[axis]);
   }
   if (!axes.empty()) take_axis(plan.shape, axes.front());
+  for (const Three &call : plan.calls) {
+    plan.shape.a_places |= call[0];
+    plan.shape.b_places |= call[1];
+    plan.shape.y_places |= call[2];
+  }
+  plan.shape.a_places |= plan.shape.a_step;
+  plan.shape.b_places |= plan.shape.b_step;
+  plan.shape.y_places |= plan.shape.y_step;
   return plan;
 }
 

@@ -119,6 +119,19 @@ void crossed_batches_are_several_calls(void **) {
       backend::gpu::plan_product(DType::f32, {100, 1, 3, 5}, {1, 6, 5, 2}, {100, 6, 3, 2}, false, false).has_value());
 }
 
+/// The stand-in refuses a matrix that is not aligned as its algorithm was told.
+void matrices_are_aligned_as_algorithms_are_told(void **) {
+  assert_int_equal(check<float>({4, 3, 5}, {4, 5, 2}, {4, 3, 2}, false, false), 1);  // a 60, b 40, y 24 bytes apart
+  assert_int_equal(record.preferences[CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], 8);
+  assert_int_equal(record.preferences[CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES], 4);
+  assert_int_equal(record.preferences[CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES], 8);
+  assert_int_equal(record.preferences[CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES], 8);
+  assert_int_equal(check<double>({4, 1, 1, 5}, {1, 6, 5, 1}, {4, 6, 1, 1}, false, false), 4);
+  assert_int_equal(record.preferences[CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES], 8);
+  assert_int_equal(check<float>({4, 4, 4}, {4, 4, 4}, {4, 4, 4}, false, false), 1);
+  assert_int_equal(record.preferences[CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES], 16);
+}
+
 void only_results_that_repeat_are_asked_for(void **) {
   ProductShape shape{DType::f32, 8, 8, 8};
   assert_non_null(assert_ok_value(CublasLtProduct::make(lt, nullptr, shape, 4096)).get());
@@ -159,8 +172,11 @@ void what_cublaslt_has_not_is_null(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(transpositions_give_the_same_product), cmocka_unit_test(batches_are_one_call),
-      cmocka_unit_test(crossed_batches_are_several_calls),    cmocka_unit_test(only_results_that_repeat_are_asked_for),
+      cmocka_unit_test(transpositions_give_the_same_product),
+      cmocka_unit_test(batches_are_one_call),
+      cmocka_unit_test(crossed_batches_are_several_calls),
+      cmocka_unit_test(only_results_that_repeat_are_asked_for),
+      cmocka_unit_test(matrices_are_aligned_as_algorithms_are_told),
       cmocka_unit_test(what_cublaslt_has_not_is_null),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

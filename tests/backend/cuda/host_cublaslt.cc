@@ -101,6 +101,14 @@ cublasStatus_t set_preference(cublasLtMatmulPreference_t, cublasLtMatmulPreferen
   record().preferences[name] = word;
   return CUBLAS_STATUS_SUCCESS;
 }
+/// What an algorithm may rely on: a byte each for A, B, C and D.
+uint64_t wanted_alignments() {
+  uint64_t all = 0;
+  for (const int name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES})
+    all = all << 8 | (record().preferences[name] & 0xff);
+  return all;
+}
 cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t,
                          cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                          cublasLtMatmulPreference_t, int most, cublasLtMatmulHeuristicResult_t *results, int *count) {
@@ -110,6 +118,7 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation, cubla
     results[i] = {};
     results[i].workspaceSize = 1000;
     results[i].algo.data[0] = static_cast<uint64_t>(i);
+    results[i].algo.data[1] = wanted_alignments();
   }
   return record().heuristic;
 }
@@ -201,6 +210,14 @@ cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &
   return CUBLAS_STATUS_SUCCESS;
 }
 
+int64_t bytes_of(cudaDataType_t type) { return type == CUDA_R_64F ? 8 : (type == CUDA_R_32F ? 4 : 2); }
+
+/// Are all matrices of a batch?
+bool is_aligned(const void *data, const Layout &layout, uint64_t alignment) {
+  const uint64_t step = layout.batches > 1 ? static_cast<uint64_t>(layout.step * bytes_of(layout.type)) : 0;
+  return alignment != 0 && ((reinterpret_cast<uintptr_t>(data) | step) & (alignment - 1)) == 0;
+}
+
 cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void *alpha, const void *a,
                       cublasLtMatrixLayout_t layout_a, const void *b, cublasLtMatrixLayout_t layout_b, const void *beta,
                       const void *c, cublasLtMatrixLayout_t layout_c, void *d, cublasLtMatrixLayout_t layout_d,
@@ -210,6 +227,12 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const vo
   record().epilogue = self.epilogue;
   const double factor = load(self.scale, beta, 0);
   if (algorithm == nullptr || scratch != 1000 || (factor == 0 && c != d)) return CUBLAS_STATUS_INVALID_VALUE;
+  const uint64_t alignments = algorithm->data[1];
+  if (!is_aligned(a, layout_of(layout_a), alignments & 0xff) ||
+      !is_aligned(b, layout_of(layout_b), alignments >> 8 & 0xff) ||
+      !is_aligned(c, layout_of(layout_c), alignments >> 16 & 0xff) ||
+      !is_aligned(d, layout_of(layout_d), alignments >> 24 & 0xff))
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (self.epilogue == CUBLASLT_EPILOGUE_BGRADA || self.epilogue == CUBLASLT_EPILOGUE_BGRADB)
     record().milliseconds += record().sums_milliseconds;
   const auto time = record().algorithm_milliseconds.find(algorithm->data[0]);
