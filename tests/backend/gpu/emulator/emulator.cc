@@ -2,7 +2,8 @@
 //
 // Streams are lists of work that is done when somebody waits; kernels run block by block. The threads of a block run
 // one after the other on one stack until one of them meets a barrier: from there on it has that stack for itself, and
-// the rest of the threads run on another.
+// the rest of the threads run on another. Every second launch goes through blocks and threads backwards, so that what
+// lacks a barrier, or reads what another block of the launch writes, does not always find it there.
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -64,9 +65,10 @@ class BlockRunner {
     return runner;
   }
 
-  void run(const Thread &thread) {
+  void run(const Thread &thread, bool is_backwards) {
     threads_ = blockDim.x * blockDim.y * blockDim.z;
     thread_ = &thread;
+    is_backwards_ = is_backwards;
     next_thread_ = 0;
     block_ = {threads_, 0, 0};
     warps_.assign((threads_ + warpSize - 1) / warpSize, {});
@@ -106,7 +108,8 @@ class BlockRunner {
     BlockRunner &self = instance();
     Fiber &fiber = *self.current_;
     while (self.next_thread_ < self.threads_) {
-      fiber.thread = self.next_thread_++;
+      const unsigned next = self.next_thread_++;
+      fiber.thread = self.is_backwards_ ? self.threads_ - 1 - next : next;
       self.set_thread(fiber.thread);
       (*self.thread_)();
       self.block_.leave();
@@ -166,7 +169,7 @@ class BlockRunner {
   Barrier block_;
   std::vector<Barrier> warps_;
   std::vector<uint64_t> slots_;
-  bool progress_ = false;
+  bool progress_ = false, is_backwards_ = false;
 };
 
 thread_local int device_of_thread = 0;
@@ -180,14 +183,15 @@ void run_grid(dim3 grid, dim3 block, size_t shared_bytes, const Thread &thread) 
   gridDim = grid;
   blockDim = block;
   shared_memory().resize(shared_bytes + 16);
-  for (unsigned z = 0; z < grid.z; ++z) {
-    for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) {
-        blockIdx = {x, y, z};
-        std::fill(shared_memory().begin(), shared_memory().end(), static_cast<unsigned char>(0xFF));
-        BlockRunner::instance().run(thread);
-      }
-    }
+  static bool is_backwards = true;
+  is_backwards = !is_backwards;
+  const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
+  for (uint64_t i = 0; i < blocks; ++i) {
+    const uint64_t number = is_backwards ? blocks - 1 - i : i, line = number / grid.x;
+    blockIdx = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(line % grid.y),
+                static_cast<unsigned>(line / grid.y)};
+    std::fill(shared_memory().begin(), shared_memory().end(), static_cast<unsigned char>(0xFF));
+    BlockRunner::instance().run(thread, is_backwards);
   }
 }
 
@@ -289,8 +293,9 @@ std::unordered_map<void *, size_t> &allocations() {
 namespace tutti_gpu_emulator {
 
 void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std::function<void()> thread) {
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x * block.y * block.z == 0 || grid.y > 65535 ||
-      grid.z > 65535 || block.x * block.y * block.z > 1024 || shared_bytes > 48 << 10) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x * block.y * block.z == 0 || grid.x > INT32_MAX ||
+      grid.y > 65535 || grid.z > 65535 || block.z > 64 || block.x * block.y * block.z > 1024 ||
+      shared_bytes > 48 << 10) {
     std::fprintf(stderr, "emulated GPU: a launch of %u x %u x %u blocks of %u x %u x %u threads, %zu bytes shared\n",
                  grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes);
     std::abort();

@@ -85,8 +85,9 @@ class HostCompiler final : public RunTimeCompiler {
     TUTTI_ASSIGN(const std::string folder, made.path());
     TUTTI_TRY(write_headers(folder));
     TUTTI_TRY(base::write_file_synced(folder + "/kernels.cc", text));
-    TUTTI_TRY(run_compiler(folder, base::concat("-std=c++20 -O1 -ffp-contract=off -Wall -shared -fPIC -I'", folder,
-                                                "' '", folder, "/kernels.cc' -o '", folder, "/kernels.so'")));
+    TUTTI_TRY(run_compiler(
+        folder, base::concat("-std=c++20 -O1 -ffp-contract=off " TUTTI_STRICT_KERNELS " -Wall -shared -fPIC -I'",
+                             folder, "' '", folder, "/kernels.cc' -o '", folder, "/kernels.so'")));
     return base::read_file(folder + "/kernels.so");
   }
 

@@ -8,6 +8,8 @@
 //  * Work on a stream is done as late as possible: when somebody waits for it. What reads memory too early, or frees it
 //    too early, fails every time.
 //  * Device memory is filled with 0xFF when it is allocated: what is read before it was written is not a number.
+//  * Blocks and threads run in either order. Kernels end the process at an address that is not aligned for what they
+//    read or write together, at a number that leaves the range of an integer, at a shift by too much.
 //  * A barrier that not all living threads of a block reach ends the process with a sentence.
 //  * The device's clock goes on by TUTTI_EMULATED_LAUNCH_NS of the environment with each launch of a kernel and stands
 //    still otherwise; where that is not set, it is the host's. An event without timing, or not reached, has no time.
