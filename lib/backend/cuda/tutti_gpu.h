@@ -109,6 +109,7 @@ __device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ush
 template <typename... Parameters, typename... Arguments>
 gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream,
                       Arguments... arguments) {
+  (void)gpuGetLastError();  // of a call before, which was answered where it was made
   kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(arguments)...);
   return gpuGetLastError();
 }
