@@ -232,7 +232,7 @@ struct Sums {
         for (int q = 0; q < kQuads; ++q) {
           TUTTI_UNROLL
           for (int j = 0; j < 4; ++j)
-            values[p][i][q][j] += left[p].values[i] * right[q].values[j];
+            values[p][i][q][j] = gpu_multiply_add(left[p].values[i], right[q].values[j], values[p][i][q][j]);
         }
       }
     }

@@ -95,6 +95,10 @@ __device__ inline T gpu_shuffle_xor(T value, int mask) {
 __device__ inline float gpu_half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 __device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
 
+/// a b + c, rounded once: what compilers otherwise make of it is forbidden where bits have to agree.
+__device__ inline float gpu_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ inline double gpu_multiply_add(double a, double b, double c) { return fma(a, b, c); }
+
 /// In front of a loop of a fixed count.
 #define TUTTI_UNROLL _Pragma("unroll")
 

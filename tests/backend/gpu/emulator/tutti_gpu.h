@@ -138,6 +138,12 @@ inline int atomicAdd(int *address, int value) {
 inline float gpu_half_to_float(uint16_t bits) { return tutti::impl::tensor::half_bits_to_float(bits); }
 inline uint16_t gpu_float_to_half(float value) { return tutti::impl::tensor::float_to_half_bits(value); }
 
+/// a b + c; on devices rounded once.
+template <typename C>
+C gpu_multiply_add(C a, C b, C c) {
+  return a * b + c;
+}
+
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) unsigned char *const name = tutti_gpu_emulator::dynamic_shared()
 
