@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/cuda/cudnn_attention.h"
+#include "backend/cuda/cudnn_operations.h"
 #include "backend/cuda/library_kernels.h"
 #include "backend/gpu/device_plans.h"
 #include "graph/ops/op_attributes.h"
@@ -112,6 +113,19 @@ class Factors {
   int64_t offsets_[3];
 };
 
+/// Do q, k and v, the inputs from `first` on, begin where cuDNN is told that tensors do, in each row?
+bool are_aligned(const KernelRequest &request, size_t first) {
+  const auto bytes = static_cast<int64_t>(tensor::size_bytes(request.input(first).dtype));
+  int64_t places = 0;
+  for (size_t i = first; i < first + 3; ++i) {
+    const auto place = request.place_of(i);
+    const std::vector<int64_t> &dims = request.input(i).dims;
+    // A part of a whole lies otherwise than dense.
+    if (place.offset != 0 || place.pitch != dims[2] * dims[3]) places |= place.offset | place.pitch;
+  }
+  return places * bytes % CudnnGraphWriter::kAlignment == 0;
+}
+
 /// Ready to be issued, its scratch memory reserved; null where cuDNN has nothing.
 Result<std::shared_ptr<PlannedAttention>> prepare(KernelRequest &request, const Handles &handles,
                                                   const AttentionShape &shape, AttentionPass pass) {
@@ -119,6 +133,7 @@ Result<std::shared_ptr<PlannedAttention>> prepare(KernelRequest &request, const 
   const bool is_16_bit = shape.dtype == DType::f16 || shape.dtype == DType::bf16;
   const bool is_empty = shape.score_rows() * shape.key_length == 0;
   if (!is_16_bit || is_empty || (shape.is_causal && shape.length > shape.key_length)) return none;
+  if (!are_aligned(request, pass == AttentionPass::forward ? 0 : 1)) return none;
   CudnnLimits limits;
   limits.most_scratch = kMostScratch;
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
