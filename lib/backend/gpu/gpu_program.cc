@@ -36,8 +36,19 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(const GpuExecutable &execut
     TUTTI_ASSIGN(program->faults_, FaultState::create(executable.fault_texts_));
   }
   program->words_.block = reinterpret_cast<uint64_t *>(program->workspace_ + executable.run_block_);
+  TUTTI_TRY(program->load_run_block_kernel());
   if (device.backend->replays_graphs && !executable.has_trace_) TUTTI_TRY(program->capture());
   return program;
+}
+
+/// The first launch of a kernel may load its code, which no run may do: devices may be combining by then. All others
+/// are launched where graphs are captured.
+Status GpuProgram::load_run_block_kernel() {
+  const std::lock_guard guard(device_.copies_mutex);
+  RunWords none = words_;
+  none.count = 0;
+  TUTTI_TRY(status_of(launch_write_run_words(none, device_.copies), "loading kernels"));
+  return status_of(gpuStreamSynchronize(device_.copies), "loading kernels");
 }
 
 GpuProgram::~GpuProgram() {

@@ -36,6 +36,7 @@ class GpuProgram {
   base::Status place(const tutti_bind_request &request);
   /// Writes the tables of joined calls.
   base::Status upload_rows();
+  base::Status load_run_block_kernel();
   base::Result<void *> address(const Location &location, const tutti_bind_request &request) const;
   base::Status capture();
   base::Status capture_segment(int32_t segment, gpuStream_t stream);
