@@ -24,8 +24,9 @@ uint32_t alignment_of(DType dtype, int64_t places) {
   return all & (~all + 1);
 }
 std::array<uint32_t, 3> alignments_of(const ProductShape &shape) {
-  return {alignment_of(shape.dtype, shape.a_places), alignment_of(shape.dtype, shape.b_places),
-          alignment_of(shape.result_dtype(), shape.y_places)};
+  return {alignment_of(shape.dtype, shape.a_places | shape.a_step),
+          alignment_of(shape.dtype, shape.b_places | shape.b_step),
+          alignment_of(shape.result_dtype(), shape.y_places | shape.y_step)};
 }
 
 cudaDataType_t data_type(DType dtype) {

@@ -102,9 +102,6 @@ std::optional<ProductPlan> plan_product(tensor::DType dtype, const Dims &a, cons
     plan.shape.b_places |= call[1];
     plan.shape.y_places |= call[2];
   }
-  plan.shape.a_places |= plan.shape.a_step;
-  plan.shape.b_places |= plan.shape.b_step;
-  plan.shape.y_places |= plan.shape.y_step;
   return plan;
 }
 

@@ -24,7 +24,8 @@ struct ProductShape {
   int64_t batches = 1;
   /// Elements from one matrix of the batch to the next; 0 = the same matrix again.
   int64_t a_step = 0, b_step = 0, y_step = 0;
-  /// Elements from the beginning of an array to any of its matrices, combined by or: what these are aligned to.
+  /// Elements from the beginning of an array to where any call begins in it, combined by or: with the steps, what
+  /// matrices are aligned to.
   int64_t a_places = 0, b_places = 0, y_places = 0;
   /// May factors of f32 products be rounded?
   bool allows_rounding = false;
