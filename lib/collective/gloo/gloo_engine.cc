@@ -36,6 +36,8 @@ constexpr int32_t kCancelled = 1, kDeadlineExceeded = 4, kInternal = 13, kUnavai
 constexpr int64_t kLongestWaitMs = int64_t{1000} * 3600 * 24 * 365;
 // After the time of a wait is over, for what has arrived meanwhile.
 constexpr milliseconds kMoment{1};
+// How much sooner than the clock here the time of day may end a wait: a failure that late is a wait that was over.
+constexpr milliseconds kClockSlack{20};
 // How soon the end of a connection is noticed where Gloo does not tell.
 constexpr milliseconds kPulse{50};
 // Of the watches: no message has it.
@@ -213,7 +215,7 @@ bool wait_awhile(tutti_mesh &mesh, bool may_interrupt, gloo::transport::UnboundB
     mesh.awaited = nullptr;
   };
   try {
-    const auto rest = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    const auto rest = std::chrono::ceil<milliseconds>(end - Clock::now());
     const bool is_complete = wait_once(buffer, direction, std::max(rest, kMoment));
     leave();
     return is_complete;
@@ -232,7 +234,7 @@ void wait(tutti_mesh &mesh, const tutti_exchange &exchange, const tutti_message 
   } catch (const std::exception &error) {
     // The other side may have sent all and closed then.
     if (is_complete_after_all(buffer, direction)) return;
-    const bool is_late = Clock::now() >= end;
+    const bool is_late = Clock::now() + kClockSlack >= end;
     throw Failure{is_late ? kDeadlineExceeded : kUnavailable, message.peer, error.what()};
   }
 }
