@@ -8,6 +8,7 @@
 
 #include "graph/batch.h"
 #include "graph/op_registry.h"
+#include "graph/replicate.h"
 
 namespace tutti::impl::data {
 
@@ -190,12 +191,27 @@ bool any_carries_batch(const graph::Graph &graph, const std::vector<graph::Value
   });
 }
 
+/// Of a batch in pieces, does the node give the rows of each piece, by the rules for replicas?
+bool gives_rows(const graph::Graph &graph, const graph::Node &node) {
+  std::vector<graph::Placement> placements(graph.values().size(), graph::Placement::replicated);
+  for (const graph::ValueId value : node.inputs) {
+    if (value != graph::kNoValue && mentions_batch(graph.value(value).dims))
+      placements[static_cast<size_t>(value)] = graph::Placement::sharded;
+  }
+  const Result<graph::NodePlacement> placed = graph::place_node(graph, node, placements);
+  return placed.ok() && std::ranges::all_of(placed->outputs, [](graph::Placement placement) {
+           return placement == graph::Placement::sharded;
+         });
+}
+
 }  // namespace
 
 bool depends_on_rows(const graph::Graph &graph, const graph::Node &node, const graph::OpDefinition &definition) {
   if (definition.effect == graph::Effect::region || node.op == "run_scalar" || numbers_rows(graph, node)) return true;
-  if (!any_carries_batch(graph, node.inputs) || definition.batch == graph::BatchBehaviour::rowwise) return false;
-  return definition.batch != graph::BatchBehaviour::reduces || !any_carries_batch(graph, node.outputs);
+  if (!any_carries_batch(graph, node.inputs)) return false;
+  const bool may_be_cut =
+      definition.batch == graph::BatchBehaviour::rowwise || definition.batch == graph::BatchBehaviour::reduces;
+  return !may_be_cut || !gives_rows(graph, node);
 }
 
 namespace {

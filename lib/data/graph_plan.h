@@ -66,8 +66,8 @@ struct GraphPlan {
 base::Result<GraphPlan> plan_graph(graph::SealedGraph graph, const ElementSpec &input,
                                    const std::vector<std::string> &labels, const std::vector<std::string> &weights);
 
-/// Does a row of what the node gives depend on which rows run together? What may reduce the batch does so only where
-/// its result carries none.
+/// Does what the node gives for a row depend on which rows run together? Ops that work along the batch axis itself, or
+/// pick some of the rows, do, whatever they do on others.
 bool depends_on_rows(const graph::Graph &graph, const graph::Node &node, const graph::OpDefinition &definition);
 
 }  // namespace tutti::impl::data

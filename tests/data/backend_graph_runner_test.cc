@@ -4,6 +4,8 @@
 // included.
 #include "data/backend_graph_runner.h"
 
+#include <cmath>
+
 #include "backend/reference/reference_backend.h"
 #include "conformance/dataset_conformance.h"
 #include "graph/builder.h"
@@ -116,11 +118,48 @@ void rows_are_numbered_by_the_element(void **) {
     assert_int_equal(rows[i], i % 40000);
 }
 
+// What looks at all rows of a batch sees those of the whole one: the softmax over them, the place of the largest, a row.
+Pipeline compared(Pipeline pipeline) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::f32, {GraphBuilder::batch(), 3});
+  const auto largest = b.cast(b.op("argmax", {x}, {{"axis", int64_t{0}}}), DType::f32);
+  const auto first = b.op("gather", {x, b.constant(0, DType::i64)}, {{"axis", int64_t{0}}});
+  b.set_result("share", b.op("softmax", {b.scale(x, 1.0 / 128)}, {{"axis", int64_t{0}}}));
+  b.set_result("largest", b.add(b.scale(x, 0), largest));
+  b.set_result("first", b.add(b.scale(x, 0), first));
+  return mapped(std::move(pipeline), b, 4);
+}
+
+void rows_are_compared_within_the_batch(void **) {
+  data::IteratorContext context;
+  context.graphs = reference_runner();
+  constexpr int64_t kRows = 40000;
+  constexpr double kStep = 100.0 / 128;
+  const DatasetRef dataset = assert_ok_value(compared(sample(2 * kRows).batch(kRows)).build());
+  const std::vector<float> share = values_of<float>(dataset, "share", context),
+                           largest = values_of<float>(dataset, "largest", context),
+                           first = values_of<float>(dataset, "first", context);
+  assert_int_equal(share.size(), 3 * 2 * kRows);
+  assert_int_equal(largest.size(), share.size());
+  assert_int_equal(first.size(), share.size());
+  for (int64_t row = 0; row < 2 * kRows; ++row) {
+    const int64_t batch = row / kRows, behind = kRows - 1 - row % kRows;
+    for (int64_t column = 0; column < 3; ++column) {
+      const auto i = static_cast<size_t>(3 * row + column);
+      // What is added from row to row is the same, so the shares are a geometric series.
+      assert_float_equal(share[i], (1 - std::exp(-kStep)) * std::exp(-kStep * static_cast<double>(behind)), 1e-6);
+      assert_true(largest[i] == kRows - 1);
+      assert_true(first[i] == static_cast<float>(100 * batch * kRows + column));
+    }
+  }
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(maps_conform_on_the_reference),
     cmocka_unit_test(two_runners_give_the_same_bytes),
     cmocka_unit_test(rows_are_numbered_by_the_element),
+    cmocka_unit_test(rows_are_compared_within_the_batch),
 };
 TEST_MAIN(tests)
