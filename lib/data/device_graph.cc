@@ -29,10 +29,6 @@ base::RandomStream row_stream(int64_t stream, const GraphScalars &scalars, int64
 
 bool begins_with_batch(const Dims &dims) { return !dims.empty() && dims[0] == Dim::symbol(graph::kBatchSymbol); }
 
-bool mentions_batch(const Dims &dims) {
-  return std::ranges::any_of(dims, [](const Dim &dim) { return dim.mentions(graph::kBatchSymbol); });
-}
-
 // Rows, and constants behind them.
 bool has_static_rows(const Dims &dims) {
   return begins_with_batch(dims) && graph::constant_shape({dims.begin() + 1, dims.end()}).has_value();
