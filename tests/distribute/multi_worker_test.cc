@@ -381,8 +381,8 @@ static void test_ways_to_add_up_that_workers_have_not_are_refused(void **) {
   const auto opened = [&](distribute::AllReduceChoice choice) {
     TrainerOptions options;
     options.all_reduce = choice;
-    const StrategyRef strategy =
-        assert_ok_value(worker_strategy({.worker = 0, .workers = 1, .address = "127.0.0.1:1"}, 2, false, 1000));
+    const StrategyRef strategy = assert_ok_value(worker_strategy(
+        {.scenario = "", .worker = 0, .workers = 1, .address = "127.0.0.1:1", .file = ""}, 2, false, 1000));
     return Trainer::open(model, strategy, options);
   };
   assert_error_contains(opened(distribute::AllReduceChoice::ring), "automatic, device or host");
