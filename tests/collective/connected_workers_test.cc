@@ -20,6 +20,7 @@
 #include "collective/rendezvous/store.h"
 #include "collective/rendezvous/store_server.h"
 #include "conformance/group_conformance.h"
+#include "gpus_needed.h"
 #include "runtime/backend_list.h"
 #include "runtime/engine_list.h"
 #include "tensor/half.h"
@@ -388,14 +389,6 @@ static Result<std::string> run_scenario(const WorkerCall &call) {
   return call.scenario.starts_with("sums") ? check_sums(worker) : sum_on(call, worker);
 }
 
-/// Whether the backend under test has so many; else says why the test is skipped.
-static bool has_gpus(int32_t count) {
-  const auto opened = impl::runtime::open_backend(getenv("TUTTI_TEST_BACKEND"), "{}", {});
-  if (opened.ok() && (*opened)->device_count() >= count) return true;
-  printf("skipped: %s\n", opened.ok() ? "there are not two GPUs" : opened.status().to_string().c_str());
-  return false;
-}
-
 static int run_as_worker(char **arguments) {
   const WorkerCall call = worker_call(arguments);
   const Result<std::string> text = run_scenario(call);
@@ -541,7 +534,7 @@ static const struct CMUnitTest tests_of_real_gpus[] = {
 int main(int count, char **arguments) {
   if (tutti::testing::is_worker(count)) return tutti::testing::run_as_worker(arguments);
   if (tutti::testing::has_real_gpus()) {
-    if (!tutti::testing::has_gpus(2)) return 77;
+    if (!tutti::testing::has_enough_gpus(getenv("TUTTI_TEST_BACKEND"), 2)) return 77;
     return cmocka_run_group_tests(tests_of_real_gpus, nullptr, nullptr);
   }
   const tutti::testing::Folder folder;

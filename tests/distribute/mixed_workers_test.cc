@@ -385,5 +385,6 @@ static const struct CMUnitTest tests[] = {
 
 int main(int count, char **arguments) {
   if (tutti::testing::is_worker(count)) return tutti::testing::run_as_worker(arguments);
+  assert_ok(tutti::testing::open_test_backend(1));  // where there is none this is skipped, not only in workers
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

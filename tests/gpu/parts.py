@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,8 +12,8 @@ from gpu_cases import CASES
 
 GROUPS = ['tests', 'bench', 'accuracy', 'soak', 'sanitize']
 SKIPPED = 77
-# Of a test, whatever it says itself: devices are fast.
-LONGEST_TEST = 300
+# Of a test that does not say more itself, and of one that does.
+USUAL_TEST, LONGEST_TEST = 300, 540
 FASHION_MNIST = '/usr/share/datasets/fashion-mnist'
 
 
@@ -32,6 +33,12 @@ class Part:
     alone: bool = True
     # Of (output, folder of results): (did it hold, what it says, rows).
     judge: object = None
+
+
+def wants_more_gpus(says, gpus):
+    """Whether a test was skipped because it needs more GPUs than there are; in the words of tests/gpus_needed.h."""
+    found = re.fullmatch(r'(\d+) GPUs are needed, (\d+) (?:is|are) here', says)
+    return found is not None and int(found[2]) == gpus < int(found[1])
 
 
 def last_json(output, _folder):
@@ -54,7 +61,7 @@ def tests(build):
     found = [test for test in json.loads(answer.stdout) if 'gpu' in test['suite'] or 'tutti:gpu' in test['suite']]
     found.sort(key=lambda test: order.index(test['name']) if test['name'] in order else len(order))
     for test in found:
-        yield Part('tests', test['name'], tuple(test['cmd']), LONGEST_TEST,
+        yield Part('tests', test['name'], tuple(test['cmd']), min(max(test['timeout'], USUAL_TEST), LONGEST_TEST),
                    environment=tuple({**usual, **test['env']}.items()), folder=test['workdir'] or build, alone=False)
 
 

@@ -74,10 +74,10 @@ def joined(first, second):
 
 
 class Runner:
-    """Does parts; several at a time where they may."""
+    """Does parts; several at a time where they may. `gpus`: how many programs find here."""
 
-    def __init__(self, results, clock, environment):
-        self.results, self.clock, self.environment = results, clock, environment
+    def __init__(self, results, clock, environment, gpus=1):
+        self.results, self.clock, self.environment, self.gpus = results, clock, environment, gpus
         self.lock = threading.Lock()
 
     def do(self, part):
@@ -117,9 +117,11 @@ class Runner:
                 holds, says = False, f'no result: {error}'
         if status == all_parts.SKIPPED or holds is None:
             said = [line for line in output.splitlines() if line.startswith('skipped:')]
+            says = says or (said[-1].removeprefix('skipped:').strip() if said else 'it did not say why')
             # Here is a GPU: a test that finds none has not proved anything.
-            return self.note(part, 'failed' if part.group == 'tests' else 'skipped', seconds,
-                             says or (said[-1] if said else 'skipped'))
+            is_failure = part.group == 'tests' and not all_parts.wants_more_gpus(says, self.gpus)
+            return self.note(part, 'failed' if is_failure else 'skipped', seconds,
+                             f'skipped, which it must not be here: {says}' if is_failure else says)
         if status != 0:
             last = output.strip().splitlines()[-1:] or ['']
             return self.note(part, 'failed', seconds, f'exit status {status}: {says if rows else last[0]}'[:300])
@@ -214,7 +216,7 @@ def main():
     wanted = chosen(all_parts.parts(BUILD, folder), arguments.words)
     if not wanted:
         sys.exit('run.sh: nothing could be built that could be run')
-    Runner(results, clock, environment).do_all(
+    Runner(results, clock, environment, toolkit.visible(len(gpus))).do_all(
         [part for part in wanted if arguments.again or not results.is_done(f'{part.group} {part.name}')])
     results.save()
     print(f'results: {results.path("results.md")}', flush=True)

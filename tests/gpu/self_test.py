@@ -46,9 +46,9 @@ class Parts(unittest.TestCase):
         self.addCleanup(kept.cleanup)
         self.folder = kept.name
 
-    def do(self, *listed, seconds=None, head=HEAD):
+    def do(self, *listed, seconds=None, head=HEAD, gpus=1):
         results = Results(self.folder, dict(head))
-        runner = run_parts.Runner(results, run_parts.Clock(seconds), dict(os.environ))
+        runner = run_parts.Runner(results, run_parts.Clock(seconds), dict(os.environ), gpus)
         with contextlib.redirect_stdout(io.StringIO()):
             runner.do_all([part for part in listed if not results.is_done(f'{part.group} {part.name}')])
         return {name: part['status'] for name, part in Results(self.folder, dict(head)).parts.items()}
@@ -68,6 +68,27 @@ class Parts(unittest.TestCase):
         with open(os.path.join(self.folder, 'results.md'), encoding='utf-8') as file:
             table = [line for line in file if line.startswith('| ')][1:]
         self.assertEqual(['failed' in line for line in table], [True] * 3 + [False] * 3, table)
+
+    def test_only_a_want_of_gpus_lets_a_test_be_skipped(self):
+        few = 'echo "[ RUN ]"; echo "skipped: 2 GPUs are needed, %s here"; exit 77'
+        listed = [shell(few % '1 is', name='a'), shell('exit 77', name='b'),
+                  # Says that it finds fewer than there are, or enough.
+                  shell(few % '0 are', name='c'), shell(few % '2 are', name='d'),
+                  shell('echo "skipped: 2 GPUs are needed, 1 is here"; exit 1', name='e')]
+        states = self.do(*listed)
+        self.assertEqual(states, {'tests a': 'skipped', 'tests b': 'failed', 'tests c': 'failed', 'tests d': 'failed',
+                                  'tests e': 'failed'})
+        self.assertEqual(Results(self.folder, dict(HEAD)).parts['tests a']['says'], '2 GPUs are needed, 1 is here')
+        self.assertEqual(self.do(listed[0], gpus=4, head={**HEAD, 'sources': 'def'}), {'tests a': 'failed'})
+
+    def test_gpus_that_are_hidden_do_not_count(self):
+        known = os.environ.pop('CUDA_VISIBLE_DEVICES', None)
+        self.addCleanup(lambda: os.environ.pop('CUDA_VISIBLE_DEVICES', None) if known is None
+                        else os.environ.update(CUDA_VISIBLE_DEVICES=known))
+        self.assertEqual(toolkit.visible(4), 4)
+        for listed, count in (('1', 1), ('0,3', 2), ('', 0)):
+            os.environ['CUDA_VISIBLE_DEVICES'] = listed
+            self.assertEqual(toolkit.visible(4), count)
 
     def test_what_hangs_is_ended_with_all_that_it_began(self):
         mark = os.path.join(self.folder, 'mark')

@@ -80,3 +80,9 @@ def gpus():
                             capture_output=True, text=True, check=False)
     rows = [tuple(cell.strip() for cell in line.split(',')) for line in answer.stdout.splitlines() if line.strip()]
     return [row for row in rows if len(row) == 3] if answer.returncode == 0 else []
+
+
+def visible(count):
+    """Of so many GPUs, those that programs find."""
+    listed = os.environ.get('CUDA_VISIBLE_DEVICES')
+    return count if listed is None else min(count, len([word for word in listed.split(',') if word.strip()]))
