@@ -5,7 +5,7 @@
 # run.sh on a machine without a package manager: TUTTI_PACKAGES=FOLDER tests/gpu/run.sh. About 40 MB, most of it the
 # images of Fashion-MNIST.
 #
-# FOLDER/bin has a pkg-config, FOLDER/run the libraries that programs need when they run.
+# FOLDER/bin has a pkg-config, FOLDER/run the libraries that programs need when they run, FOLDER/python PyYAML.
 set -eu
 case ${1:-} in
 -*) sed -n '4,8{s/^# \{0,1\}//;p}' "$0" >&2 && exit 2 ;;
@@ -17,8 +17,12 @@ folder=$(cd "$1" && pwd)
 fetched=$(mktemp -d)
 trap 'rm -rf "$fetched"' EXIT
 cd "$fetched"
+# What Gloo needs beside the C and C++ libraries; the release is part of these names.
+needs_of() {
+    apt-cache depends --important "$1" | sed -n 's/^ *Depends: \(lib\(hiredis\|ibverbs\|nl-\)[^ ]*\)$/\1/p'
+}
 apt-get download nlohmann-json3-dev libcmocka-dev libcmocka0 zlib1g zlib1g-dev libprotozero-dev pkgconf pkgconf-bin \
-    libpkgconf3 dataset-fashion-mnist
+    libpkgconf3 python3-yaml dataset-fashion-mnist libgloo-dev libgloo0 $(needs_of libgloo0) $(needs_of libibverbs1)
 for package in *.deb; do
     dpkg -x "$package" "$folder"
 done
@@ -31,8 +35,16 @@ find "$folder" -type l | while read -r link; do
     /*) ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$folder$target")" "$link" ;;
     esac
 done
-triplet=$(basename "$(dirname "$(find "$folder/usr/lib" -name 'libcmocka.so.0' | head -1)")")
-cp -L "$folder/usr/lib/$triplet/libcmocka.so.0" "$folder/run/"
+# Each in a folder of its own: where the machine has one, its own is taken.
+find "$folder/lib" "$folder/usr/lib" -name 'lib*.so.*' ! -name 'lib*.so.*.*.*' ! -name 'libz.*' ! -name 'libpkgconf.*' |
+    while read -r library; do
+        mkdir "$folder/run/$(basename "$library")"
+        cp -L "$library" "$folder/run/$(basename "$library")/"
+    done
+# The part of PyYAML that any Python 3 reads.
+mkdir "$folder/python"
+cp -R "$folder/usr/lib/python3/dist-packages/yaml" "$folder/python/"
+find "$folder/python" -name '*.so' -exec rm {} +
 cat > "$folder/bin/pkg-config" <<'WRAPPER'
 #!/bin/sh
 root=$(cd "$(dirname "$0")/.." && pwd)

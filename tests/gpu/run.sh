@@ -41,8 +41,13 @@ if [ -n "$packages" ]; then
     export PATH="$PATH:$packages/bin"
     export PKG_CONFIG_PATH="$libraries/pkgconfig:$packages/usr/share/pkgconfig"
     export PKG_CONFIG_SYSROOT_DIR="$packages"
-    export CPATH="$packages/usr/include${CPATH:+:$CPATH}" LIBRARY_PATH="$libraries${LIBRARY_PATH:+:$LIBRARY_PATH}"
-    export LD_LIBRARY_PATH="$packages/run${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    export CPATH="$packages/usr/include${CPATH:+:$CPATH}"
+    export LIBRARY_PATH="$libraries:$packages/usr/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
+    export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$packages/python"
+    for library in "$packages"/run/*; do
+        ldconfig -p | grep -q "^[[:space:]]*$(basename "$library") " || LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$library"
+    done
+    export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
     export CMAKE_PREFIX_PATH="$packages/usr"
     export TUTTI_FASHION_MNIST="${TUTTI_FASHION_MNIST:-$packages/usr/share/datasets/fashion-mnist}"
 fi
