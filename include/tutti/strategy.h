@@ -77,9 +77,7 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * TUTTI_FAILED_PRECONDITION, and so is determinism "invariant" on workers whose devices round differently.
  *
  * Several trainings, evaluations and predictions of one strategy are begun in the same order on all workers, one after
- * the other.
- *
- * Not in this version: GPUs that are connected across machines (sums go by way of the host). */
+ * the other. */
 TUTTI_API int32_t tutti_strategy_create_multi_worker(tutti_context *context, const tutti_options *options,
                                                      tutti_strategy **out, tutti_error **err);
 

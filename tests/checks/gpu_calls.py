@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_calls.py ROOT: no call of a GPU interface, or of a launch, is a statement of its own: its status is used, or thrown away by (void)."""
+"""gpu_calls.py ROOT: no call of a GPU interface, or of a launch, is a statement of its own, nor the end of one that keeps nothing
+(a ? b() : c();): its status is used, or thrown away by (void)."""
 
+import os
 import re
 import sys
 
 import house
 
-FOLDERS = ["lib/backend/gpu", "lib/backend/cuda", "lib/backend/hip", "lib/collective/nccl", "tests/backend/gpu", "tests/backend/cuda",
-           "tests/backend/hip"]
+FOLDERS = ["lib/backend/gpu", "lib/backend/cuda", "lib/backend/hip", "tests/backend/gpu", "tests/backend/cuda", "tests/backend/hip"]
 # Also as members of a table of functions: lt->cublasLtMatmul(...).
-CALL = re.compile(r"(?:\w+\s*(?:::|->|\.)\s*)*\b((?:gpu|cuda|cublas|cublasLt|cudnn|nccl|hip|rocblas|miopen|rccl|cu)[A-Z]\w*|gpu_launch|launch_\w+)\s*\(")
+CALL = re.compile(r"(?:\w+\s*(?:::|->|\.)\s*)*\b((?:gpu|cuda|cublas|cublasLt|cudnn|nccl|nvrtc|rtc|hip|hiprtc|rocblas|miopen|rccl|cu)[A-Z]\w*|rocblas_\w+|gpu_launch|launch_\w+)\s*\(")
+# A member of such a table that has a name of its own: decltype(&::rtcGetCode) get_code; it is called as rtc.get_code(...).
+MEMBER = re.compile(r"\bdecltype\(&\s*(?:::)?\s*\w+\)\s*(\w+)\s*(?:=[^;]*)?;")
 RETURN_NOTHING = {"cudnnGetLastErrorString"}
+# Before the last part of an expression whose value is that part's.
+JOINS = re.compile(r"(?:\?|(?<!:):|&&|\|\||,)$")
+KEEPS = re.compile(r"(?<![=!<>])=(?!=)|\b(?:return|co_return|throw|case)\b|\(\s*void\s*\)|<<")
 CONDITIONS = re.compile(r"(?:\bif(?:\s+constexpr)?|\bfor|\bwhile|\bswitch)\s*$")
 
 
@@ -23,6 +29,19 @@ def opening_parenthesis(code, position):
         if depth == 0:
             return index
     return -1
+
+
+def start_of_statement(code, position):
+    """Where the statement begins that has what stands here outside of any parentheses and braces, -1 where these enclose it."""
+    depth = 0
+    for index in range(position - 1, -1, -1):
+        character = code[index]
+        if depth == 0 and character in ";{}":
+            return index + 1
+        depth += {")": 1, "]": 1, "(": -1, "[": -1}.get(character, 0)
+        if depth < 0:
+            return -1
+    return 0
 
 
 def begins_a_statement(code, position):
@@ -38,26 +57,47 @@ def begins_a_statement(code, position):
     return False
 
 
-def unchecked_calls(text):
-    """(line, name) of each call whose result nobody looks at."""
+def ends_a_statement_for_nothing(code, position):
+    """Whether what stands at this position is the last part of an expression that nobody keeps: a && b(), a ? b() : c()."""
+    before = code[:position].rstrip()
+    if not JOINS.search(before):
+        return False
+    start = start_of_statement(code, position)
+    # Of a list in braces each part is kept.
+    if start <= 0 or (code[start - 1] == "{" and re.search(r"(?:[=(,\w>]|\breturn)$", code[:start - 1].rstrip())
+                      and not re.search(r"\b(?:else|do|const|noexcept|override|mutable)$", code[:start - 1].rstrip())):
+        return False
+    return KEEPS.search(before[start:]) is None
+
+
+def unchecked_calls(text, members=()):
+    """(line, name) of each call whose result nobody looks at. `members`: names of members of tables of functions."""
     code = house.without_directives(house.without_comments(text))
+    calls = [(match.start(), match.start(1), match.group(1)) for match in CALL.finditer(code)]
+    if members:
+        through = re.compile(r"(?:\w+\s*(?:::|->|\.)\s*)*\w+\s*(?:->|\.)\s*(" + "|".join(sorted(members)) + r")\s*\(")
+        calls += [(match.start(), match.start(1), match.group(1)) for match in through.finditer(code)]
     found = []
-    for match in CALL.finditer(code):
-        if match.group(1) in RETURN_NOTHING:
-            continue
-        start = match.start()
-        if begins_a_statement(code, start):
-            found.append((code.count("\n", 0, match.start(1)) + 1, match.group(1)))
+    for start, name_at, name in sorted(calls):
+        if name not in RETURN_NOTHING and (begins_a_statement(code, start) or ends_a_statement_for_nothing(code, start)):
+            found.append((code.count("\n", 0, name_at) + 1, name))
     return found
 
 
 def check(root):
     problems = []
-    for path in house.files_of(root, FOLDERS, house.CODE_SUFFIXES):
-        for line, name in unchecked_calls(house.read(root, path)):
+    texts = {path: house.read(root, path) for path in house.files_of(root, FOLDERS, house.CODE_SUFFIXES)}
+    members = {name for text in texts.values() for name in MEMBER.findall(house.without_comments(text))}
+    for path, text in texts.items():
+        for line, name in unchecked_calls(text, members):
             problems.append(f"{path}:{line}: the status of {name}() is not looked at: use it, or write (void) before it")
     return problems
 
 
+def folder_problems(root):
+    """Of folders that moved nothing would be looked at."""
+    return [f"{folder}: there is no such folder" for folder in FOLDERS if not os.path.isdir(os.path.join(root, folder))]
+
+
 if __name__ == "__main__":
-    house.report(check(sys.argv[1]), "every call of a GPU interface is looked at")
+    house.report(folder_problems(sys.argv[1]) + check(sys.argv[1]), "every call of a GPU interface is looked at")

@@ -12,7 +12,9 @@ from library_shape import readelf
 ENTRY = "tutti_backend_entry"
 NEEDED = re.compile(r"^(?:libstdc\+\+|libgcc_s|libm|libc|libpthread|libdl|librt|ld-linux-[\w-]+)\.so\b")
 # Of libraries that are opened at run time, and of the driver.
-VENDOR = re.compile(r"^(?:cu|cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*$")
+VENDOR = re.compile(r"^(?:(?:cu|cuda|cublas|cublasLt|cudnn|nccl|nvrtc|hip|hiprtc|miopen|rccl)[A-Z]|rocblas_)\w*$")
+# What comes from a library that may be listed.
+FROM = {"libamdhip64": re.compile(r"^hip[A-Z]\w*$")}
 
 
 def symbols(plugin):
@@ -21,12 +23,15 @@ def symbols(plugin):
     return [tuple(row.split()[-2:]) for row in rows if row.strip()]
 
 
-def symbol_problems(rows):
+def symbol_problems(rows, allowed=()):
     exported = [name.split("@")[0] for kind, name in rows if kind in "TDBRVWi"]
     problems = [f"exports {name}, which is not the entry" for name in exported if name not in (ENTRY, "_init", "_fini")]
     if ENTRY not in exported:
         problems.append(f"lacks {ENTRY}")
-    return problems + [f"needs {name}() when it is loaded" for kind, name in rows if kind == "U" and VENDOR.match(name.split("@")[0])]
+    needed = [name.split("@")[0] for kind, name in rows if kind == "U"]
+    known = [FROM[library] for library in allowed if library in FROM]
+    return problems + [f"needs {name}() when it is loaded" for name in needed
+                       if VENDOR.match(name) and not any(listed.match(name) for listed in known)]
 
 
 def needed_problems(text, allowed):
@@ -41,4 +46,4 @@ def needed_problems(text, allowed):
 
 if __name__ == "__main__":
     path, *libraries = sys.argv[1:]
-    house.report(symbol_problems(symbols(path)) + needed_problems(readelf("-d", path), libraries), "one entry, no driver needed")
+    house.report(symbol_problems(symbols(path), libraries) + needed_problems(readelf("-d", path), libraries), "one entry, no driver needed")

@@ -299,6 +299,11 @@ class PluginShape(HouseCase):
         calls = "int cuInit(int v); int cudaFree(int v); __attribute__((weak)) int cudnnCreate(int v);\n"
         bad = self.build(calls + "int tutti_backend_entry(int v) { return cuInit(v) + cudaFree(v) + (cudnnCreate ? 1 : 0); }\n")
         self.expect(plugin_shape.symbol_problems(plugin_shape.symbols(bad)), "cuInit", "cudaFree")
+        vendors = ["nvrtcVersion", "hipFree", "hiprtcVersion", "rocblas_create_handle", "miopenCreate", "rcclX", "ncclGroupEnd"]
+        rows = [("T", "tutti_backend_entry"), *(("U", name) for name in vendors), ("U", "cube"), ("U", "hiphop")]
+        self.expect(plugin_shape.symbol_problems(rows), *vendors)
+        # Of a library that may be listed its own names alone.
+        self.expect(plugin_shape.symbol_problems(rows, ["libamdhip64"]), *(name for name in vendors if name != "hipFree"))
 
     def test_needed(self):
         text = " 0x1 (NEEDED) Shared library: [libstdc++.so.6]\n"
@@ -335,6 +340,38 @@ Status f() {
 }
 """)
         self.expect(gpu_calls.check(self.root), "b.cc:2:", "b.cc:3:", "b.cc:4:", "b.cc:6:", "b.cc:7:", "b.cc:9:")
+
+    def test_members_of_tables(self):
+        self.write("lib/backend/gpu/rtc.h", "struct Rtc {\n  decltype(&::rtcDestroyProgram) destroy_program = nullptr;\n};\n")
+        self.write("lib/backend/gpu/c.cc", """Program::~Program() {
+  if (program != nullptr) rtc_.destroy_program(&program);
+  table->rtc.destroy_program(&program);
+  (void)rtc_.destroy_program(&program);
+  TUTTI_TRY(status_of(rtc_, rtc_.destroy_program(&program), "ending"));
+  destroy_program(program);
+}
+""")
+        self.expect(gpu_calls.check(self.root), "c.cc:2:", "c.cc:3:")
+
+    def test_ends_of_expressions(self):
+        self.write("lib/backend/hip/d.cc", """void f() {
+  p != nullptr && cudaFree(p);
+  x ? cudaFree(p) : hipFree(q);
+  g(), cudaFree(p);
+  const bool ok = a && cudaFree(p) == cudaSuccess;
+  return a ? cudaFree(p) : cudaFree(q);
+  status = x ? cudaFree(p) : cudaFree(q);
+  h(p, cudaFree(p));
+  const Status all[] = {first, cudaFree(p)};
+  (void)(a && cudaFree(p));
+}
+""")
+        self.expect(gpu_calls.check(self.root), "d.cc:2:", "d.cc:3:", "d.cc:3:", "d.cc:4:")
+
+    def test_folders_are_there(self):
+        for folder in gpu_calls.FOLDERS[1:]:
+            os.makedirs(os.path.join(self.root, folder))
+        self.expect(gpu_calls.folder_problems(self.root), gpu_calls.FOLDERS[0])
 
 
 class GpuNames(HouseCase):
