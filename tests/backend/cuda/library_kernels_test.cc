@@ -240,11 +240,42 @@ void gradients_of_kernels_are_cudnns(void **) {
 
 // ---- what else ----
 
-LoweredGraph one_convolution(int32_t level = TUTTI_LEVEL_FAST) {
+LoweredGraph one_convolution(int32_t level = TUTTI_LEVEL_FAST, int32_t flags = 0, int64_t window = 3) {
   GraphBuilder b;
-  const ValueId x = b.input("x", DType::f32, {2, 4, 4, 3}), kernel = b.input("kernel", DType::f32, {3, 3, 3, 2});
+  const ValueId x = b.input("x", DType::f32, {2, 4, 4, 3});
+  const ValueId kernel = b.input("kernel", DType::f32, {window, window, 3, 2});
   b.set_result("y", b.op("conv2d", {x, kernel}, graph::ops::Conv2dAttributes().to_attributes()));
-  return lower(b, level);
+  return lower(b, level, flags);
+}
+
+LoweredGraph one_product(int32_t level, int32_t flags) {
+  GraphBuilder b;
+  b.set_result("y", b.matmul(b.input("x", DType::f32, {3, 4}), b.input("w", DType::f32, {4, 5})));
+  return lower(b, level, flags);
+}
+
+/// What a compilation permits reaches both libraries: the engine that uses tensor cores, and TF32 in products, those of
+/// convolutions of one pixel among them. At other levels nothing is permitted.
+void factors_are_rounded_where_that_is_permitted(void **) {
+  const struct {
+    int32_t level, flags;
+    const char *engine;
+    cublasComputeType_t compute;
+  } kPermissions[] = {
+      {TUTTI_LEVEL_FAST, 0, "cudnn_8", CUBLAS_COMPUTE_32F},
+      {TUTTI_LEVEL_FAST, TUTTI_COMPILE_TF32_WHERE_FASTER, "cudnn_7", CUBLAS_COMPUTE_32F_FAST_TF32},
+      {TUTTI_LEVEL_FAST, TUTTI_COMPILE_BF16_WHERE_FASTER, "cudnn_7", CUBLAS_COMPUTE_32F_FAST_TF32},
+      {TUTTI_LEVEL_REPEATABLE, TUTTI_COMPILE_TF32_WHERE_FASTER, "cudnn_9", CUBLAS_COMPUTE_32F},
+      {TUTTI_LEVEL_INVARIANT, TUTTI_COMPILE_TF32_WHERE_FASTER, "cudnn_9", CUBLAS_COMPUTE_32F},
+  };
+  for (const auto &one : kPermissions) {
+    assert_string_equal(run(one_convolution(one.level, one.flags)).kernel.c_str(), one.engine);
+    for (const LoweredGraph &lowered : {one_convolution(one.level, one.flags, 1), one_product(one.level, one.flags)}) {
+      host_cublaslt().compute = CUBLAS_COMPUTE_64F;
+      assert_string_equal(run(lowered).kernel.c_str(), "cublaslt");
+      assert_int_equal(host_cublaslt().compute, one.compute);
+    }
+  }
 }
 
 void levels_choose_engines(void **) {
@@ -360,6 +391,7 @@ int main() {
       cmocka_unit_test(gradients_of_inputs_are_cudnns),
       cmocka_unit_test(gradients_of_kernels_are_cudnns),
       cmocka_unit_test(levels_choose_engines),
+      cmocka_unit_test(factors_are_rounded_where_that_is_permitted),
       cmocka_unit_test(engines_are_tried),
       cmocka_unit_test(what_libraries_have_not_is_left_to_others),
       cmocka_unit_test(what_is_missing_is_said),

@@ -38,8 +38,8 @@ base::Result<graph::Graph> with_halves(graph::Graph graph, tensor::DType) {
 
 LoweredGraph lower(const graph::Graph &graph, int32_t level) { return decode(graph, level, 0, nullptr); }
 
-LoweredGraph lower(graph::GraphBuilder &builder, int32_t level) {
-  return lower(assert_ok_value(builder.finish_graph()), level);
+LoweredGraph lower(graph::GraphBuilder &builder, int32_t level, int32_t flags) {
+  return decode(assert_ok_value(builder.finish_graph()), level, flags, nullptr);
 }
 
 LoweredGraph lower_halves(graph::GraphBuilder &builder) {

@@ -19,7 +19,9 @@
 namespace tutti::testing {
 
 impl::backend::LoweredGraph lower(const impl::graph::Graph &graph, int32_t level = TUTTI_LEVEL_FAST);
-impl::backend::LoweredGraph lower(impl::graph::GraphBuilder &builder, int32_t level = TUTTI_LEVEL_FAST);
+/// `flags`: TUTTI_COMPILE_*.
+impl::backend::LoweredGraph lower(impl::graph::GraphBuilder &builder, int32_t level = TUTTI_LEVEL_FAST,
+                                  int32_t flags = 0);
 
 /// With reads that widen (mixed_graph.h).
 impl::backend::LoweredGraph lower_halves(impl::graph::GraphBuilder &builder);
