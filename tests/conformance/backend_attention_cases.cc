@@ -35,8 +35,8 @@ void add_attention(std::vector<OpCase> &cases, DType dtype, const Sizes &sizes, 
     return b.op_n(op + "_gradient", all, attributes, 3);
   };
   // The products of a few hundred numbers, of which the largest are about 10.
-  backward.relative = dtype == DType::bf16 ? 3e-2 : dtype == DType::f16 ? 4e-3 : dtype == DType::f32 ? 1e-4 : 0;
-  backward.absolute = dtype == DType::bf16 ? 5e-2 : dtype == DType::f16 ? 1e-2 : dtype == DType::f32 ? 1e-4 : 0;
+  backward.relative = dtype == DType::bf16 ? 3e-2 : dtype == DType::f16 ? 4e-3 : 0;
+  backward.absolute = dtype == DType::bf16 ? 5e-2 : dtype == DType::f16 ? 1e-2 : 0;
   cases.push_back(backward);
 }
 

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "backend/graph_executor.h"
 #include "runtime/backend_list.h"
 
 namespace tutti::impl::conformance {
@@ -66,9 +65,10 @@ Result<graph::Graph> build_graph(const std::vector<Tensor> &inputs, const BuildF
 }
 
 Result<std::vector<Tensor>> run_graph(const backend::DeviceRef &device, const std::vector<Tensor> &inputs,
-                                      const BuildFunction &build, const backend::RunScalars &scalars) {
+                                      const BuildFunction &build, const backend::RunScalars &scalars,
+                                      const backend::GraphExecutorOptions &options) {
   TUTTI_ASSIGN(const graph::Graph graph, build_graph(inputs, build));
-  TUTTI_ASSIGN(const backend::GraphExecutorRef executor, backend::GraphExecutor::create(device, graph));
+  TUTTI_ASSIGN(const backend::GraphExecutorRef executor, backend::GraphExecutor::create(device, graph, options));
   return executor->run(inputs, scalars);
 }
 

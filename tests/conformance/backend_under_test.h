@@ -19,6 +19,7 @@
 
 #include "backend/backend.h"
 #include "backend/executable.h"
+#include "backend/graph_executor.h"
 #include "base/status.h"
 #include "graph/builder.h"
 #include "tensor/tensor.h"
@@ -49,8 +50,8 @@ base::Result<graph::Graph> build_graph(const std::vector<tensor::Tensor> &inputs
 /// Builds, compiles and runs.
 base::Result<std::vector<tensor::Tensor>> run_graph(const backend::DeviceRef &device,
                                                     const std::vector<tensor::Tensor> &inputs,
-                                                    const BuildFunction &build,
-                                                    const backend::RunScalars &scalars = {});
+                                                    const BuildFunction &build, const backend::RunScalars &scalars = {},
+                                                    const backend::GraphExecutorOptions &options = {});
 
 /// May a backend leave a node of these dtypes out?
 bool is_optional(const std::vector<tensor::Tensor> &inputs, const graph::Attributes &attributes);

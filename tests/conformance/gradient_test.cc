@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient of every differentiable op against finite differences, in f64 on the reference backend. For an input x,
+// The gradient of every differentiable op against finite differences, in f64 on the backend under test. For an input x,
 // a random direction v and random weights w:   d <w, op(x + t·v)> / dt at 0   must be   <gradient, v>, the left side by
 // a central difference. Random weights and directions see every element at once.
+//
+// usage: gradient_test BACKEND
 //
 // To add an op: a line in a table below. Inputs of dtype f64 are differentiated, all others are held.
 #include <cmath>
@@ -549,14 +551,9 @@ void every_differentiable_op_is_tested(void **) {
 
 }  // namespace
 
-int main() {
-  char program[] = "gradient_test", name[] = "reference";
-  char *arguments[] = {program, name};
-  auto opened = conformance::open_backend_under_test(2, arguments);
-  if (!opened.ok()) {
-    std::fprintf(stderr, "%s\n", opened.status().to_string().c_str());
-    return 1;
-  }
+int main(int argc, char **argv) {
+  auto opened = conformance::open_backend_under_test(argc, argv);
+  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   device = &opened->device;
   std::vector<CMUnitTest> tests{
       {"every_differentiable_op_is_tested", every_differentiable_op_is_tested, nullptr, nullptr, nullptr}};
