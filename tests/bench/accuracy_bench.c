@@ -3,7 +3,7 @@
  * Trains a known network on Fashion-MNIST over all devices of a backend and prints the test accuracy it ends with as a
  * JSON object: whether kernels, optimizers and the input pipeline learn what they should.
  *
- *   accuracy_bench DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS [BACKEND]]      0 epochs: as many as it needs
+ *   accuracy_bench DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS [BACKEND [SEED]]]      0 epochs: as many as it needs
  *
  * mlp       784-256-128-100-10, Adam
  * cnn       3x3x32, pool, 3x3x64, pool, dense 128, dropout 0.4, Adam
@@ -176,7 +176,7 @@ static tutti_tensor *mirrored_columns(void) {
 }
 
 /* Trains, evaluates and prints; whether the network reached its floor. */
-static int measure(const char *directory, const struct network *network, int64_t epochs) {
+static int measure(const char *directory, const struct network *network, int64_t epochs, int64_t seed) {
   struct run run = {network, (epochs * TRAIN_IMAGES + network->batch - 1) / network->batch};
   tutti_error *err = NULL;
   tutti_strategy *strategy = NULL;
@@ -189,7 +189,7 @@ static int measure(const char *directory, const struct network *network, int64_t
   tutti_dataset *test = open_dataset(directory, "t10k", network, 0, columns);
   check(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err), "strategy", err);
   check(tutti_options_create("run", &options, &err), "options", err);
-  tutti_options_set_i64(options, "seed", 1);
+  tutti_options_set_i64(options, "seed", seed);
   check(tutti_hooks_create(&hooks, &err), "hooks", err);
   check(tutti_hooks_add(hooks, show_progress, NULL, NULL, 200, &err), "hooks", err);
   check(tutti_estimator_create(context, model, &run, NULL, strategy, options, &estimator, &err), "estimator", err);
@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; argc > 2 && i < sizeof networks / sizeof *networks; i++)
     if (strcmp(argv[2], networks[i].name) == 0) network = &networks[i];
   if (network == NULL) {
-    fprintf(stderr, "usage: %s DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS [BACKEND]]\n", argv[0]);
+    fprintf(stderr, "usage: %s DATASET_DIRECTORY mlp|cnn|resnet20 [EPOCHS [BACKEND [SEED]]]\n", argv[0]);
     return 2;
   }
   tutti_error *err = NULL;
@@ -235,7 +235,8 @@ int main(int argc, char **argv) {
     return is_missing ? SKIPPED : 1;
   }
   const int64_t epochs = argc > 3 ? atoll(argv[3]) : 0;
-  const int has_learnt = measure(argv[1], network, epochs > 0 ? epochs : network->epochs);
+  const int has_learnt =
+      measure(argv[1], network, epochs > 0 ? epochs : network->epochs, argc > 5 ? atoll(argv[5]) : 1);
   tutti_context_unref(context);
   return !has_learnt;
 }

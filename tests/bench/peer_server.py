@@ -18,25 +18,27 @@ def device_memory():
     return {}
 
 
-def measure(run, seconds, least=1):
+def measure(run, seconds, least=1, longest=LONGEST_STRETCH):
     """Costs of run() in the mean over `seconds`, and at least so many calls. Devices are waited for after stretches as
-    in step_case.cc, as they would be given minutes of work in a second."""
+    in step_case.cc, as they would be given minutes of work in a second; with `longest` 1 after each call."""
     synchronize()
-    steps, stretch, cpu, wall = 0, 1, time.process_time(), time.perf_counter()
+    steps, stretch, waits, cpu, wall = 0, 1, 0, time.process_time(), time.perf_counter()
     last = wall
     while steps < least or last - wall < seconds:
         for _ in range(stretch):
             run()
         synchronize()
+        waits += 1
         steps += stretch
         now = time.perf_counter()
-        if now - last < STRETCH_SECONDS and stretch < LONGEST_STRETCH:
+        if now - last < STRETCH_SECONDS and stretch < longest:
             stretch *= 2
         last = now
     return {
         'cpu_ms': (time.process_time() - cpu) / steps * 1e3,
         'wall_ms': (time.perf_counter() - wall) / steps * 1e3,
         'steps': steps,
+        'waits': waits,
         'peak_mb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
         **device_memory(),
     }
@@ -61,7 +63,7 @@ class Measurer:
             self.run = self.make(*key)
             self.key = key
             measure(self.run, 0.2, 2)
-        return measure(self.run, float(seconds))
+        return measure(self.run, float(seconds), 1, 1 if 'latency' in configuration.split('+') else LONGEST_STRETCH)
 
 
 def serve(name, make_case, commands=()):

@@ -56,9 +56,10 @@ Result<Measured> StepCase::measure(double seconds, int64_t least) {
       TUTTI_TRY(run_once());
     issuing += clock_seconds(CLOCK_THREAD_CPUTIME_ID) - start;
     TUTTI_TRY(synchronize());
+    ++result.waits;
     result.steps += stretch;
     const double now = wall_seconds();
-    if (now - last < kStretchSeconds && stretch < kLongestStretch) stretch *= 2;
+    if (!spec_.waits && now - last < kStretchSeconds && stretch < kLongestStretch) stretch *= 2;
     last = now;
   }
   const auto steps = static_cast<double>(result.steps);

@@ -27,6 +27,7 @@ struct CaseSpec {
   int32_t threads = 1;
   int32_t flags = 0;      ///< TUTTI_COMPILE_*
   bool bucketed = false;  ///< two programs with the gradients in memory between them, as where several devices train
+  bool waits = false;     ///< for the device after each step: measured is how long one takes, not how many there are
 
   bool operator==(const CaseSpec &other) const = default;
 };
@@ -37,6 +38,7 @@ struct Measured {
   double wall_ms = 0;
   double issue_ms = 0;  ///< of the thread that runs steps, without its waiting for the device at the end
   int64_t steps = 0;
+  int64_t waits = 0;  ///< for the device
 };
 
 class StepCase {

@@ -117,6 +117,7 @@ class Server {
     for (std::string part; std::getline(parts, part, '+');) {
       if (part == "bf16") spec.flags |= TUTTI_COMPILE_BF16_WHERE_FASTER;
       if (part == "bucketed") spec.bucketed = true;
+      if (part == "latency") spec.waits = true;
     }
     if (!words) return impl::base::invalid_argument("measure FORM MODEL BATCH THREADS CONFIGURATION SECONDS");
     if (!current_ || !(current_->spec() == spec)) {
@@ -129,6 +130,7 @@ class Server {
     return Json(JsonObject{{"cpu_ms", cost.cpu_ms},
                            {"wall_ms", cost.wall_ms},
                            {"steps", cost.steps},
+                           {"waits", cost.waits},
                            {"gflops", current_->flops() / cost.cpu_ms * 1e-6},
                            {"build_ms", current_->build_seconds() * 1e3},
                            {"peak_mb", megabytes(peak_memory_bytes())},

@@ -5,7 +5,8 @@
 measure FORM MODEL BATCH THREADS CONFIGURATION SECONDS
     training: eager or channels_last, with +fused (one kernel for the optimizer) or +compiled behind it
     inference: torchscript (traced, frozen, optimized for inference) or compiled, with +channels_last behind it
-    both: +cuda (on the GPU), +amp (bf16 where autocast says so), +graphs (compiled and replayed as CUDA graphs)
+    both: +cuda (on the GPU), +amp (bf16 where autocast says so), +graphs (compiled and replayed as CUDA graphs), +latency
+    (waits after each call)
 export MODEL BATCH PATH      writes the network for ONNX Runtime
 check FORM MODEL BATCH PATH  starts where step_bench's "dump" started: {"logits_distance", "losses"}
 """

@@ -19,10 +19,16 @@ class Case:
     precision: str = 'f32'  # or bf16: factors of products and convolutions
     against_compiled: bool = False  # the gate is that of compiled PyTorch, where that is faster than as it is written
     bucketed: bool = False  # the peer is our own program that keeps no gradients
+    latency: bool = False  # one at a time, each waited for
 
     @property
     def name(self):
-        return f'{self.model} b{self.batch} {self.precision} {self.form}' + (' bucketed' if self.bucketed else '')
+        return f'{self.model} b{self.batch} {self.precision} {self.form}' + \
+            (' bucketed' if self.bucketed else '') + (' latency' if self.latency else '')
+
+    def ours(self):
+        """How we do it."""
+        return '+'.join([self.precision, *(['bucketed'] if self.bucketed else []), *(['latency'] if self.latency else [])])
 
     def eager(self):
         """PyTorch as it is written."""
@@ -37,7 +43,7 @@ class Case:
 
     def words(self):
         words = ['cuda'] + (['channels_last'] if self.model not in ('toy', 'mlp', 'gpt2') else [])
-        return words + (['amp'] if self.precision == 'bf16' else [])
+        return words + (['amp'] if self.precision == 'bf16' else []) + (['latency'] if self.latency else [])
 
 
 CASES = [
@@ -45,7 +51,7 @@ CASES = [
     Case('training', 'gpt2', 16, 1.0, 'bf16', against_compiled=True),
     Case('training', 'toy', 64, 4.0),
     Case('training', 'cnn', 64, 4.0),
-    Case('inference', 'resnet50', 1, 1.25),
+    Case('inference', 'resnet50', 1, 1.25, latency=True),
     Case('inference', 'resnet50', 256, 1.2, 'bf16'),
     Case('training', 'resnet50', 256, 1 / MOST_BUCKETED, 'bf16', bucketed=True),
     Case('inference', 'resnet50', 256, 1.2),

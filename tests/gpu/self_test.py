@@ -14,10 +14,12 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'bench'))
 sys.path.insert(0, HERE)
 
 # pylint: disable=wrong-import-position
 import parts  # noqa: E402
+import peer_server  # noqa: E402
 import run_parts  # noqa: E402
 import toolkit  # noqa: E402
 from parts import Part  # noqa: E402
@@ -29,7 +31,8 @@ SERVER = '''#!{python}
 import json, sys
 print(json.dumps({{'name': 'stub'}}), flush=True)
 for line in sys.stdin:
-    answer = {{'cpu_ms': 1, 'wall_ms': {ms} * (0.5 if 'graphs' in line else 1), 'steps': 1, 'issue_us': {issue}, 'device_mb': {mb}}}
+    answer = {{'cpu_ms': 1, 'wall_ms': {ms} * (0.5 if 'graphs' in line else 1), 'steps': 8, 'issue_us': {issue},
+              'device_mb': {mb}, 'waits': 8 if 'latency' in line else {waits}}}
     if 'compiled' in line: answer = {{'error': 'no compiler'}}
     print(json.dumps(answer), flush=True)
 '''
@@ -136,10 +139,10 @@ class Parts(unittest.TestCase):
                          shell('echo "========= ERROR SUMMARY: 3 errors"; exit 9', name='d', judge=parts.judge_sanitizer))
         self.assertEqual(states, {'tests a': 'ok', 'tests b': 'failed', 'sanitize c': 'skipped', 'tests d': 'failed'})
 
-    def compare(self, ms, peer_ms, case, issue=10, mb=100):
-        server = self.file('step_bench', SERVER.format(python=sys.executable, ms=ms, issue=issue, mb=mb))
+    def compare(self, ms, peer_ms, case, issue=10, mb=100, server=SERVER):
+        server = self.file('step_bench', server.format(python=sys.executable, ms=ms, issue=issue, mb=mb, waits=1))
         os.chmod(server, os.stat(server).st_mode | stat.S_IXUSR)
-        peer = self.file('peer.py', SERVER.format(python=sys.executable, ms=peer_ms, issue=0, mb=200))
+        peer = self.file('peer.py', SERVER.format(python=sys.executable, ms=peer_ms, issue=0, mb=200, waits=1))
         subprocess.run([sys.executable, os.path.join(HERE, 'compare.py'), '--programs', self.folder, '--peer', peer,
                         '--quadruples', '2', '--json', os.path.join(self.folder, 'case.json'), case],
                        check=True, capture_output=True)
@@ -153,6 +156,11 @@ class Parts(unittest.TestCase):
         self.assertEqual(rows[0]['ratio'], 3)
         self.assertIn('host more than 40 us', self.compare(1, 5, 'toy b64 f32 training', issue=50)[1])
         self.assertIn('memory above 0.8', self.compare(1, 5, 'toy b64 f32 training', mb=190)[1])
+        # Of predictions, too; one by one they are waited for on both sides.
+        self.assertIn('memory above 0.8', self.compare(1, 2, 'resnet50 b256 f32 inference', mb=190)[1])
+        self.assertTrue(self.compare(1, 2, 'resnet50 b1 f32 inference latency')[0])
+        hasty = SERVER.replace("8 if 'latency'", "1 if 'latency'")
+        self.assertIn('waited for', self.compare(1, 2, 'resnet50 b1 f32 inference latency', server=hasty)[1])
         # The faster of PyTorch's forms counts, and one that it cannot do does not.
         holds, says, _ = self.compare(1, 2, 'gpt2 b16 bf16 training')
         self.assertTrue(holds)
@@ -160,6 +168,17 @@ class Parts(unittest.TestCase):
         self.assertFalse(self.compare(1, 1.9, 'gpt2 b16 bf16 training')[0])
         # Against itself.
         self.assertTrue(self.compare(1, 9, 'resnet50 b256 bf16 training bucketed')[0])
+
+    def test_peers_wait_as_they_are_told(self):
+        calls = []
+        known, peer_server.synchronize = peer_server.synchronize, lambda: calls.append(0)
+        self.addCleanup(setattr, peer_server, 'synchronize', known)
+        measurer = peer_server.Measurer(lambda *words: lambda: None)
+        each = measurer('inference', 'toy', '1', '1', 'plain+latency', '0.01')
+        self.assertEqual(each['waits'], each['steps'])
+        self.assertGreater(each['steps'], 10)
+        some = measurer('inference', 'toy', '1', '1', 'plain', '0.01')
+        self.assertLess(some['waits'], some['steps'])
 
     def test_libraries_are_found_where_python_has_them(self):
         package = os.path.join(self.folder, 'nvidia', 'cudnn')
