@@ -97,18 +97,47 @@ def soak(build):
                    judge=last_json)
 
 
+# Of backend_ops_test, by the ops whose cases are taken (tests/conformance/case_selection.h): what one command gets through.
+SLICES = {
+    'convolutions': 'conv2d',
+    'pooling': 'max_pool2d,avg_pool2d',
+    'products': 'matmul',
+    'attention': 'attention,dropout',
+    'moves': 'transpose,concat,slice,pad,broadcast_to,reshape,one_hot,iota',
+    'gathers': 'gather,top_k',
+    'reductions': 'reduce,argmax,argmin',
+    'normalization': 'batch_norm,layer_norm,rms_norm,group_norm',
+    'losses': 'softmax,log_softmax,sparse_softmax,sigmoid_cross,in_top_k',
+    'updates': 'sgd,momentum,adam,random',
+    'elementwise': 'add,mul,div,pow,mod,cast,select,gelu,relu,exp,erf,all_finite,is_finite',
+}
+# Of each op of a slice so many cases, of so many elements at most.
+SMALL = {'TUTTI_TESTED_CASES_PER_OP': '8', 'TUTTI_TESTED_MOST_ELEMENTS': '5000'}
+
+
+def sanitized(build):
+    """(name, command, environment) of what runs under a sanitizer."""
+    plugin = os.path.abspath(os.path.join(build, 'lib', 'backend', 'cuda', 'tutti-cuda.so'))
+    conformance = os.path.join(build, 'tests', 'conformance')
+    for kind in ('objects', 'programs', 'trees', 'rows', 'views'):
+        yield f'backend_{kind}', (os.path.join(conformance, f'backend_{kind}_test'), plugin), {}
+    for name, ops in SLICES.items():
+        yield f'backend_ops {name}', (os.path.join(conformance, 'backend_ops_test'), plugin), {'TUTTI_TESTED_OPS': ops, **SMALL}
+    # Whole steps, replayed as graphs.
+    step_bench = os.path.join(build, 'tests', 'bench', 'step_bench')
+    yield 'train_step', (step_bench, '--backend', plugin, '--loop', '3', 'mlp:8', 'cnn:2', 'gpt2_tiny:1'), {}
+
+
 def sanitize(build, toolkit):
     tool = shutil.which('compute-sanitizer') or shutil.which('compute-sanitizer', path=os.path.join(toolkit, 'bin'))
-    plugin = os.path.join(build, 'lib', 'backend', 'cuda', 'tutti-cuda.so')
-    for program in ('backend_objects_test', 'backend_programs_test', 'backend_trees_test', 'backend_rows_test'):
+    for name, command, environment in sanitized(build):
         for check in ('memcheck', 'racecheck'):
-            yield Part('sanitize', f'{check} {program}',
+            yield Part('sanitize', f'{check} {name}',
                        (tool or 'compute-sanitizer', '--tool', check, '--error-exitcode', '9',
                         # Tests ask for more memory than there is.
-                        *(('--report-api-errors', 'no') if check == 'memcheck' else ()),
-                        os.path.join(build, 'tests', 'conformance', program), os.path.abspath(plugin)),
-                       limit=300, expected=90, lacks='' if tool else 'compute-sanitizer is not installed',
-                       environment=(('TUTTI_CACHE_DIR', 'off'),), judge=judge_sanitizer)
+                        *(('--report-api-errors', 'no') if check == 'memcheck' else ()), *command),
+                       limit=LONGEST_TEST, expected=150, lacks='' if tool else 'compute-sanitizer is not installed',
+                       environment=tuple({'TUTTI_CACHE_DIR': 'off', **environment}.items()), judge=judge_sanitizer)
 
 
 def has_findings(output):

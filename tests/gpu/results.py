@@ -3,8 +3,9 @@
 import json
 import os
 
-# What a part may come to. Those of DONE are not done again with the same sources.
-DONE = ('ok', 'failed', 'skipped')
+# What a part may come to, beside "cut off"; that alone is done again with the same sources. A partial one took longer
+# than it may and had found nothing until then.
+DONE = ('ok', 'failed', 'skipped', 'partial')
 
 
 class Results:
@@ -50,9 +51,9 @@ class Results:
     def markdown(self):
         lines = [f'## {self.head["gpu"]}', '',
                  f'{self.head["date"]}, driver {self.head["driver"]}, sources {self.head["sources"]}. '
-                 + ', '.join(f'{self.count(status)} {status}' for status in ('ok', 'failed', 'skipped', 'cut off')), '',
+                 + ', '.join(f'{self.count(status)} {status}' for status in (*DONE, 'cut off')), '',
                  '| part | result | seconds | |', '|---|---|---|---|']
         # Failures first.
-        order = sorted(self.parts.items(), key=lambda item: item[1]['status'] not in ('failed', 'cut off'))
+        order = sorted(self.parts.items(), key=lambda item: item[1]['status'] not in ('failed', 'cut off', 'partial'))
         lines += [f'| {name} | {part["status"]} | {part["seconds"]} | {part["says"]} |' for name, part in order]
         return '\n'.join(lines)

@@ -9,14 +9,14 @@
 #   bench       training and prediction against PyTorch on the same GPU, one part for each case
 #   accuracy    networks that train on Fashion-MNIST as they do on processors
 #   soak        1,000 training steps with as much memory free at the end as at the beginning
-#   sanitize    small cases under compute-sanitizer: memcheck, racecheck
+#   sanitize    small cases under compute-sanitizer: memcheck, racecheck; "partial" is what it did not get through
 #
 # WORDs are these, or names of their parts as --list prints them; without any, all. Results: results.md and results.json in
 # build/gpu/results (or the folder that TUTTI_RESULTS names), written behind each part, and the output of each in logs/.
 # What was done with the same sources is not done again, so a machine that is lent for minutes is used call by call.
 #
 #   --seconds N  begins nothing that would not end within so many seconds, the build included; ends with 3 if something
-#                is left, 1 if something failed, 0 else
+#                is left or partial, 1 if something failed, 0 else
 #   --again      does what was done, too
 #   --no-build   with what is built
 #   --list       prints the parts

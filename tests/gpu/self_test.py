@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -110,7 +111,23 @@ class Parts(unittest.TestCase):
         finding = 'echo "========= Invalid __global__ write of size 4 bytes"; sleep 60'
         states = self.do(shell('echo "========= COMPUTE-SANITIZER"; sleep 60', name='a', group='sanitize', limit=1),
                          shell(finding, name='b', group='sanitize', limit=1))
-        self.assertEqual(states, {'sanitize a': 'skipped', 'sanitize b': 'failed'})
+        self.assertEqual(states, {'sanitize a': 'partial', 'sanitize b': 'failed'})
+
+    def test_every_kind_of_kernel_is_sanitized(self):
+        listed = list(parts.sanitize('build/gpu', '/no/toolkit'))
+        self.assertEqual(len({part.name for part in listed}), len(listed))
+        self.assertEqual(sum('memcheck' in part.command for part in listed), sum('racecheck' in part.command for part in listed))
+        self.assertLess(max(part.limit for part in listed), 600)
+        prefixes = tuple(','.join(parts.SLICES.values()).split(','))
+        # Elementwise ops share their kernels; those of the program itself have cases elsewhere.
+        with open(os.path.join(HERE, '..', '..', 'lib', 'graph', 'ops', 'ops.yaml'), encoding='utf-8') as file:
+            ops = re.findall(r'^ *- name: (\w+)', file.read(), re.MULTILINE)
+        self.assertGreater(len(ops), 100)
+        for pattern in ('^conv2d', 'pool2d', 'attention', '_norm(_|$)', '^reduce', '^gather', '^top_k', 'cross_entropy', 'softmax',
+                        '_update$', '^random', '^transpose$', '^concat', '^slice', '^pad$', '^arg(max|min)$'):
+            named = [op for op in ops if re.search(pattern, op)]
+            self.assertTrue(named, pattern)
+            self.assertFalse([op for op in named if not op.startswith(prefixes)], pattern)
 
     def test_time_that_runs_out_leaves_the_rest_for_the_next_call(self):
         listed = [shell('exit 0', name='a'), shell('sleep 30', name='b'), shell('exit 0', name='c', expected=50)]
