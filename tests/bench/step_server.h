@@ -15,8 +15,8 @@
 //   drop                                                     {}: frees the case that is kept
 //
 // CONFIGURATION is words with + between them: "bf16" permits factors rounded to bfloat16, "bucketed" keeps gradients in
-// memory, "latency" waits for the device after each step, any other means f32. issue_us is what a step takes of its thread, device_mb what was allocated on the device.
-// The case of the last request is kept.
+// memory, "latency" waits for the device after each step, any other means f32. issue_us is what a step
+// takes of its thread, device_mb what was allocated on the device. The case of the last request is kept.
 #ifndef TUTTI_TESTS_BENCH_STEP_SERVER_H_
 #define TUTTI_TESTS_BENCH_STEP_SERVER_H_
 

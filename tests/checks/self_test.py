@@ -18,6 +18,7 @@ import gpu_names
 import headers_alone
 import include_floors
 import library_shape
+import package_architectures
 import plugin_shape
 import readme_example
 import size_budget
@@ -372,6 +373,31 @@ Status f() {
         for folder in gpu_calls.FOLDERS[1:]:
             os.makedirs(os.path.join(self.root, folder))
         self.expect(gpu_calls.folder_problems(self.root), gpu_calls.FOLDERS[0])
+
+
+class PackageArchitectures(HouseCase):
+    NINJA = """build a.p/one.cu.o: CUSTOM_COMMAND_DEP ../lib/one.cu | /usr/bin/nvcc
+ DEPFILE = x
+ COMMAND = nvcc %s -c ../lib/one.cu
+build b: phony
+ COMMAND = code=sm_70
+"""
+    FLAGS = " ".join(f"-gencode arch=compute_{one},code=sm_{one}" for one in (80, 86, 89, 90, 100, 120))
+
+    def test_flags(self):
+        def problems(flags):
+            return package_architectures.flag_problems(package_architectures.commands(self.NINJA % flags))
+        self.expect(problems(self.FLAGS + " -gencode arch=compute_120,code=compute_120"))
+        self.expect(problems(self.FLAGS), "one.cu.o: code for ['80', '86', '89', '90', '100', '120'], PTX for []")
+        self.expect(problems("-gencode arch=compute_90,code=sm_90"), "code for ['90']")
+        self.expect(package_architectures.flag_problems([]), "no kernel file")
+
+    def test_content(self):
+        elf = "\n".join(f"ELF file {i}: one.{i}.sm_{one}.cubin" for i, one in enumerate((80, 86, 89, 90, 100, 120)))
+        ptx = "PTX file    1: one.1.sm_120.ptx\n"
+        self.expect(package_architectures.content_problems(elf, ptx, "one"))
+        self.expect(package_architectures.content_problems(elf, "", "one"), "PTX for []")
+        self.expect(package_architectures.content_problems(elf.replace("sm_86", "sm_87"), ptx, "one"), "'87'")
 
 
 class GpuNames(HouseCase):

@@ -2,7 +2,7 @@
 //
 // Which cases of the table a run takes, where it is not all of them: under a tool that makes each take minutes.
 //
-//   TUTTI_TESTED_OPS           "conv2d,max_pool2d": those whose op begins with one of these; absent or empty = of all ops
+//   TUTTI_TESTED_OPS           "conv2d,max_pool2d": those whose op begins with one of these; absent or empty = all
 //   TUTTI_TESTED_MOST_ELEMENTS of one input; larger cases are left out
 //   TUTTI_TESTED_CASES_PER_OP  so many of each op at most, from the whole length of its list
 #ifndef TUTTI_TESTS_CONFORMANCE_CASE_SELECTION_H_

@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts came to: one JSON file that the next call goes on with, one Markdown table."""
+"""What the parts came to, in three files: results.json, which the next call goes on with, results.md, a table, and logs.txt, the
+ends of all outputs, those of failures first. A machine that is lent gives few files back."""
 import json
 import os
+import shutil
 
 # What a part may come to, beside "cut off"; that alone is done again with the same sources. A partial one took longer
 # than it may and had found nothing until then.
 DONE = ('ok', 'failed', 'skipped', 'partial')
 
 
-class Results:
-    """Threads: one at a time."""
+# Characters of an output that logs.txt has, of one that failed and of one that did not.
+MOST_OF_FAILURE, MOST_OF_OTHER = 40000, 4000
 
-    def __init__(self, folder, head):
+
+class Results:
+    """`logs`: the folder of whole outputs. Threads: one at a time."""
+
+    def __init__(self, folder, head, logs=None):
         self.folder, self.head = folder, head
+        self.logs = logs or os.path.join(folder, '..', 'logs')
         self.parts = {}
-        os.makedirs(os.path.join(folder, 'logs'), exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
+        os.makedirs(self.logs, exist_ok=True)
         try:
             with open(self.path('results.json'), encoding='utf-8') as file:
                 kept = json.load(file)
@@ -27,7 +35,7 @@ class Results:
         return os.path.join(self.folder, name)
 
     def log_path(self, part):
-        return os.path.join(self.folder, 'logs', part.replace(' ', '-').replace('/', '_') + '.log')
+        return os.path.join(self.logs, part.replace(' ', '-').replace('/', '_') + '.log')
 
     def is_done(self, part):
         return self.parts.get(part, {}).get('status') in DONE
@@ -43,17 +51,32 @@ class Results:
     def save(self):
         """Whole or not at all: the machine may go at any time."""
         for name, text in (('results.json', json.dumps({**self.head, 'parts': self.parts}, indent=1)),
-                           ('results.md', self.markdown())):
-            with open(self.path(name + '.new'), 'w', encoding='utf-8') as file:
+                           ('results.md', self.markdown()), ('logs.txt', self.ends_of_logs())):
+            # What is not whole yet lies elsewhere.
+            unfinished = os.path.join(self.logs, name + '.new')
+            with open(unfinished, 'w', encoding='utf-8') as file:
                 file.write(text + '\n')
-            os.replace(self.path(name + '.new'), self.path(name))
+            shutil.move(unfinished, self.path(name))
+
+    def failures_first(self):
+        return sorted(self.parts.items(), key=lambda item: item[1]['status'] not in ('failed', 'cut off', 'partial'))
+
+    def ends_of_logs(self):
+        texts = []
+        for name, part in [('build', {'status': ''}), *self.failures_first()]:
+            try:
+                with open(self.log_path(name), encoding='utf-8', errors='replace') as file:
+                    text = file.read()
+            except OSError:  # of a machine that has gone
+                continue
+            most = MOST_OF_OTHER if part['status'] in ('ok', 'skipped') else MOST_OF_FAILURE
+            texts.append(f'==== {name} {part["status"]}\n' + ('...' if len(text) > most else '') + text[-most:])
+        return '\n'.join(texts)
 
     def markdown(self):
         lines = [f'## {self.head["gpu"]}', '',
                  f'{self.head["date"]}, driver {self.head["driver"]}, sources {self.head["sources"]}. '
                  + ', '.join(f'{self.count(status)} {status}' for status in (*DONE, 'cut off')), '',
                  '| part | result | seconds | |', '|---|---|---|---|']
-        # Failures first.
-        order = sorted(self.parts.items(), key=lambda item: item[1]['status'] not in ('failed', 'cut off', 'partial'))
-        lines += [f'| {name} | {part["status"]} | {part["seconds"]} | {part["says"]} |' for name, part in order]
+        lines += [f'| {name} | {part["status"]} | {part["seconds"]} | {part["says"]} |' for name, part in self.failures_first()]
         return '\n'.join(lines)

@@ -6,13 +6,14 @@
 #
 #   tests       the conformance suites, whole networks, several logical devices, two processes with a GPU each where there
 #               are two, kill and resume, the C interface
-#   bench       training and prediction against PyTorch on the same GPU, one part for each case
+#   bench       training and prediction against PyTorch on the same GPU, one part for each case; all GPUs against one
 #   accuracy    networks that train on Fashion-MNIST as they do on processors
-#   soak        1,000 training steps with as much memory free at the end as at the beginning
+#   soak        1,000 training steps with as much memory free at the end as at the beginning, also through the estimator
 #   sanitize    small cases under compute-sanitizer: memcheck, racecheck; "partial" is what it did not get through
 #
-# WORDs are these, or names of their parts as --list prints them; without any, all. Results: results.md and results.json in
-# build/gpu/results (or the folder that TUTTI_RESULTS names), written behind each part, and the output of each in logs/.
+# WORDs are these, or names of their parts as --list prints them; without any, all. Results: results.md, results.json and
+# logs.txt, the ends of what all parts printed, in build/gpu/results (or the folder that TUTTI_RESULTS names), written behind
+# each part; whole outputs in build/gpu/logs.
 # What was done with the same sources is not done again, so a machine that is lent for minutes is used call by call.
 #
 #   --seconds N  begins nothing that would not end within so many seconds, the build included; ends with 3 if something
@@ -28,7 +29,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 case ${1:-} in
 -h | --help)
-    sed -n '4,26{s/^# \{0,1\}//;p}' "$0"
+    sed -n '4,28{s/^# \{0,1\}//;p}' "$0"
     exit 0
     ;;
 esac
