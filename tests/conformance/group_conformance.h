@@ -10,6 +10,7 @@
 #ifndef TUTTI_TESTS_CONFORMANCE_GROUP_CONFORMANCE_H_
 #define TUTTI_TESTS_CONFORMANCE_GROUP_CONFORMANCE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -40,6 +41,7 @@ const GroupFactory &group_factory();
 
 /// What a group may do otherwise; a test program changes it before its tests.
 struct GroupTraits {
+  int32_t most_ranks = 4;  ///< at least 2
   int32_t most_parts = 2;
   bool adds_in_order = true;  ///< 0, 1, 2, ...; else in some order
   bool gathers = true;
@@ -59,9 +61,9 @@ inline std::vector<Status> run_ranks(Groups &groups, const std::function<Status(
   return statuses;
 }
 
-/// Calls check(groups, contributors) for sizes 1..4 and parts 1 to most_parts.
+/// Calls check(groups, contributors) for sizes 1 to most_ranks and parts 1 to most_parts.
 inline void for_each_world(const std::function<void(Groups &, int32_t)> &check) {
-  for (int32_t size = 1; size <= 4; ++size) {
+  for (int32_t size = 1; size <= group_traits.most_ranks; ++size) {
     for (int32_t parts = 1; parts <= group_traits.most_parts; ++parts) {
       Groups groups = assert_ok_value(group_factory()(size, parts));
       check(groups, size * parts);
@@ -244,7 +246,7 @@ inline void test_operations_overlap(void **) {
 }
 
 inline void test_abort_wakes_everybody(void **) {
-  for (int32_t size = 2; size <= 4; ++size) {
+  for (int32_t size = 2; size <= group_traits.most_ranks; ++size) {
     Groups groups = assert_ok_value(group_factory()(size, 1));
     const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) {
       if (group.rank() == 1) {
@@ -269,7 +271,7 @@ inline void test_abort_wakes_everybody(void **) {
 /// Whenever a group is given up, no rank has passed a point that another has not.
 inline void test_all_pass_or_none(void **) {
   for (int round = 0; round < 60; ++round) {
-    Groups groups = assert_ok_value(group_factory()(3, 1));
+    Groups groups = assert_ok_value(group_factory()(std::min(3, group_traits.most_ranks), 1));
     std::vector<int64_t> passed(groups.size(), 0);
     std::thread aborter([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
