@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training steps through the C API on one or more devices, with Adam on a fixed batch from memory; answers requests as
- * step_server.h says:
+ * Training steps through the C API on one or more devices, with Adam on a fixed batch from memory, and predictions of
+ * such a batch over and over, as a stream; answers requests as step_server.h says:
  *
- *   measure training MODEL BATCH THREADS CONFIGURATION SECONDS   {"cpu_ms", "wall_ms", "steps", "peak_mb"} of a step
- *   drop                                                         {}
+ *   replica_bench [BACKEND]
  *
- * CONFIGURATION one_device: a device with THREADS threads; two_devices: THREADS devices with one thread each. BATCH is
- * that of a step on all of them together.
+ *   measure FORM MODEL BATCH THREADS CONFIGURATION SECONDS   {"cpu_ms", "wall_ms", "steps", "peak_mb"} of a step
+ *   drop                                                     {}
+ *
+ * FORM training or inference. CONFIGURATION one_device: a device with THREADS threads; two_devices: THREADS devices
+ * with one thread each; +bf16 behind it permits factors rounded to bfloat16. BATCH is that of a step on all of them
+ * together.
  */
 #define _XOPEN_SOURCE 700 /* clocks and resource usage */
 
@@ -24,6 +27,9 @@ struct request {
   int64_t batch, devices, threads_each;
 };
 
+/* Of the command line; NULL: what the library thinks best. */
+static const char *backend;
+
 /* What is kept between requests; zeros when there is none. */
 struct running {
   struct request request;
@@ -31,7 +37,9 @@ struct running {
   tutti_dataset *dataset;
   tutti_strategy *strategy;
   tutti_estimator *estimator;
-  tutti_session *session;
+  tutti_session *session;     /* of training */
+  tutti_predictor *predictor; /* else */
+  tutti_prediction_stream *stream;
 };
 
 static double seconds_of(clockid_t clock) {
@@ -86,6 +94,7 @@ static tutti_dataset *make_dataset(tutti_context *context, const struct replica_
 }
 
 static void drop(struct running *running) {
+  tutti_prediction_stream_unref(running->stream), tutti_predictor_unref(running->predictor);
   tutti_session_unref(running->session), tutti_estimator_unref(running->estimator);
   tutti_strategy_unref(running->strategy), tutti_dataset_unref(running->dataset);
   tutti_context_unref(running->context);
@@ -97,25 +106,50 @@ static void start(struct running *running, const struct replica_network *network
   tutti_error *err = NULL;
   tutti_options *options = NULL, *run = NULL;
   check(tutti_options_create("context", &options, &err), err);
+  if (backend != NULL) tutti_options_set_string(options, "backend", backend);
   tutti_options_set_i64(options, "logical_devices", request->devices);
   check(tutti_context_create(options, &running->context, &err), err);
   check(tutti_strategy_create_mirrored(running->context, NULL, 0, &running->strategy, &err), err);
   check(tutti_options_create("run", &run, &err), err);
   tutti_options_set_i64(run, "threads_per_replica", request->threads_each);
+  if (strstr(request->configuration, "+bf16") != NULL) tutti_options_set_string(run, "precision", "bf16_where_faster");
   check(tutti_estimator_create(running->context, model, (void *)(uintptr_t)network, NULL, running->strategy, run,
                                &running->estimator, &err),
         err);
   running->dataset = make_dataset(running->context, network, request->batch);
-  check(tutti_session_open(running->estimator, running->dataset, NULL, NULL, NULL, &running->session, &err), err);
   tutti_options_unref(options), tutti_options_unref(run);
+  check(tutti_session_open(running->estimator, running->dataset, NULL, NULL, NULL, &running->session, &err), err);
+  if (strcmp(request->form, "training") == 0) return;
+  /* A step makes the weights; its memory goes. */
+  check(tutti_session_run(running->session, 1, NULL, &err), err);
+  check(tutti_predictor_from_estimator(running->estimator, NULL, &running->predictor, &err), err);
+  tutti_session_unref(running->session);
+  running->session = NULL;
+  check(tutti_prediction_stream_open(running->predictor, running->dataset, &running->stream, &err), err);
+}
+
+static void run_steps(struct running *running, int64_t count) {
+  tutti_error *err = NULL;
+  if (running->session != NULL) {
+    check(tutti_session_run(running->session, count, NULL, &err), err);
+    return;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    tutti_batch *batch = NULL;
+    check(tutti_prediction_stream_next(running->stream, NULL, &batch, &err), err);
+    if (tutti_batch_get_row_count(batch) != running->request.batch) {
+      printf("{\"error\": \"%lld rows were predicted\"}\n", (long long)tutti_batch_get_row_count(batch));
+      exit(1);
+    }
+    tutti_batch_unref(batch);
+  }
 }
 
 static void measure(struct running *running, double seconds, int64_t least, int print) {
   const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), wall = seconds_of(CLOCK_MONOTONIC);
   int64_t steps = 0, stretch = 1;
-  tutti_error *err = NULL;
   for (double last = wall; steps < least || last - wall < seconds;) {
-    check(tutti_session_run(running->session, stretch, NULL, &err), err);
+    run_steps(running, stretch);
     steps += stretch;
     const double now = seconds_of(CLOCK_MONOTONIC);
     if (now - last < 0.01) stretch *= 2;
@@ -143,15 +177,15 @@ static void answer(struct running *running, const char *line) {
   const int read = sscanf(line, "measure %31s %31s %lld %lld %31s %lf", request.form, request.model, &batch, &threads,
                           request.configuration, &seconds);
   const struct replica_network *network = read == 6 ? replica_network_find(request.model) : NULL;
-  const int together = strcmp(request.configuration, "one_device") == 0;
-  if (network == NULL || strcmp(request.form, "training") != 0) {
+  const int together = strncmp(request.configuration, "one_device", strlen("one_device")) == 0;
+  if (network == NULL || (strcmp(request.form, "training") != 0 && strcmp(request.form, "inference") != 0)) {
     printf("{\"error\": \"not a request this program knows\"}\n");
     return;
   }
   request.batch = batch;
   request.devices = together ? 1 : threads;
   request.threads_each = together ? threads : 1;
-  if (running->session == NULL || memcmp(&request, &running->request, sizeof request) != 0) {
+  if (running->context == NULL || memcmp(&request, &running->request, sizeof request) != 0) {
     drop(running);
     running->request = request;
     start(running, network);
@@ -160,7 +194,8 @@ static void answer(struct running *running, const char *line) {
   measure(running, seconds, 1, 1);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) backend = argv[1];
   struct running running;
   memset(&running, 0, sizeof running);
   setvbuf(stdout, NULL, _IOLBF, 0);

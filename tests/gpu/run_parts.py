@@ -19,7 +19,8 @@ from results import DONE, Results
 
 BUILD = 'build/gpu'
 PLUGIN_FOLDER = 'lib/backend/cuda'
-TARGETS = [PLUGIN_FOLDER + '/tutti-cuda.so', 'gpu-tests', 'tests/bench/step_bench', 'tests/bench/accuracy_bench']
+TARGETS = [PLUGIN_FOLDER + '/tutti-cuda.so', 'gpu-tests', 'tests/bench/step_bench', 'tests/bench/accuracy_bench',
+           'tests/bench/replica_bench', 'tests/bench/estimator_soak']
 LEFT, FAILED = 3, 1
 TOGETHER = 4
 
@@ -196,6 +197,10 @@ def main():
         sys.exit('run.sh: this machine has no NVIDIA GPU, or no nvidia-smi that tells of one')
     if folder is None:
         sys.exit('run.sh: there is no nvcc, neither in PATH nor in /usr/local/cuda/bin')
+    lacking = [] if arguments.no_build else toolkit.lacking()
+    if lacking:
+        sys.exit(f'run.sh: a build needs {", ".join(lacking)}, not found here: where there is apt, tests/gpu/carry.sh fetches what has '
+                 'a package into build/packages; bring that folder along')
     environment, missing = toolkit.environment(folder)
     for what in missing:
         print(f'run.sh: {what} is neither in {folder} nor in the packages of {sys.executable}', flush=True)
@@ -204,7 +209,8 @@ def main():
     architectures = ','.join(sorted({capability.replace('.', '') + '-real' for _, _, capability in gpus}))
     results = Results(os.path.abspath(os.environ.get('TUTTI_RESULTS', os.path.join(BUILD, 'results'))),
                       {'gpu': name + (f' x {len(gpus)}' if len(gpus) > 1 else ''), 'driver': driver,
-                       'sources': digest_of_sources(), 'date': datetime.date.today().isoformat()})
+                       'sources': digest_of_sources(), 'date': datetime.date.today().isoformat()},
+                      os.path.abspath(os.path.join(BUILD, 'logs')))
     if not arguments.no_build and not build(results, clock, environment, folder, architectures):
         print(tail(results.log_path('build')), flush=True)
         if clock.left() < 5:
@@ -213,10 +219,11 @@ def main():
         print('run.sh: not everything was built', flush=True)
     # The plug-in lies in the build tree.
     environment['TUTTI_PLUGIN_PATH'] = os.path.abspath(os.path.join(BUILD, PLUGIN_FOLDER))
-    wanted = chosen(all_parts.parts(BUILD, folder), arguments.words)
+    visible = toolkit.visible(len(gpus))
+    wanted = chosen(all_parts.parts(BUILD, folder, visible), arguments.words)
     if not wanted:
         sys.exit('run.sh: nothing could be built that could be run')
-    Runner(results, clock, environment, toolkit.visible(len(gpus))).do_all(
+    Runner(results, clock, environment, visible).do_all(
         [part for part in wanted if arguments.again or not results.is_done(f'{part.group} {part.name}')])
     results.save()
     print(f'results: {results.path("results.md")}', flush=True)

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -22,6 +23,7 @@ sys.path.insert(0, HERE)
 import parts  # noqa: E402
 import peer_server  # noqa: E402
 import run_parts  # noqa: E402
+import soak  # noqa: E402
 import toolkit  # noqa: E402
 from parts import Part  # noqa: E402
 from results import Results  # noqa: E402
@@ -48,7 +50,8 @@ class Parts(unittest.TestCase):
     def setUp(self):
         kept = tempfile.TemporaryDirectory(prefix='tutti-gpu-test-')
         self.addCleanup(kept.cleanup)
-        self.folder = kept.name
+        self.folder = os.path.join(kept.name, 'results')
+        os.makedirs(self.folder)
 
     def do(self, *listed, seconds=None, head=HEAD, gpus=1):
         results = Results(self.folder, dict(head))
@@ -72,6 +75,12 @@ class Parts(unittest.TestCase):
         with open(os.path.join(self.folder, 'results.md'), encoding='utf-8') as file:
             table = [line for line in file if line.startswith('| ')][1:]
         self.assertEqual(['failed' in line for line in table], [True] * 3 + [False] * 3, table)
+        # Few files, that have everything.
+        self.assertEqual(sorted(os.listdir(self.folder)), ['logs.txt', 'results.json', 'results.md'])
+        with open(os.path.join(self.folder, 'logs.txt'), encoding='utf-8') as file:
+            logs = file.read()
+        self.assertIn('skipped: no driver', logs)
+        self.assertLess(logs.index('==== tests b failed'), logs.index('==== tests a ok'))
 
     def test_only_a_want_of_gpus_lets_a_test_be_skipped(self):
         few = 'echo "[ RUN ]"; echo "skipped: 2 GPUs are needed, %s here"; exit 77'
@@ -156,6 +165,11 @@ class Parts(unittest.TestCase):
                          shell('echo "========= ERROR SUMMARY: 3 errors"; exit 9', name='d', judge=parts.judge_sanitizer))
         self.assertEqual(states, {'tests a': 'ok', 'tests b': 'failed', 'sanitize c': 'skipped', 'tests d': 'failed'})
 
+    def test_accuracy_is_that_of_processors(self):
+        for value, holds in ((0.9204, True), (0.9170, True), (0.9150, False), (0.9260, False)):
+            self.assertEqual(parts.judge_accuracy(json.dumps({'test_accuracy': value}), self.folder)[0], holds, value)
+        self.assertFalse(parts.judge_accuracy('nothing', self.folder)[0])
+
     def compare(self, ms, peer_ms, case, issue=10, mb=100, server=SERVER):
         server = self.file('step_bench', server.format(python=sys.executable, ms=ms, issue=issue, mb=mb, waits=1))
         os.chmod(server, os.stat(server).st_mode | stat.S_IXUSR)
@@ -232,6 +246,62 @@ class Parts(unittest.TestCase):
         if not toolkit.gpus():
             self.assertEqual(answer.returncode, 1)
             self.assertIn('no NVIDIA GPU', answer.stderr)
+
+    def program(self, name, text):
+        os.chmod(self.file(name, '#!/bin/sh\n' + text + '\n'), 0o755)
+
+    def test_what_a_build_lacks_is_said_at_once(self):
+        """A machine with a GPU and a toolkit, and with hardly anything else."""
+        self.program('nvidia-smi', 'echo "a GPU, 1.0, 9.0"')
+        self.program('nvcc', 'exit 1')
+        self.program('pkg-config', 'test "$2" = zlib')
+        self.program('c++', 'exit 1')
+        for name in ('python3', 'sh', 'dirname', 'sed', 'basename', 'grep', 'ldconfig'):
+            found = shutil.which(name, path='/usr/bin:/bin:/usr/sbin:/sbin')
+            if found:
+                os.symlink(found, os.path.join(self.folder, name))
+        answer = subprocess.run(['/bin/sh', os.path.join(HERE, 'run.sh')], capture_output=True, text=True, check=False,
+                                env={'PATH': self.folder, 'TUTTI_RESULTS': self.folder, 'TUTTI_PACKAGES': ''})
+        self.assertEqual(answer.returncode, 1)
+        self.assertEqual(answer.stderr.count('\n'), 1, answer.stderr)
+        for word in ('Meson', 'Ninja', 'nlohmann_json', 'cmocka', 'protozero', 'tests/gpu/carry.sh'):
+            self.assertIn(word, answer.stderr)
+        for word in ('zlib', 'C++ compiler', 'pkg-config,'):
+            self.assertNotIn(word, answer.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, 'results.json')))
+
+    def test_memory_that_grows_fails_a_soak(self):
+        def lines(*resident):
+            return [*({'step': i, 'resident_bytes': number} for i, number in enumerate(resident)),
+                    {'done': 9, 'loss': 1, 'checkpoints': 2}]
+        flat, much = [5 << 20] * 3, 80 << 20
+        self.assertTrue(soak.judge(0, lines(1, 2, 1), flat)[0])
+        self.assertFalse(soak.judge(0, lines(1, 1 + much, 1), flat)[0])
+        self.assertFalse(soak.judge(0, lines(1, 2, 1), [0, 0, much])[0])
+        self.assertFalse(soak.judge(0, lines(1, 2, 1), [0, None, 0])[0])
+        self.assertFalse(soak.judge(1, lines(1, 2, 1), flat)[0])
+        self.assertFalse(soak.judge(0, lines(1, 2, 1)[:-1], flat)[0])
+        # What is used before the first tenth counts for nothing.
+        self.assertTrue(soak.judge(0, lines(much, 2, 1), [much, 1, 1])[0])
+
+    def test_all_gpus_are_held_to_nine_tenths_of_as_many_times_one(self):
+        server = self.file('replica_bench', SERVER.replace("'graphs' in line", "'one_device' in line")
+                           .format(python=sys.executable, ms=1, issue=0, mb=0, waits=1))
+        os.chmod(server, 0o755)
+        path = os.path.join(self.folder, 'case.json')
+        command = [sys.executable, os.path.join(HERE, 'scaling.py'), '--program', server, '--backend', 'x', '--devices', '2',
+                   '--quadruples', '2', 'training:toy:8']
+        # On all of them a step takes twice as long as on one: that is not faster than one.
+        self.assertEqual(subprocess.run(command, check=False, capture_output=True).returncode, 1)
+        subprocess.run([*command, '--json', path], check=True, capture_output=True)
+        holds, says, rows = parts.judge_case('', self.folder)
+        self.assertFalse(holds)
+        self.assertIn('0.500', says)
+        self.assertEqual(rows[0]['rows_per_second'], 16000)
+        self.assertEqual(subprocess.run([*command, '--gate', '0.5'], check=False, capture_output=True).returncode, 0)
+        skipped = [part.lacks for part in parts.scaling('build/gpu', 1) if part.name == 'scaling']
+        self.assertEqual(skipped, ['2 GPUs are needed, 1 is here'])
+        self.assertFalse([part.lacks for part in parts.scaling('build/gpu', 4) if part.lacks])
 
 
 if __name__ == '__main__':
