@@ -118,7 +118,7 @@ void rows_are_numbered_by_the_element(void **) {
     assert_int_equal(rows[i], i % 40000);
 }
 
-// What looks at all rows of a batch sees those of the whole one: the softmax over them, the place of the largest, a row.
+// What looks at all rows of a batch sees those of the whole one: softmax over them, the place of the largest, a row.
 Pipeline compared(Pipeline pipeline) {
   GraphBuilder b;
   const auto x = b.input("x", DType::f32, {GraphBuilder::batch(), 3});
