@@ -51,6 +51,18 @@ float masked_score(const Cudnn &cudnn) {
                                          : -std::numeric_limits<float>::infinity();
 }
 
+/// Can this version be trusted with it? Some take these graphs and compute them wrongly: those that NVIDIA's frontend
+/// keeps from them (cudnn_frontend/node/sdpa_support_surface.h, scaled_dot_product_flash_attention.h).
+bool is_trusted(size_t version, const AttentionShape &shape, AttentionPass pass) {
+  if (version == 91000 || version == 91001) return false;
+  const bool has_whole_tiles = shape.length % 64 == 0 && shape.key_length % 64 == 0;
+  if (version < 90600 && shape.is_causal && shape.length != shape.key_length && !has_whole_tiles) return false;
+  if (pass == AttentionPass::forward) return version > 90900 || !shape.is_causal || shape.length > 1;
+  // Before 9.6 dq is added to what lies in the accumulator; up to 9.15 keys behind the last whole tile are not masked.
+  if (version < 90600 || (shape.length == 1 && shape.key_length == 1)) return false;
+  return version > 91500 || shape.key_length % 128 == 0;
+}
+
 /// The operations of both passes. cuDNN's dims are rows, heads, length, channels.
 class GraphMaker {
  public:
@@ -222,12 +234,13 @@ class GraphMaker {
 Result<std::vector<CudnnAttention>> CudnnAttention::find(const Cudnn &cudnn, const CudnnDevice &device,
                                                          const AttentionShape &shape, AttentionPass pass,
                                                          const CudnnLimits &limits, const CudnnWish &wish) {
+  std::vector<CudnnAttention> found;
+  if (!is_trusted(cudnn.cudnnGetVersion(), shape, pass)) return found;
   GraphMaker maker(cudnn, shape);
   if (pass == AttentionPass::forward)
     maker.add_forward();
   else
     maker.add_gradient(limits.must_repeat);
-  std::vector<CudnnAttention> found;
   TUTTI_ASSIGN(const bool is_taken, maker.graph().finish());
   if (!is_taken) return found;
   TUTTI_ASSIGN(std::vector<CudnnPlan> plans,

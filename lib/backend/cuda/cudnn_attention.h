@@ -46,7 +46,7 @@ struct AttentionTensors {
 /// A pass of attention with its plan for one device.
 class CudnnAttention {
  public:
-  /// The plans that cuDNN has, best estimate first.
+  /// The plans that cuDNN has, best estimate first; none of versions that compute such attention wrongly.
   static base::Result<std::vector<CudnnAttention>> find(const Cudnn &cudnn, const CudnnDevice &device,
                                                         const AttentionShape &shape, AttentionPass pass,
                                                         const CudnnLimits &limits, const CudnnWish &wish = {});

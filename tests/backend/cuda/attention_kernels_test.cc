@@ -204,6 +204,47 @@ void the_rest_is_left_to_others(void **) {
   assert_false(has_kernel(DType::bf16, no_rows, false, false));
 }
 
+/// Versions that take the graph and compute it wrongly: what NVIDIA's frontend says of them.
+void versions_that_are_wrong_are_left_alone(void **) {
+  const auto has = [](size_t version, const Sizes &sizes, bool is_causal, bool is_gradient) {
+    host_cudnn().version = version;
+    std::vector<Tensor> inputs = {operand(DType::bf16, sizes.queries(), 1), operand(DType::bf16, sizes.keys(), 2),
+                                  operand(DType::bf16, sizes.keys(), 3)};
+    const Attributes attributes{{"causal", is_causal}};
+    if (is_gradient) {
+      inputs.insert(inputs.begin(), operand(DType::bf16, sizes.queries(), 4));
+      inputs.push_back(operand(DType::bf16, sizes.queries(), 5));
+      inputs.push_back(operand(DType::f32, {sizes.rows, sizes.heads, sizes.length}, 6));
+    }
+    const auto build = is_gradient ? gradient(attributes) : attention(attributes);
+    const bool found = static_cast<bool>(prepare(inputs, build, TUTTI_LEVEL_FAST).kernel);
+    host_cudnn().version = 91900;
+    return found;
+  };
+  const Sizes whole = {1, 128, 1, 8, 128, 1}, ragged = {1, 64, 1, 8, 197, 1}, shifted = {1, 64, 1, 8, 128, 1};
+  const Sizes one_query = {1, 1, 1, 8, 128, 1}, one = {1, 1, 1, 8, 1, 1};
+  for (const bool is_gradient : {false, true}) {
+    assert_true(has(91900, whole, true, is_gradient));
+    assert_true(has(91002, whole, true, is_gradient));
+    assert_false(has(91001, whole, true, is_gradient));
+    assert_false(has(91000, whole, false, is_gradient));
+    assert_true(has(90600, shifted, true, is_gradient));
+    assert_false(has(90501, ragged, true, is_gradient));
+  }
+  assert_true(has(90501, shifted, true, false));
+  // What dq is added up in.
+  assert_false(has(90501, whole, false, true));
+  // Keys behind the last whole tile.
+  assert_true(has(91501, ragged, false, true));
+  assert_false(has(91500, ragged, false, true));
+  assert_true(has(91500, ragged, false, false));
+  assert_true(has(90901, one_query, true, false));
+  assert_false(has(90900, one_query, true, false));
+  assert_true(has(90900, one_query, false, false));
+  assert_false(has(91900, one, false, true));
+  assert_true(has(91900, one, false, false));
+}
+
 /// What took long to compile is read the next time, also by what was damaged on the disk; what is quick is not kept.
 void compiled_plans_are_kept(void **) {
   const tutti::testing::TemporaryDirectory folder;
@@ -248,9 +289,8 @@ int main() {
   if (!tested.ok()) return conformance::exit_without_backend(tested.status());
   oracle = tested->oracle;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(both_passes_are_as_the_reference),
-      cmocka_unit_test(parts_of_a_product_are_read_in_place),
-      cmocka_unit_test(the_rest_is_left_to_others),
+      cmocka_unit_test(both_passes_are_as_the_reference), cmocka_unit_test(parts_of_a_product_are_read_in_place),
+      cmocka_unit_test(the_rest_is_left_to_others),       cmocka_unit_test(versions_that_are_wrong_are_left_alone),
       cmocka_unit_test(compiled_plans_are_kept),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

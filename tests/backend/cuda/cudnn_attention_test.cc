@@ -56,8 +56,11 @@ void usual_shapes_have_plans(void **) {
       const std::vector<CudnnAttention> forward = plans(shape, AttentionPass::forward, is_repeatable);
       const std::vector<CudnnAttention> gradient = plans(shape, AttentionPass::gradient, is_repeatable);
       assert_int_equal(forward.size(), 1);
-      assert_int_equal(gradient.size(), 1);
+      // Up to 9.15 other key lengths are not taken.
+      const bool has_gradient = described_cudnn().cudnnGetVersion() > 91500 || shape.key_length % 128 == 0;
+      assert_int_equal(gradient.size(), has_gradient ? 1 : 0);
       assert_true(forward[0].scratch_bytes() < queries);
+      if (!has_gradient) continue;
       assert_true(gradient[0].scratch_bytes() < 4 * queries + (is_repeatable ? scores : 0));
     }
   }

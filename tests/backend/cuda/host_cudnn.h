@@ -6,6 +6,7 @@
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -19,6 +20,7 @@ struct HostCudnn {
   int descriptors = 0, calls = 0;                 ///< descriptors that were not destroyed; plans that were executed
   int compiled = 0, read = 0;                     ///< plans of several operations: made, read from text
   double compile_seconds = 0;                     ///< that each of them takes to be made
+  size_t version = 91900;                         ///< that it says it has
   bool supports = true;                           ///< false: no plan can be made
   bool has_only_fallbacks = false;                ///< true: heuristics A and B propose nothing
   std::set<int32_t> refused_modes;                ///< of pointwise operations that no engine takes
