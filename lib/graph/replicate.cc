@@ -92,9 +92,19 @@ class Replicator {
                                                                    : "min";
     const NodeId producer = global_.value(value).producer;
     const std::string label = producer == kNoNode ? "value" : global_.node(producer).scope_name;
-    const ValueId result = builder_.op("all_reduce", {cloner_.mapped(value)}, {{"kind", kind}, {"label", label}});
+    const ValueId local = cloner_.mapped(value);
+    ValueId result = builder_.op("all_reduce", {local}, {{"kind", kind}, {"label", label}});
+    if (kind != "sum" && tensor::is_floating(builder_.dtype(local))) result = with_nans(result, local, label);
     reduced_[value] = result;
     return result;
+  }
+
+  /// A library that combines devices may forget a NaN in a maximum, as fmax does, but not in a sum.
+  ValueId with_nans(ValueId extreme, ValueId local, const std::string &label) {
+    const ValueId zero = builder_.constant(0, builder_.dtype(local));
+    const ValueId own = builder_.select(builder_.op("equal", {local, local}), zero, local);
+    const ValueId nans = builder_.op("all_reduce", {own}, {{"kind", std::string("sum")}, {"label", label}});
+    return builder_.select(builder_.op("equal", {nans, nans}), extreme, nans);
   }
 
   Result<std::vector<ValueId>> clone_with_reduced(const Node &node, const NodePlacement &placed) {

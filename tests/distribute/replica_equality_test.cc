@@ -2,6 +2,7 @@
 //
 // N replicas train the model that one device trains: same losses, same weights, for odd batches, losses that are not
 // plain means, accumulation, dropout and global batch norm.
+#include <algorithm>
 #include <cstring>
 
 #include "distribute/training_case.h"
@@ -229,6 +230,39 @@ static void test_replicated_weights(void **) {
   check_equality(network, run, {2, 3, 4}, "replicated");
 }
 
+/// A NaN in one row is the extreme of its column on every replica. The loss counts the columns without one.
+static void test_extremes_keep_nans(void **) {
+  const NetworkCase network;
+  constexpr int64_t kRows = 8;
+  double least = row_feature(0, 0);
+  for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t i = 0; i < network.features; ++i)
+      least = std::min(least, row_feature(row, i));
+  }
+  for (const char *op : {"reduce_max", "reduce_min"}) {
+    GraphBuilder b;
+    const ValueId x = b.feature("x", DType::f32, {GraphBuilder::batch(), network.features});
+    const ValueId scale = b.variable("scale", DType::f32, {network.features});
+    const ValueId extreme = b.reduce(op, b.unary("sqrt", b.add_scalar(x, -least - 1e-3)), {0});
+    const ValueId is_number = b.cast(b.op("equal", {extreme, extreme}), DType::f32);
+    b.set_loss(b.reduce_mean(b.add(b.mul(x, scale), is_number)));
+    impl::graph::TrainSpec sgd;
+    sgd.optimizer.op = "sgd_update";
+    sgd.optimizer.learning_rate = b.constant(0, DType::f32);
+    b.set_train(std::move(sgd));
+    const Model model = assert_ok_value(b.finish());
+    RunCase run;
+    run.rows = run.batch = kRows;
+    const Trained one = assert_ok_value(train(model, run, network));
+    const auto columns = static_cast<double>(network.features);
+    assert_float_equal(one.losses[0], (columns - 1) / columns, 1e-6);
+    for (const int32_t n : {2, 4}) {
+      run.replicas = n;
+      check_pair(one, assert_ok_value(train(model, run, network)), after_one_step, op);
+    }
+  }
+}
+
 static bool same_bits(const std::vector<double> &a, const std::vector<double> &b) {
   if (a.size() != b.size()) return false;
   return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
@@ -308,6 +342,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_limits_and_averages),
     cmocka_unit_test(tutti::testing::test_ways_to_add_up),
     cmocka_unit_test(tutti::testing::test_replicated_weights),
+    cmocka_unit_test(tutti::testing::test_extremes_keep_nans),
     cmocka_unit_test(tutti::testing::test_level_invariant),
     cmocka_unit_test(tutti::testing::test_repeatable),
 };

@@ -131,6 +131,20 @@ static void test_one_all_reduce_per_value(void **) {
   assert_int_equal(fingerprint(again), fingerprint(local));
 }
 
+/// A NaN comes by a sum of its own; integers have none.
+static void test_extremes_of_floats_take_two(void **) {
+  for (const char *op : {"reduce_max", "reduce_min"}) {
+    for (const DType dtype : {DType::f32, DType::i32}) {
+      const Graph graph = graph_of([&](GraphBuilder &b, ValueId x, ValueId) {
+        const ValueId extreme = b.reduce(op, b.cast(x, dtype), {0});
+        return b.add(b.mul(extreme, extreme), extreme);
+      });
+      const Graph local = assert_ok_value(replicate(graph, {.contributors = 2}));
+      assert_int_equal(count_ops(local, "all_reduce"), dtype == DType::f32 ? 2 : 1);
+    }
+  }
+}
+
 static void test_accumulation_refuses_sums_in_mid_step(void **) {
   const Graph graph =
       graph_of([](GraphBuilder &b, ValueId x, ValueId) { return b.sub(x, b.reduce_sum(x, {0}, true)); });
@@ -174,6 +188,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_placements),
     cmocka_unit_test(tutti::testing::test_refusals_name_op_and_node),
     cmocka_unit_test(tutti::testing::test_one_all_reduce_per_value),
+    cmocka_unit_test(tutti::testing::test_extremes_of_floats_take_two),
     cmocka_unit_test(tutti::testing::test_accumulation_refuses_sums_in_mid_step),
     cmocka_unit_test(tutti::testing::test_batch_norm),
 };

@@ -119,8 +119,8 @@ void reduce(const Meeting &meeting, size_t ranks, size_t total) {
         result[i] = value;
       } else if (first.reduction == ncclSum) {
         result[i] = static_cast<T>(result[i] + value);
-      } else if ((first.reduction == ncclMax) == (value > result[i]) || value != value) {
-        result[i] = value;
+      } else if (result[i] != result[i] || (first.reduction == ncclMax ? value > result[i] : result[i] > value)) {
+        result[i] = value;  // a NaN is forgotten, as fmax and fmin do
       }
     }
   }
