@@ -198,6 +198,59 @@ static void test_run_ahead(void **) {
     assert_true(values[static_cast<size_t>(i)] == std::max(sample(0, i), sample(1, i)));
 }
 
+/// Has begun `count` operations more, on memory of devices or none.
+static Status begin_more(Member &member, int64_t count, bool on_device, Ticket &last) {
+  for (int64_t i = 0; i < count; ++i) {
+    TUTTI_ASSIGN(last, member.group->begin(on_device ? member.sum(kCount) : Operation{.label = "word"}));
+  }
+  return Status();
+}
+
+constexpr int64_t kMost = collective::max_pending_operations;
+
+/// An operation whose place in the ring another has taken is waited for all the same.
+static void test_one_that_is_not_done_keeps_its_place(void **) {
+  auto members = assert_ok_value(connect(2));
+  assert_all_ok(run_members(members, sum_and_settle));
+  std::atomic<bool> has_come{false};
+  assert_all_ok(run_members(members, [&](Member &member) -> Status {
+    const bool is_late = member.group->rank() == 1;
+    if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    if (is_late) has_come = true;
+    TUTTI_ASSIGN(const Ticket first, member.group->begin(member.sum(kCount)));
+    Ticket last = first;
+    TUTTI_TRY(begin_more(member, kMost - 1, false, last));
+    TUTTI_TRY(member.group->wait(first));
+    TUTTI_TRY(begin_more(member, 1, false, last));
+    TUTTI_TRY(member.group->await_done(first));
+    if (!has_come) return base::internal_error("the device has done what rank 1 had not begun");
+    TUTTI_TRY(member.group->wait(last));
+    return member.group->settle();
+  }));
+}
+
+/// Nobody waits for a later operation than it says, whoever has its place.
+static void test_a_wait_is_for_no_later_operation(void **) {
+  auto members = assert_ok_value(connect(2, 3000));
+  assert_all_ok(run_members(members, sum_and_settle));
+  std::atomic<bool> has_passed{false};
+  assert_all_ok(run_members(members, [&](Member &member) -> Status {
+    TUTTI_ASSIGN(const Ticket first, member.group->begin(member.sum(kCount)));
+    Ticket last = first;
+    TUTTI_TRY(begin_more(member, kMost - 1, true, last));
+    if (member.group->rank() == 1) {
+      while (!has_passed && member.group->error().ok())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    TUTTI_TRY(member.group->wait(first + kMost / 2 - 1));
+    TUTTI_TRY(begin_more(member, kMost / 2, true, last));
+    TUTTI_TRY(member.group->wait(first + kMost / 2));
+    if (member.group->rank() == 0) has_passed = true;
+    TUTTI_TRY(member.group->wait(last));
+    return member.group->settle();
+  }));
+}
+
 static void test_slices_of_any_length(void **) {
   const int32_t size = ranks(3);
   auto members = assert_ok_value(connect(size));
@@ -375,6 +428,8 @@ static const CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_all_ranks_get_the_same_bits),
     cmocka_unit_test(tutti::testing::test_streams_wait),
     cmocka_unit_test(tutti::testing::test_run_ahead),
+    cmocka_unit_test(tutti::testing::test_one_that_is_not_done_keeps_its_place),
+    cmocka_unit_test(tutti::testing::test_a_wait_is_for_no_later_operation),
     cmocka_unit_test(tutti::testing::test_slices_of_any_length),
     cmocka_unit_test(tutti::testing::test_a_rank_that_does_not_come_is_named),
     cmocka_unit_test(tutti::testing::test_a_device_that_hangs),
@@ -393,6 +448,8 @@ static const CMUnitTest tests_of_real_gpus[] = {
     cmocka_unit_test(tutti::testing::test_all_ranks_get_the_same_bits),
     cmocka_unit_test(tutti::testing::test_streams_wait),
     cmocka_unit_test(tutti::testing::test_run_ahead),
+    cmocka_unit_test(tutti::testing::test_one_that_is_not_done_keeps_its_place),
+    cmocka_unit_test(tutti::testing::test_a_wait_is_for_no_later_operation),
     cmocka_unit_test(tutti::testing::test_slices_of_any_length),
     cmocka_unit_test(tutti::testing::test_a_rank_that_does_not_come_is_named),
     cmocka_unit_test(tutti::testing::test_cancel_ends_a_wait_for_devices),

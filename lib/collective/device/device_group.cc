@@ -176,6 +176,7 @@ class DeviceRank : public Group {
   /// Enqueues operations in order. Without `waits`, until the library is still busy with one.
   Status enqueue(Ticket end, bool waits);
   Status await_enqueued();
+  Status await_work(Slot &slot);
   /// What was begun is done by the device.
   Status await_all();
   template <typename Reached>
@@ -190,8 +191,7 @@ class DeviceRank : public Group {
   std::array<Slot, max_pending_operations> ring_;
   Slot *enqueuing_ = nullptr;  // may not be on the stream yet
   Ticket begun_ = 0, enqueued_ = 0, waited_ = 0;
-  Ticket last_work_ = -1;  // the last that was put on the stream
-  Ticket done_ = -1;       // the last that is known to be done by the device
+  Ticket done_ = -1;  // it and those before it are known to be done by the device; their slots may be others' now
   int64_t numbers_ = 0;
 };
 
@@ -217,6 +217,8 @@ Result<Ticket> DeviceRank::begin(const Operation &operation) {
   if (begun_ - waited_ >= max_pending_operations) {
     return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
   }
+  // Whoever waits for an operation looks at its slot. This one's last was waited for, if only by its stream.
+  TUTTI_TRY(await_done(begun_ - max_pending_operations));
   Slot &slot = at(begun_);
   // Others may not have come to what was announced by its last one, although the device has been waited for.
   if (shared_->spans_processes && slot.inner >= 0) TUTTI_TRY(inner_->wait(slot.inner));
@@ -280,7 +282,6 @@ Status DeviceRank::enqueue(Ticket end, bool waits) {
     if (const Status put = shared_->clique->enqueue(place(), operation, stream_); !put.ok()) return fail(put);
     enqueuing_ = &slot;
     slot.has_work = true;
-    last_work_ = enqueued_;
   }
   return Status();
 }
@@ -330,21 +331,24 @@ Status DeviceRank::settle_own() {
 }
 
 Status DeviceRank::await_done(Ticket ticket) {
-  ticket = std::min(ticket, last_work_);
-  if (ticket <= done_) return Status();
-  while (ticket > done_ && !at(ticket).has_work)
-    --ticket;
-  if (ticket <= done_) return Status();
-  Slot &slot = at(ticket);
+  const Ticket last = std::min(ticket, enqueued_ - 1);
+  Ticket work = last;
+  while (work > done_ && !at(work).has_work)
+    --work;
+  if (work > done_) TUTTI_TRY(await_work(at(work)));
+  done_ = std::max(done_, last);
+  return Status();
+}
+
+Status DeviceRank::await_work(Slot &slot) {
   if (enqueuing_ == &slot) TUTTI_TRY(await_enqueued());
   TUTTI_TRY(await(&slot, [&]() -> Result<bool> {
     if (slot.done.is_done()) return true;
     TUTTI_TRY(shared_->clique->poll(place()).status());
     return false;
   }));
-  if (const Status done = slot.done.synchronize(); !done.ok()) return fail(done);
-  done_ = ticket;
-  return Status();
+  const Status done = slot.done.synchronize();
+  return done.ok() ? done : fail(done);
 }
 
 /// `slot`: the operation that is waited for, or null for a meeting of this process.

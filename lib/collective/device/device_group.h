@@ -18,9 +18,10 @@
 //  * Disagreement about an operation is found by the rank that comes later, before it takes part.
 //
 // Never a hang: the thread waits in settle() and await_done(), in wait() only when it is run_ahead operations ahead of
-// the device or when the library still connects. Each wait ends with the deadline, the token, an error that the library
-// reports or an abort, and then ends the operations of all ranks on their devices. That data are good is told by
-// settle(), or on the devices by the byte `alive`: an operation that was ended leaves anything in memory.
+// the device or when the library still connects, in begin() only when the device has not done the operation that is
+// max_pending_operations older, for which wait() has returned. Each wait ends with the deadline, the token, an error
+// that the library reports or an abort, and then ends the operations of all ranks on their devices. That data are good
+// is told by settle(), or on the devices by the byte `alive`: an operation that was ended leaves anything in memory.
 //
 // Devices of several processes: connected_workers.h.
 #ifndef TUTTI_COLLECTIVE_DEVICE_DEVICE_GROUP_H_
