@@ -76,11 +76,13 @@ base::Json ExecutableCache::describe() const {
 
 void ProgramCache::set_traced(bool traced) {
   traced_ = traced;
+  is_prepared_ = false;
   entries_.clear();
 }
 
 Status ProgramCache::prepare(std::span<const GraphSource *const> sources, const ShapeKey &key,
                              base::FunctionRef<graph::SymbolBindings()> bindings, std::span<BoundProgram *> programs) {
+  is_prepared_ = false;
   auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry &candidate) {
     return candidate.key == key &&
            std::equal(candidate.sources.begin(), candidate.sources.end(), sources.begin(), sources.end());
@@ -102,28 +104,19 @@ Status ProgramCache::prepare(std::span<const GraphSource *const> sources, const 
   entries_.splice(entries_.begin(), entries_, entry);
   for (BoundProgram &program : entry->programs) {
     const backend::ExecutableDescription &description = program.description();
-    TUTTI_TRY(grow_workspace(description.workspace_bytes, description.workspace_alignment));
+    TUTTI_TRY(workspace_.reserve(description.workspace_bytes, description.workspace_alignment));
   }
   for (size_t i = 0; i < programs.size(); ++i) {
-    if (entry->programs[i].generation != generation_) TUTTI_TRY(bind(entry->programs[i]));
+    if (entry->programs[i].generation != workspace_.generation()) TUTTI_TRY(bind(entry->programs[i]));
     programs[i] = &entry->programs[i];
   }
-  return Status();
-}
-
-Status ProgramCache::grow_workspace(int64_t bytes, int64_t alignment) {
-  if (!workspace_.empty() && bytes <= workspace_.size_bytes() && alignment <= workspace_alignment_) return Status();
-  workspace_alignment_ = std::max(workspace_alignment_, alignment);
-  const int64_t size = std::max({bytes, workspace_.size_bytes(), int64_t{64}});
-  // Programs bound to the old memory are bound again before their next run.
-  ++generation_;
-  TUTTI_ASSIGN(workspace_, device_->allocate(size, workspace_alignment_));
+  is_prepared_ = true;
   return Status();
 }
 
 Status ProgramCache::bind(BoundProgram &program) {
   const backend::ExecutableDescription &description = program.description();
-  TUTTI_ASSIGN(program.program, program.executable->bind(*device_, arenas_, workspace_.device_pointer()));
+  TUTTI_ASSIGN(program.program, program.executable->bind(*device_, arenas_, workspace_.pointer()));
   program.externals.clear();
   for (const backend::ExternalDescription &external : description.externals) {
     BoundExternal bound;
@@ -133,11 +126,11 @@ Status ProgramCache::bind(BoundProgram &program) {
     if (external.kind == "all_reduce_max") bound.reduction = collective::Reduction::max;
     if (external.kind == "all_reduce_min") bound.reduction = collective::Reduction::min;
     if (external.label.rfind("bucket/", 0) == 0) bound.bucket = std::stoi(external.label.substr(7));
-    void *base = external.arena < 0 ? workspace_.device_pointer() : arenas_[static_cast<size_t>(external.arena)];
+    void *base = external.arena < 0 ? workspace_.pointer() : arenas_[static_cast<size_t>(external.arena)];
     bound.pointer = static_cast<std::byte *>(base) + external.offset;
     program.externals.push_back(std::move(bound));
   }
-  program.generation = generation_;
+  program.generation = workspace_.generation();
   built_.fetch_add(1, std::memory_order_relaxed);
   return Status();
 }

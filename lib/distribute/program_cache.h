@@ -20,6 +20,7 @@
 #include "base/thread.h"
 #include "collective/group.h"
 #include "distribute/weight_store.h"
+#include "distribute/workspace.h"
 
 namespace tutti::impl::distribute {
 
@@ -91,11 +92,12 @@ struct BoundProgram {
   const backend::ExecutableDescription &description() const { return executable->description(); }
 };
 
-/// Programs of one contributor over one set of arenas and one workspace, which grows to the largest need. Threads: one.
+/// Programs of one contributor over one set of arenas and one workspace. Threads: one.
 class ProgramCache {
  public:
-  ProgramCache(ExecutableCache &executables, backend::DeviceRef device, size_t capacity)
-      : executables_(executables), device_(std::move(device)), capacity_(capacity) {}
+  /// `stream`: what programs run on.
+  ProgramCache(ExecutableCache &executables, const backend::DeviceRef &device, backend::Stream &stream, size_t capacity)
+      : executables_(executables), device_(device), workspace_(device, stream), capacity_(capacity) {}
 
   void set_arenas(const ArenaPointers &arenas) { arenas_ = arenas; }
   const ArenaPointers &arenas() const { return arenas_; }
@@ -107,8 +109,8 @@ class ProgramCache {
   /// `bindings` is asked only when something must be compiled.
   base::Status prepare(std::span<const GraphSource *const> sources, const ShapeKey &key,
                        base::FunctionRef<graph::SymbolBindings()> bindings, std::span<BoundProgram *> programs);
-  /// The same key as in the last prepare(): its programs are still those.
-  bool is_current(const ShapeKey &key) const { return !entries_.empty() && entries_.front().key == key; }
+  /// The same key as in the last prepare(), which succeeded: its programs are still those.
+  bool is_current(const ShapeKey &key) const { return is_prepared_ && entries_.front().key == key; }
 
   int64_t built() const { return built_.load(std::memory_order_relaxed); }
 
@@ -119,17 +121,15 @@ class ProgramCache {
     std::vector<BoundProgram> programs;
   };
 
-  base::Status grow_workspace(int64_t bytes, int64_t alignment);
   base::Status bind(BoundProgram &program);
 
   ExecutableCache &executables_;
-  backend::DeviceRef device_;
+  const backend::DeviceRef device_;
+  Workspace workspace_;
   const size_t capacity_;
   ArenaPointers arenas_{};
   std::list<Entry> entries_;  // most recently used first
-  backend::Buffer workspace_;
-  int64_t workspace_alignment_ = 64;
-  int64_t generation_ = 0;
+  bool is_prepared_ = false;  // the first entry
   bool traced_ = false;
   std::atomic<int64_t> built_{0};
 };

@@ -81,10 +81,10 @@ Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers aren
   }
   arenas[static_cast<size_t>(Arena::partials)] = contributor->partials.device_pointer();
   arenas[static_cast<size_t>(Arena::report)] = contributor->report.device_pointer();
-  contributor->accumulate_programs = std::make_unique<ProgramCache>(executables, device_, cache_capacity);
+  contributor->accumulate_programs = std::make_unique<ProgramCache>(executables, device_, stream_, cache_capacity);
   contributor->accumulate_programs->set_arenas(arenas);
   contributor->finish_programs =
-      std::make_unique<ProgramCache>(executables, device_, programs_.factors.empty() ? 1 : cache_capacity);
+      std::make_unique<ProgramCache>(executables, device_, stream_, programs_.factors.empty() ? 1 : cache_capacity);
   contributor->finish_programs->set_arenas(arenas);
   contributors_.push_back(std::move(contributor));
   return Status();

@@ -244,6 +244,37 @@ void the_largest_batch_fits_a_budget(void **) {
   assert_ok(train_two_steps(model, roomy.strategy, options, network, rows, &in_use, *roomy.budget));
 }
 
+/// Attaches endless batches of so many rows, and runs two steps.
+Status run_two_steps(Trainer &trainer, const NetworkCase &network, int64_t batch) {
+  const auto dataset = make_endless_batch(batch, network.features, network.classes, network.dtype);
+  TUTTI_ASSIGN(auto iterator, dataset->make_iterator({}));
+  TUTTI_TRY(trainer.attach_input(std::move(iterator)));
+  return trainer.run(2, nullptr).status();
+}
+
+/// Batches grow to the largest that fits, whatever was there before; what does not fit leaves the others as they were.
+void larger_batches_take_the_memory_of_smaller_ones(void **) {
+  const NetworkCase network = network_of(100);
+  const Model model = assert_ok_value(build_network(network));
+  const auto free = open_with_budget(1, kMost);
+  const int64_t needed =
+      assert_ok_value(open_estimator(model, free.strategy, {}, network)->estimate(300)).total() * 105 / 100;
+  const Budgeted tested = open_with_budget(1, needed);
+  const auto trainer = assert_ok_value(Trainer::open(model, tested.strategy, {}));
+  assert_ok(trainer->initialize());
+  assert_ok(run_two_steps(*trainer, network, 250));
+  const int64_t of_smaller = tested.budget->in_use();
+  assert_ok(run_two_steps(*trainer, network, 300));
+  assert_true(tested.budget->in_use() > of_smaller);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Status status = run_two_steps(*trainer, network, 600);
+    assert_int_equal(status.code(), impl::base::Code::resource_exhausted);
+    assert_error_contains(status, impl::base::concat("memory budget of ", needed, " bytes"));
+    assert_error_contains(trainer->run(2, nullptr), "memory budget");  // the batch is given again
+    assert_ok(run_two_steps(*trainer, network, attempt == 0 ? 250 : 300));
+  }
+}
+
 void what_cannot_be_told_is_said(void **) {
   const NetworkCase network = network_of(100);
   const Model model = assert_ok_value(build_network(network));
@@ -269,10 +300,15 @@ void what_cannot_be_told_is_said(void **) {
 int main() {
   using namespace tutti::testing;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(estimates_are_what_is_taken),  cmocka_unit_test(accumulated_gradients_are_counted),
-      cmocka_unit_test(logical_replicas_are_counted), cmocka_unit_test(steps_ahead_are_counted),
-      cmocka_unit_test(maps_on_devices_are_counted),  cmocka_unit_test(the_largest_batch_fits_a_budget),
-      cmocka_unit_test(what_cannot_be_told_is_said),  cmocka_unit_test(averages_are_counted),
+      cmocka_unit_test(estimates_are_what_is_taken),
+      cmocka_unit_test(accumulated_gradients_are_counted),
+      cmocka_unit_test(logical_replicas_are_counted),
+      cmocka_unit_test(steps_ahead_are_counted),
+      cmocka_unit_test(maps_on_devices_are_counted),
+      cmocka_unit_test(the_largest_batch_fits_a_budget),
+      cmocka_unit_test(what_cannot_be_told_is_said),
+      cmocka_unit_test(averages_are_counted),
+      cmocka_unit_test(larger_batches_take_the_memory_of_smaller_ones),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
